@@ -1,0 +1,137 @@
+//! Identifiers. One type each, so that a session cannot be passed where a task is meant.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::ID_LEN_MAX;
+
+/// Why an identifier from a peer was turned down. Safe to show to that peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadId {
+    /// Nothing between the quotes.
+    #[error("is empty")]
+    Empty,
+    /// More than [`ID_LEN_MAX`] bytes.
+    #[error("is longer than {ID_LEN_MAX} bytes")]
+    TooLong,
+    /// Terminal escapes and line breaks have no place in a name.
+    #[error("contains a control character")]
+    ControlCharacter,
+}
+
+fn check(text: &str) -> Result<(), BadId> {
+    match text.len() {
+        0 => Err(BadId::Empty),
+        len if len > ID_LEN_MAX => Err(BadId::TooLong),
+        _ if text.chars().any(char::is_control) => Err(BadId::ControlCharacter),
+        _ => Ok(()),
+    }
+}
+
+macro_rules! text_id {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// Accepts 1 to [`ID_LEN_MAX`] bytes without control characters, exactly as written.
+            ///
+            /// # Errors
+            /// [`BadId`] says which of the three was broken.
+            pub fn parse(text: &str) -> Result<Self, BadId> {
+                check(text).map(|()| Self(text.into()))
+            }
+
+            /// The text as the peer wrote it.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = BadId;
+            fn from_str(text: &str) -> Result<Self, BadId> {
+                Self::parse(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BadId;
+            fn try_from(text: String) -> Result<Self, BadId> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0.into()
+            }
+        }
+    )*};
+}
+
+text_id! {
+    /// Who acts: the name an agent goes by on every door (DevIt: `from`, the ident).
+    AgentId;
+    /// One client's presence, stable across reconnects.
+    SessionId;
+    /// A piece of delegated work (DevIt: the `msg_id` of its DELEGATE).
+    TaskId;
+    /// A policy rule, as written in its file.
+    RuleId;
+}
+
+macro_rules! number_id {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// The number after this one.
+            #[must_use]
+            pub fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::num::ParseIntError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+    )*};
+}
+
+number_id! {
+    /// Position in the event log. Dense: no gaps, no repeats.
+    EventSeq;
+    /// A command that waits for someone's word.
+    ApprovalId;
+    /// A side effect owed to the outside world.
+    EffectId;
+    /// A message in some agent's queue, numbered over all queues in commit order.
+    MailSeq;
+}

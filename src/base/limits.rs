@@ -1,0 +1,75 @@
+//! Bounds that nobody may change. Settings are in `config/table.rs`.
+//!
+//! Each has a unit in its name or its sentence, and the reason why it is not larger.
+
+/// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
+pub const ID_LEN_MAX: usize = 200;
+
+/// Longest path from a peer, in bytes; Linux' own `PATH_MAX`.
+pub const PATH_LEN_MAX: usize = 4096;
+
+/// Longest duration, in milliseconds: a week. Nothing a peer asks for may outlive it.
+pub const TTL_MAX_MS: u32 = 7 * 24 * 60 * 60 * 1000;
+
+/// Longest frame of a line protocol, in bytes. A DELEGATE may carry a large diff; more is a file's business.
+pub const FRAME_LEN_MAX: usize = 1 << 20;
+
+/// Deepest nesting of JSON from a peer. Real messages stay under ten.
+pub const JSON_DEPTH_MAX: usize = 64;
+
+/// Commands that may wait for the engine; beyond it callers hear that the daemon is busy.
+pub const ENGINE_QUEUE_MAX: usize = 4096;
+
+/// Commands applied before a commit is forced, so that the first of a crowd does not wait for the last.
+pub const BATCH_MAX: usize = 512;
+
+/// Tasks that may be unfinished at once; they are what memory holds.
+pub const TASKS_LIVE_MAX: usize = 10_000;
+
+/// Finished tasks that a status answer lists (DevIt keeps as many).
+pub const STATUS_FINISHED_MAX: usize = 1_000;
+
+/// Size of a status answer, in bytes; DevIt's client gives up on slower, larger ones.
+pub const STATUS_BYTES_MAX: usize = 1 << 20;
+
+/// Notes kept per task: the first and the newest.
+pub const NOTES_MAX: usize = 16;
+
+/// Longest summary kept in a note, in bytes; the rest is in its details.
+pub const SUMMARY_LEN_MAX: usize = 4096;
+
+/// Messages queued for one agent.
+pub const MAIL_MAX: usize = 1_000;
+
+/// Bytes queued for one agent.
+pub const MAIL_BYTES_MAX: usize = 8 << 20;
+
+/// Agents remembered at once.
+pub const AGENTS_MAX: usize = 4_096;
+
+/// Commands that may wait for approval at once.
+pub const PARKED_MAX: usize = 256;
+
+/// Capabilities announced by one agent.
+pub const CAPS_MAX: usize = 64;
+
+/// Uses of a rate-limited rule that are remembered per agent; a rate above it counts as this rate.
+pub const RATE_USES_MAX: usize = 1_000;
+
+/// Events between two checkpoints of the journal: what a start has to verify at most.
+pub const CHECKPOINT_EVERY: u64 = 1_000;
+
+/// Events per page of a feed or an export.
+pub const EVENT_PAGE_MAX: u16 = 500;
+
+/// Connections of one door. Beyond it, the oldest that has proved nothing is closed.
+pub const CONNECTIONS_MAX: usize = 2_048;
+
+/// Bytes held for peers that have not proved anything yet, over all connections of a door.
+pub const UNPROVEN_BYTES_MAX: usize = 32 << 20;
+
+/// Nonces remembered; the oldest second is dropped first and raises the floor below which frames are refused.
+pub const NONCES_MAX: usize = 1 << 18;
+
+/// Output kept of one stream of a worker, in bytes: the first half and the newest half.
+pub const OUTPUT_BYTES_MAX: usize = 2 << 20;

@@ -1,0 +1,20 @@
+//! Words shared by every layer: identifiers, names, time, secrets, canonical JSON and bounds.
+//!
+//! Each type is parsed once, at the edge where a peer's text comes in; inside, holding one is proof that it
+//! is valid. Nothing here does input or output.
+#![forbid(unsafe_code)]
+
+mod digest;
+mod ids;
+pub mod json;
+pub mod limits;
+mod names;
+mod secret;
+mod time;
+
+pub use digest::Digest;
+pub use ids::{AgentId, ApprovalId, BadId, EffectId, EventSeq, MailSeq, RuleId, SessionId, TaskId};
+pub use json::Json;
+pub use names::{BadName, RepoPath};
+pub use secret::Secret;
+pub use time::{Timestamp, Ttl};

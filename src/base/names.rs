@@ -1,0 +1,91 @@
+//! Names that point into a repository. Parsed once at the edge, trusted inside.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::PATH_LEN_MAX;
+
+/// Why a path from a peer was turned down. Safe to show to that peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadName {
+    /// More than [`PATH_LEN_MAX`] bytes.
+    #[error("is longer than {PATH_LEN_MAX} bytes")]
+    TooLong,
+    /// Also catches NUL.
+    #[error("contains a control character")]
+    ControlCharacter,
+    /// Begins with `/`, a drive letter or a backslash.
+    #[error("must be relative to the repository root")]
+    NotRelative,
+    /// More `..` than directories before it.
+    #[error("leaves the repository through `..`")]
+    ClimbsOut,
+}
+
+/// A path inside the repository: relative, `/`-separated, normalised (no `.`, no `..`, no doubled or trailing
+/// slash), never climbing out. The root itself is the empty path.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RepoPath(Box<str>);
+
+impl RepoPath {
+    /// Normalises and checks a path. `\` counts as `/`, since DevIt clients on Windows write it.
+    ///
+    /// The check is by spelling only; whether a symbolic link leads outside is found out when it is opened.
+    ///
+    /// # Errors
+    /// [`BadName`] says what was wrong.
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        if text.len() > PATH_LEN_MAX {
+            return Err(BadName::TooLong);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(BadName::ControlCharacter);
+        }
+        let text = text.replace('\\', "/");
+        if text.starts_with('/') || text.as_bytes().get(1) == Some(&b':') {
+            return Err(BadName::NotRelative);
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        for part in text.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop().ok_or(BadName::ClimbsOut)?;
+                }
+                name => parts.push(name),
+            }
+        }
+        Ok(Self(parts.join("/").into()))
+    }
+
+    /// The normalised text; empty for the root.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the repository root itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_root() { "." } else { &self.0 })
+    }
+}
+
+impl TryFrom<String> for RepoPath {
+    type Error = BadName;
+    fn try_from(text: String) -> Result<Self, BadName> {
+        Self::parse(&text)
+    }
+}
+
+impl From<RepoPath> for String {
+    fn from(path: RepoPath) -> String {
+        path.0.into()
+    }
+}

@@ -1,0 +1,1 @@
+//! The one test crate: every promise that Provost makes, tried through real files, sockets and processes.
