@@ -6,5 +6,8 @@
 pub mod auth;
 pub mod base;
 pub mod config;
+pub mod domain;
 pub mod jail;
+pub mod policy;
+pub mod store;
 pub mod transport;

@@ -1,1 +1,5 @@
-//! Placeholder.
+//! Proof. The only maker of a `Principal`.
+#![deny(unsafe_code)]
+
+#[doc(hidden)]
+pub mod testing;

@@ -1,0 +1,291 @@
+//! Commands that wait for someone's word.
+//!
+//! ```text
+//!   parked --granted--> the same dispatch as an allowed command
+//!     |  \--denied----> failed, and the asker is told
+//!     \----expired----> the same, as a denial
+//! ```
+//! The first answer wins; nobody answers for their own request; an answer is bound to a digest of what was
+//! shown. DevIt 1.6.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{AnswerApproval, Command, Delegate};
+use super::{
+    Approver, Change, Door, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
+    TaskState, Terms, WorkerKind,
+};
+use crate::base::limits::PARKED_MAX;
+use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
+
+/// An answer to an approval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Yes.
+    Granted,
+    /// No.
+    Denied,
+}
+
+/// A command that waits, with everything it needs to go on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Parked {
+    /// Its number.
+    pub id: ApprovalId,
+    /// Who asked.
+    pub who: Principal,
+    /// What for.
+    pub command: Command,
+    /// What was found out about it.
+    pub facts: Facts,
+    /// The rule that asks.
+    pub rule: RuleId,
+    /// Why.
+    pub reason: Box<str>,
+    /// Limits once granted.
+    pub terms: Terms,
+    /// Who may answer.
+    pub by: Vec<Approver>,
+    /// Digest of the rules that were in force.
+    pub policy: Digest,
+    /// Digest of what the approver is shown.
+    pub shown: Digest,
+    /// How much is at stake.
+    pub risk: Risk,
+    /// Since when.
+    pub asked_at: Timestamp,
+    /// Until when.
+    pub expires_at: Timestamp,
+}
+
+impl Parked {
+    /// The task it would make.
+    pub fn task(&self) -> Option<&TaskId> {
+        match &self.command {
+            Command::Delegate(verb) => Some(&verb.task),
+            _ => None,
+        }
+    }
+
+    /// What policy was asked about: DevIt's tool, or the verb.
+    pub fn tool(&self) -> Box<str> {
+        match &self.command {
+            Command::Delegate(verb) => verb.tool.name.clone(),
+            other => other.name().into(),
+        }
+    }
+}
+
+/// What policy asked for when it asked for approval.
+pub(super) struct Question {
+    pub(super) rule: RuleId,
+    pub(super) reason: Box<str>,
+    pub(super) terms: Terms,
+    pub(super) expires_at: Timestamp,
+    pub(super) by: Vec<Approver>,
+    pub(super) policy: Digest,
+}
+
+/// Everything that waits.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Approvals {
+    parked: BTreeMap<ApprovalId, Arc<Parked>>,
+    due: BTreeSet<(Timestamp, ApprovalId)>,
+}
+
+impl Approvals {
+    /// One of them.
+    pub fn get(&self, id: ApprovalId) -> Option<&Arc<Parked>> {
+        self.parked.get(&id)
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Parked>> {
+        self.parked.values()
+    }
+
+    pub(super) fn due(&self, now: Timestamp) -> Vec<Arc<Parked>> {
+        let due = self.due.iter().take_while(|(at, _)| *at <= now);
+        due.filter_map(|(_, id)| self.parked.get(id)).cloned().collect()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn put(&mut self, parked: Arc<Parked>) {
+        self.due.insert((parked.expires_at, parked.id));
+        self.parked.insert(parked.id, parked);
+    }
+
+    pub(super) fn remove(&mut self, id: ApprovalId) {
+        if let Some(parked) = self.parked.remove(&id) {
+            self.due.remove(&(parked.expires_at, id));
+        }
+    }
+}
+
+impl State {
+    /// Sets a command aside, whole, and tells who may answer.
+    pub(super) fn park(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        command: Command,
+        facts: Facts,
+        question: Question,
+        out: &mut Outbox,
+    ) -> Result<ApprovalId, Refusal> {
+        if self.approvals.parked.len() >= PARKED_MAX {
+            return Err(Refusal::busy("too many requests are waiting for approval"));
+        }
+        let id = out.next_approval();
+        let Question { rule, reason, terms, expires_at, by, policy } = question;
+        let risk = risk_of(&command, &facts);
+        let mut parked = Parked {
+            id,
+            who: who.clone(),
+            command,
+            facts,
+            rule,
+            reason,
+            terms,
+            by,
+            policy,
+            shown: Digest::default(),
+            risk,
+            asked_at: now,
+            expires_at,
+        };
+        parked.shown = digest_of(&parked);
+        out.say(EventKind::ApprovalAsked {
+            approval: id,
+            verb: parked.command.name().into(),
+            task: parked.task().cloned(),
+            rule: parked.rule.clone(),
+            policy,
+            shown: parked.shown,
+            expires_at,
+        });
+        if let Command::Delegate(verb) = &parked.command {
+            let (facts, rule, terms) = (&parked.facts, parked.rule.clone(), parked.terms.clone());
+            let task = self.tasks.draft(now, who, verb, facts, rule, terms);
+            let state = TaskState::Awaiting { approval: id };
+            out.put(Change::PutTask(Arc::new(Task { state, approval: Some(id), ..task })));
+        }
+        self.ask(now, &parked, out);
+        out.put(Change::PutApproval(Arc::new(parked)));
+        Ok(id)
+    }
+
+    /// Mail goes to the configured approver, if the rule admits it; people look at the list.
+    fn ask(&self, now: Timestamp, parked: &Parked, out: &mut Outbox) {
+        let target = &self.settings.approval_target;
+        if !parked.by.iter().any(|by| matches!(by, Approver::Agent(id) if id == target)) {
+            return;
+        }
+        let details = match &parked.command {
+            Command::Delegate(verb) => verb.payload.clone(),
+            _ => Json::null(),
+        };
+        let question = MailKind::Approval {
+            approval: parked.id,
+            task: parked.task().cloned(),
+            tool: parked.tool(),
+            reason: parked.reason.clone(),
+            risk: parked.risk,
+            details,
+            shown: parked.shown,
+            expires_at: parked.expires_at,
+        };
+        self.mail.post(now, target, question, out);
+    }
+
+    /// Checks an answer and takes the command out of waiting.
+    pub(super) fn answered(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AnswerApproval,
+        out: &mut Outbox,
+    ) -> Result<Arc<Parked>, Refusal> {
+        let not_found = || Refusal::ApprovalNotFound(verb.approval);
+        let parked = self.approvals.get(verb.approval).ok_or_else(not_found)?;
+        if parked.expires_at <= now {
+            return Err(not_found());
+        }
+        if self.is_own_request(who, parked) {
+            return Err(Refusal::ApprovalOwn);
+        }
+        if !parked.by.iter().any(|by| admits(by, who)) {
+            return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
+        }
+        if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
+            return Err(Refusal::ApprovalChanged);
+        }
+        let proof = if who.is_person() { "weak-human" } else { "key" };
+        out.say(EventKind::ApprovalAnswered {
+            approval: verb.approval,
+            verdict: verb.verdict,
+            proof: proof.into(),
+        });
+        self.drop_approval(verb.approval, out);
+        Ok(parked.clone())
+    }
+
+    /// The asker, and whoever is working for the asker at the moment.
+    ///
+    /// A person at the terminal who delegated by hand is the owner of the machine, whose word the rule
+    /// wants; asking somebody else would only teach them to switch the rule off.
+    fn is_own_request(&self, who: &Principal, parked: &Parked) -> bool {
+        if who.is_person() && parked.who.door() == Door::Own && parked.who.is_person() {
+            return false;
+        }
+        let asker = parked.who.agent();
+        let works_for_asker = |task: &Arc<Task>| task.order.worker == *who.agent() && task.asked_by == *asker;
+        who.agent() == asker || self.tasks.iter().any(works_for_asker)
+    }
+
+    pub(super) fn drop_approval(&self, id: ApprovalId, out: &mut Outbox) {
+        self.mail.withdraw_approval(&self.settings.approval_target, id, out);
+        out.put(Change::DropApproval(id));
+    }
+}
+
+fn admits(by: &Approver, who: &Principal) -> bool {
+    match by {
+        Approver::Human => who.is_person(),
+        Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
+    }
+}
+
+fn digest_of(parked: &Parked) -> Digest {
+    let shown = (&parked.who, &parked.command, &parked.facts, &parked.terms, &parked.rule, &parked.policy);
+    Digest::of(serde_json::to_string(&shown).unwrap_or_default().as_bytes())
+}
+
+/// DevIt 1.6: central files and long test runs are `medium`; what leaves the jail is ours to call `high`.
+fn risk_of(command: &Command, facts: &Facts) -> Risk {
+    let Command::Delegate(Delegate { tool, .. }) = command else { return Risk::High };
+    let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
+    let outside = facts.network != super::Network::None || facts.worker_kind != Some(WorkerKind::Cli);
+    match &*tool.name {
+        "devit_patch_apply" if tool.path.as_deref().is_some_and(central) => Risk::Medium,
+        "devit_test_run" if tool.timeout_s.is_some_and(|it| it > 60) => Risk::Medium,
+        "devit_delegate" if outside => Risk::High,
+        _ => Risk::Low,
+    }
+}
+
+/// Who may answer, in words.
+pub fn approvers_text(by: &[Approver]) -> String {
+    let name = |by: &Approver| match by {
+        Approver::Human => "human".to_owned(),
+        Approver::Agent(id) => AgentId::to_string(id),
+    };
+    by.iter().map(name).collect::<Vec<_>>().join(", ")
+}

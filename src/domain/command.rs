@@ -1,0 +1,372 @@
+//! Every verb Provost understands, in one table.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, Mail, Report, Scope, TaskState, Verdict};
+use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
+
+/// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
+pub trait Verb: Into<Command> {
+    /// What a caller gets when the verb was carried out.
+    type Reply: TryFrom<Reply>;
+}
+
+/// What a commit of a verb waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Durability {
+    /// Nothing: it only touches memory.
+    Unstored,
+    /// The kernel: survives a crash or kill -9 of the daemon.
+    Commit,
+    /// The disk: survives loss of power.
+    Durable,
+}
+
+macro_rules! verbs {
+    ($($(#[$doc:meta])* $verb:ident => $reply:ident, needs $scope:ident, $durability:ident $(, $judged:ident)?;)*) => {
+        /// Any verb, as it waits in a queue or for an approval.
+        #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum Command { $($(#[$doc])* $verb($verb),)* }
+
+        /// Any reply.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Reply { $(
+            #[doc = concat!("Answer to [`", stringify!($verb), "`].")]
+            $reply($reply),
+        )* }
+
+        impl Command {
+            /// The right a caller must hold, whatever policy says.
+            pub fn scope(&self) -> Scope {
+                match self { $(Command::$verb(_) => Scope::$scope,)* }
+            }
+
+            /// The verb's name, as rules and the log write it.
+            pub fn name(&self) -> &'static str {
+                match self { $(Command::$verb(_) => stringify!($verb),)* }
+            }
+
+            /// Whether policy has a say. The others are decided by scope alone.
+            pub fn judged(&self) -> bool {
+                match self { $(Command::$verb(_) => verbs!(@judged $($judged)?),)* }
+            }
+
+            /// What the answer must wait for.
+            pub fn durability(&self) -> Durability {
+                match self { $(Command::$verb(_) => Durability::$durability,)* }
+            }
+        }
+
+        $(
+            impl From<$verb> for Command {
+                fn from(verb: $verb) -> Command { Command::$verb(verb) }
+            }
+            impl TryFrom<Reply> for $reply {
+                type Error = Reply;
+                fn try_from(reply: Reply) -> Result<Self, Reply> {
+                    match reply { Reply::$reply(it) => Ok(it), other => Err(other) }
+                }
+            }
+            impl Verb for $verb { type Reply = $reply; }
+        )*
+    };
+    (@judged judged) => { true };
+    (@judged) => { false };
+}
+
+verbs! {
+    /// Make oneself known, with a version check.
+    Register       => Registered, needs Join,       Commit;
+    /// Take the next message of one's queue.
+    CollectMail    => Collected,  needs Join,       Unstored;
+    /// Say whether a collected message arrived.
+    SettleMail     => Settled,    needs Join,       Commit;
+    /// Hand work to a worker.
+    Delegate       => Delegated,  needs Delegate,   Durable, judged;
+    /// Say how work is going.
+    ReportTask     => Reported,   needs Work,       Durable;
+    /// Acknowledge having seen a notification.
+    AckTask        => Acked,      needs Coordinate, Commit;
+    /// Take work back.
+    CancelTask     => Cancelled,  needs Delegate,   Durable;
+    /// Grant or deny a parked command.
+    AnswerApproval => Answered,   needs Approve,    Durable, judged;
+    /// Capture the screen.
+    TakeScreenshot => Captured,   needs Delegate,   Durable, judged;
+    /// A worker process was confined and is about to run.
+    BeginRun       => Begun,      needs Host,       Durable;
+    /// A worker process is gone, with what it left.
+    EndRun         => Ended,      needs Host,       Durable;
+    /// An owed effect needs nothing more.
+    SettleEffect   => EffectSettled, needs Host,    Commit;
+    /// Put something that happened outside the core on record.
+    Record         => Recorded,   needs Operate,    Durable;
+}
+
+/// DevIt REGISTER.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Register {
+    /// Capabilities announced; recorded, not trusted.
+    pub caps: Vec<Box<str>>,
+    /// Process id as the client says.
+    pub pid: Option<u64>,
+    /// Process id as the kernel says.
+    pub peer_pid: Option<u32>,
+    /// Version announced; an empty one counts as absent.
+    pub version: Option<Box<str>>,
+}
+
+/// The caller is known now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registered {
+    /// Versions that would be accepted; empty means any.
+    pub expected: Vec<Box<str>>,
+}
+
+/// DevIt HEARTBEAT (`alive`) and POLL (not).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CollectMail {
+    /// Whether this also is a sign of life.
+    pub alive: bool,
+}
+
+/// The next message, marked as on its way until [`SettleMail`] says how it went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collected {
+    /// The oldest message that nobody else is carrying.
+    pub mail: Option<Arc<Mail>>,
+    /// Whether the caller has unfinished delegations, so that an empty answer is worth delaying.
+    pub waiting: bool,
+}
+
+/// How the delivery of a message went.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SettleMail {
+    /// Which message of the caller's own queue.
+    pub seq: MailSeq,
+    /// Whether it arrived; otherwise it waits for the next collection.
+    pub delivered: bool,
+}
+
+/// The queue is up to date.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settled;
+
+/// What DevIt's own policy looks at in `payload.task`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tool {
+    /// `task.action`; real clients always say `devit_delegate`.
+    pub name: Box<str>,
+    /// `task.path`, normalised by spelling.
+    pub path: Option<Box<str>>,
+    /// `task.command`.
+    pub command: Option<Box<str>>,
+    /// `task.max_bytes`.
+    pub max_bytes: Option<u64>,
+    /// `task.timeout_secs`.
+    pub timeout_s: Option<u64>,
+}
+
+/// Work to be done by someone else. DevIt DELEGATE.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Delegate {
+    /// Chosen by the caller; repeats of the same request are answered alike.
+    pub task: TaskId,
+    /// What is to be done, in words; a command line for the built-in `shell` worker.
+    pub goal: Box<str>,
+    /// Who is to do it.
+    pub worker: AgentId,
+    /// Who hears of it, when not the caller.
+    pub return_to: Option<AgentId>,
+    /// The tool that policy is asked about.
+    pub tool: Tool,
+    /// How long it may take; defaulted at the door.
+    pub timeout: Ttl,
+    /// Model asked for.
+    pub model: Option<Box<str>>,
+    /// Free data for the worker.
+    pub context: Option<Json>,
+    /// File patterns the caller wants watched; kept and shown.
+    pub watch_patterns: Vec<Box<str>>,
+    /// Where to work, as the caller wrote it; what it resolved to is in the facts.
+    pub working_dir: Option<Box<str>>,
+    /// Response format asked for (`default`, `compact`).
+    pub format: Option<Box<str>>,
+    /// The request as it came, relayed to a polling worker to the letter.
+    pub payload: Json,
+}
+
+impl Delegate {
+    /// Digest of everything asked for: what an approver approves, and how a repeat is recognised.
+    pub fn digest(&self) -> Digest {
+        // Our own types always encode; an empty text could only make two requests look different.
+        Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
+    }
+}
+
+/// The task exists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Delegated {
+    /// Its id.
+    pub task: TaskId,
+    /// Where it stands.
+    pub state: TaskState,
+}
+
+/// What a worker says about its task. DevIt NOTIFY.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReportTask {
+    /// Which task.
+    pub task: TaskId,
+    /// Where the worker sees it.
+    pub status: Status,
+    /// What it has to say.
+    pub report: Report,
+    /// The message this came in, so that a repeat is recognised.
+    pub message: Option<Box<str>>,
+}
+
+/// Status words of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Known, not begun.
+    Pending,
+    /// Under way, including `progress`, `blocked` and words nobody has defined.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Not done.
+    Failed,
+    /// Given up on request.
+    Cancelled,
+}
+
+/// The report is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reported {
+    /// Where the task stands now.
+    pub state: TaskState,
+}
+
+/// DevIt NOTIFY with `status = "ack"`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AckTask {
+    /// Which task's notification was seen.
+    pub task: TaskId,
+}
+
+/// The acknowledgement is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Acked;
+
+/// Take a task back.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CancelTask {
+    /// Which.
+    pub task: TaskId,
+    /// Why, for the worker and the log.
+    pub reason: Box<str>,
+}
+
+/// The task is cancelled; a running worker is being stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cancelled {
+    /// Where the task stands now.
+    pub state: TaskState,
+}
+
+/// DevIt APPROVAL_DECISION.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnswerApproval {
+    /// Which.
+    pub approval: ApprovalId,
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// Why, for the asker.
+    pub note: Option<Box<str>>,
+    /// Digest of what the approver was shown, when the approver says; a mismatch is refused.
+    pub shown: Option<Digest>,
+}
+
+/// The approval is settled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answered {
+    /// The task it was about.
+    pub task: Option<TaskId>,
+    /// Why a granted command was not carried out after all.
+    pub failed: Option<Box<str>>,
+}
+
+/// Capture the screen.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TakeScreenshot {}
+
+/// The capture was ordered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Captured;
+
+/// A confined worker process is ready.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BeginRun {
+    /// The owed effect this carries out.
+    pub effect: EffectId,
+    /// Its task.
+    pub task: TaskId,
+    /// Until when it may run.
+    pub until: Timestamp,
+}
+
+/// Go on, or do not: the task may have been cancelled meanwhile.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Begun;
+
+/// A worker process has ended, or could not be started.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EndRun {
+    /// The owed effect this settles.
+    pub effect: EffectId,
+    /// Its task.
+    pub task: TaskId,
+    /// Completed, failed or cancelled.
+    pub status: Status,
+    /// What it left.
+    pub report: Report,
+    /// Why it failed, when the daemon or the jail says so.
+    pub failure: Option<Failure>,
+    /// The model that did the work.
+    pub model_used: Option<Box<str>>,
+}
+
+/// The result is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended;
+
+/// An effect needs nothing more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SettleEffect {
+    /// Which.
+    pub effect: EffectId,
+}
+
+/// It is no longer owed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EffectSettled;
+
+/// Something that happened outside the core and belongs in the log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// What kind of thing: `daemon.started`, `key.added`, `policy.loaded`, ...
+    pub what: Box<str>,
+    /// About what: an ident, a file.
+    pub subject: Box<str>,
+    /// Details without secrets.
+    pub details: Json,
+}
+
+/// It is in the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recorded;

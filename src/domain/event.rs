@@ -1,0 +1,308 @@
+//! What a command leaves behind: events to announce, rows to store, effects to carry out.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, Failure, Mail, Parked, Status, Task, Uses, Verdict};
+use crate::base::{
+    AgentId, ApprovalId, Digest, EffectId, EventSeq, Json, MailSeq, RuleId, TaskId, Timestamp,
+};
+
+/// One entry of the log: who did what, when.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place; dense.
+    pub seq: EventSeq,
+    /// When.
+    pub at: Timestamp,
+    /// Who; `provost` for what the daemon did by itself.
+    pub actor: AgentId,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What happened. Names and numbers only: goals and outputs appear as digests and lengths.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// An agent registered.
+    AgentRegistered {
+        /// Version announced.
+        version: Option<Box<str>>,
+        /// Capabilities announced.
+        caps: Vec<Box<str>>,
+        /// Process id as announced.
+        pid: Option<u64>,
+    },
+    /// An agent that was not known any more gave a sign of life.
+    AgentRevived,
+    /// Policy said yes, or was not asked.
+    TaskDelegated {
+        /// Which.
+        task: TaskId,
+        /// To whom.
+        worker: AgentId,
+        /// What policy was asked about.
+        tool: Box<str>,
+        /// The rule that allowed it.
+        rule: RuleId,
+        /// Digest of the rules in force.
+        policy: Digest,
+        /// Digest of the request.
+        request: Digest,
+        /// Directory it works in.
+        working_dir: Option<Box<str>>,
+        /// The approval it went through, if it did.
+        approval: Option<ApprovalId>,
+    },
+    /// Policy said no.
+    Denied {
+        /// The verb.
+        verb: Box<str>,
+        /// The task it would have made.
+        task: Option<TaskId>,
+        /// What policy was asked about.
+        tool: Option<Box<str>>,
+        /// The rule that denied.
+        rule: RuleId,
+        /// Its reason.
+        reason: Box<str>,
+        /// Digest of the rules in force.
+        policy: Digest,
+    },
+    /// A polling worker was handed its task.
+    TaskAssigned {
+        /// Which.
+        task: TaskId,
+        /// To whom.
+        worker: AgentId,
+    },
+    /// A confined worker process began.
+    TaskStarted {
+        /// Which.
+        task: TaskId,
+    },
+    /// A task's state was reported.
+    TaskMoved {
+        /// Which.
+        task: TaskId,
+        /// To what.
+        to: Status,
+        /// The word that was used.
+        said: Box<str>,
+        /// Digest of the report.
+        report: Digest,
+    },
+    /// A task ended.
+    TaskFinished {
+        /// Which.
+        task: TaskId,
+        /// How.
+        status: Status,
+        /// Why it failed, when it did.
+        failure: Option<Failure>,
+        /// Digest of the report.
+        report: Digest,
+    },
+    /// Someone saw a task's notification.
+    TaskAcked {
+        /// Which.
+        task: TaskId,
+    },
+    /// A message was queued.
+    MailQueued {
+        /// Its number.
+        mail: MailSeq,
+        /// For whom.
+        to: AgentId,
+        /// What kind.
+        what: Box<str>,
+        /// About which task.
+        task: Option<TaskId>,
+    },
+    /// A message arrived.
+    MailDelivered {
+        /// Its number.
+        mail: MailSeq,
+        /// To whom.
+        to: AgentId,
+    },
+    /// Messages were given up: too old, too many, or superseded.
+    MailDropped {
+        /// Whose.
+        to: AgentId,
+        /// How many.
+        count: u32,
+        /// Why.
+        why: Box<str>,
+    },
+    /// A command waits for someone's word.
+    ApprovalAsked {
+        /// Which.
+        approval: ApprovalId,
+        /// The verb.
+        verb: Box<str>,
+        /// The task it would make.
+        task: Option<TaskId>,
+        /// The rule that asks.
+        rule: RuleId,
+        /// Digest of the rules in force.
+        policy: Digest,
+        /// Digest of what is shown to the approver.
+        shown: Digest,
+        /// Until when.
+        expires_at: Timestamp,
+    },
+    /// Someone answered.
+    ApprovalAnswered {
+        /// Which.
+        approval: ApprovalId,
+        /// How.
+        verdict: Verdict,
+        /// By what proof (`weak-human`, `key`).
+        proof: Box<str>,
+    },
+    /// Nobody answered in time.
+    ApprovalExpired {
+        /// Which.
+        approval: ApprovalId,
+    },
+    /// A granted command could not be carried out any more.
+    GrantFailed {
+        /// Which.
+        approval: ApprovalId,
+        /// Why.
+        why: Box<str>,
+    },
+    /// Something that happened outside the core.
+    Recorded {
+        /// What kind of thing.
+        what: Box<str>,
+        /// About what.
+        subject: Box<str>,
+        /// Details.
+        details: Json,
+    },
+}
+
+impl EventKind {
+    /// The kind's name as stored and filtered by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::AgentRegistered { .. } => "agent_registered",
+            EventKind::AgentRevived => "agent_revived",
+            EventKind::TaskDelegated { .. } => "task_delegated",
+            EventKind::Denied { .. } => "denied",
+            EventKind::TaskAssigned { .. } => "task_assigned",
+            EventKind::TaskStarted { .. } => "task_started",
+            EventKind::TaskMoved { .. } => "task_moved",
+            EventKind::TaskFinished { .. } => "task_finished",
+            EventKind::TaskAcked { .. } => "task_acked",
+            EventKind::MailQueued { .. } => "mail_queued",
+            EventKind::MailDelivered { .. } => "mail_delivered",
+            EventKind::MailDropped { .. } => "mail_dropped",
+            EventKind::ApprovalAsked { .. } => "approval_asked",
+            EventKind::ApprovalAnswered { .. } => "approval_answered",
+            EventKind::ApprovalExpired { .. } => "approval_expired",
+            EventKind::GrantFailed { .. } => "grant_failed",
+            EventKind::Recorded { .. } => "recorded",
+        }
+    }
+
+    /// The task this is about, for those who follow one.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            EventKind::TaskDelegated { task, .. }
+            | EventKind::TaskAssigned { task, .. }
+            | EventKind::TaskStarted { task }
+            | EventKind::TaskMoved { task, .. }
+            | EventKind::TaskFinished { task, .. }
+            | EventKind::TaskAcked { task } => Some(task),
+            EventKind::Denied { task, .. }
+            | EventKind::MailQueued { task, .. }
+            | EventKind::ApprovalAsked { task, .. } => task.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// A row to write. Memory and store apply the same changes in the same order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A task that is not finished: kept in memory and in the store.
+    PutTask(Arc<Task>),
+    /// A task that has just finished: leaves memory, stays in the store as history.
+    FinishTask(Arc<Task>),
+    /// A known agent.
+    PutAgent(Arc<Agent>),
+    /// A sign of life. Memory only.
+    Beat(AgentId, Timestamp),
+    /// An agent nobody needs to remember.
+    DropAgent(AgentId),
+    /// A queued message.
+    PutMail(Arc<Mail>),
+    /// A message that arrived or was given up.
+    DropMail(AgentId, MailSeq),
+    /// A message is on its way (or, with `false`, came back). Memory only.
+    CarryMail(AgentId, MailSeq, bool),
+    /// A command that waits for someone's word.
+    PutApproval(Arc<Parked>),
+    /// An approval that is settled.
+    DropApproval(ApprovalId),
+    /// Uses of a rate-limited rule.
+    PutUses(Uses),
+    /// An effect is being carried out; after a crash it is not tried again.
+    StartEffect(EffectId),
+    /// An effect needs nothing more.
+    DropEffect(EffectId),
+    /// The last number handed out, of each kind, and what was counted.
+    Count(Counters),
+}
+
+/// The last number handed out of each kind, and totals that pruning never lowers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Of events.
+    pub event: EventSeq,
+    /// Of effects.
+    pub effect: EffectId,
+    /// Of approvals.
+    pub approval: ApprovalId,
+    /// Of messages.
+    pub mail: MailSeq,
+    /// Tasks that ended completed or cancelled, since the beginning.
+    pub completed: u64,
+    /// Tasks that failed, since the beginning.
+    pub failed: u64,
+}
+
+/// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Start a worker of the configuration in the jail. At most once.
+    SpawnWorker {
+        /// For this task.
+        task: TaskId,
+    },
+    /// End a worker that runs. At least once.
+    StopWorker {
+        /// Of this task.
+        task: TaskId,
+        /// Why, for its result.
+        reason: Box<str>,
+    },
+}
+
+/// An owed effect as the store remembers it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owed {
+    /// Its number.
+    pub id: EffectId,
+    /// What is owed.
+    pub effect: Effect,
+    /// Whether a daemon had begun to carry it out.
+    pub started: bool,
+}

@@ -1,0 +1,172 @@
+//! What the core asks of policy, and what policy answers.
+//!
+//! The rules themselves are in `policy`, which implements [`Judge`]. Limits travel with the decision as
+//! [`Terms`], so that nobody can hold a permission without the conditions it came with.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Command, Principal};
+use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
+
+/// How much of the kernel's confinement a worker has. Ordered: later is stronger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Landlock, system call filter, limits; the host's files stay visible by name.
+    Ll,
+    /// Namespaces and a root of its own, and all of the former.
+    Ns,
+}
+
+/// What a worker may reach over the network.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Nothing at all.
+    #[default]
+    None,
+    /// Listed loopback ports.
+    Ports(Vec<u16>),
+    /// Listed `host:port` pairs through the daemon's proxy.
+    Hosts(Vec<Box<str>>),
+}
+
+impl Network {
+    /// As written in rules: `none`, `ports`, `hosts`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Network::None => "none",
+            Network::Ports(_) => "ports",
+            Network::Hosts(_) => "hosts",
+        }
+    }
+}
+
+/// How a worker gets its tasks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerKind {
+    /// A command in the configuration, started by the daemon in the jail.
+    Cli,
+    /// A process of its own that collects its tasks; no jail binds it.
+    Polling,
+}
+
+/// So many uses within a sliding window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rate {
+    /// Uses allowed; at least one.
+    pub count: u32,
+    /// Length of the window.
+    pub per: Ttl,
+}
+
+/// The limits that come with a permission. `None` means that this rule sets no limit of its own.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Terms {
+    /// Least confinement the worker must have.
+    pub tier_min: Option<Tier>,
+    /// Longest run.
+    pub timeout: Option<Ttl>,
+    /// Largest data segment of one process, in bytes.
+    pub memory: Option<u64>,
+    /// Most processes.
+    pub processes: Option<u32>,
+    /// Tasks of this client that may be unfinished under this rule.
+    pub concurrent: Option<u32>,
+    /// How often this client may use the rule.
+    pub rate: Option<Rate>,
+    /// `host:port` pairs that the proxy may connect to.
+    pub hosts: Vec<Box<str>>,
+}
+
+/// Who may answer an approval.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approver {
+    /// A person at a terminal.
+    Human,
+    /// An agent that holds a key of its own with the approver's role (`client:approver`).
+    Agent(AgentId),
+}
+
+/// What policy says about one command.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// Go on, within these terms.
+    Allow {
+        /// The rule that gave its reason and limits.
+        rule: RuleId,
+        /// Limits, intersected over all rules that allow.
+        terms: Terms,
+    },
+    /// Wait for someone's word.
+    NeedApproval {
+        /// The rule that asks.
+        rule: RuleId,
+        /// Why, for the approver.
+        reason: Box<str>,
+        /// Limits of the command once granted.
+        terms: Terms,
+        /// Until when an answer counts.
+        wait: Ttl,
+        /// Who may answer.
+        by: Vec<Approver>,
+    },
+    /// No.
+    Deny {
+        /// The rule that denies; `no-rule` when nothing matched.
+        rule: RuleId,
+        /// Why, for the caller.
+        reason: Box<str>,
+    },
+}
+
+/// A directory as it was when the command came in.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Directory {
+    /// Relative to the repository root, links resolved.
+    pub relative: RepoPath,
+    /// Absolute, links resolved.
+    pub absolute: Box<str>,
+    /// Device number, to recognise it again.
+    pub dev: u64,
+    /// Inode number, to recognise it again.
+    pub ino: u64,
+}
+
+/// What was found out about a command before it was judged. Filled by services and by the core, checked again
+/// by the effect that carries the command out.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// When the command came in.
+    pub now: Timestamp,
+    /// Its working directory; `None` where it has none.
+    pub directory: Option<Directory>,
+    /// Why the working directory was refused, when it was.
+    pub directory_refused: Option<Box<str>>,
+    /// How the worker gets its tasks; filled by the core from [`super::Settings`].
+    pub worker_kind: Option<WorkerKind>,
+    /// What the worker's profile wants of the network; filled by the core.
+    pub network: Network,
+    /// The confinement the worker would get; filled by the core. `None` for a polling worker.
+    pub tier: Option<Tier>,
+    /// SHA-256 of the worker's executable; filled by the service.
+    pub program: Option<Digest>,
+    /// Unfinished tasks this client has asked for; filled by the core.
+    pub running: u32,
+    /// How many delegations lie above this one; filled by the core.
+    pub depth: u32,
+}
+
+/// The policy the core consults. A trait so that `domain` need not know the rule file.
+pub trait Judge: Send {
+    /// Judges a command. The same inputs give the same decision.
+    fn decide(&self, who: &Principal, command: &Command, facts: &Facts) -> Decision;
+
+    /// Digest of the rules in force, stamped on every decision in the log.
+    fn version(&self) -> Digest;
+}

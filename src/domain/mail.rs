@@ -1,0 +1,309 @@
+//! One queue of messages per agent, in order, emptied one message at a time.
+//!
+//! ```text
+//!   [queued] --collect--> [carried] --arrived--> gone
+//!       ^                     |
+//!       +---- did not --------+
+//! ```
+//! Whether a message is being carried is memory's alone: after a crash it is delivered again, never lost.
+//! DevIt 1.5, HEARTBEAT and POLL; decisions on bounds are in `docs/protocols/devit.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{CollectMail, SettleMail};
+use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report};
+use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX};
+use crate::base::{AgentId, ApprovalId, Digest, Json, MailSeq, TaskId, Timestamp, Ttl};
+
+/// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
+/// silence: another process may have been given the number.
+const RECURRING_PID_KEEP: Ttl = Ttl::minutes(10);
+
+/// A queued message.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Mail {
+    /// Its number, over all queues, in commit order.
+    pub seq: MailSeq,
+    /// Whose queue.
+    pub to: AgentId,
+    /// Since when.
+    pub at: Timestamp,
+    /// What it says.
+    pub kind: MailKind,
+}
+
+/// What a message says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MailKind {
+    /// Work for a polling worker.
+    Work {
+        /// The task.
+        task: TaskId,
+        /// The request, relayed to the letter.
+        payload: Json,
+    },
+    /// How a task is going, for whoever asked for it; or that it is over, for its worker.
+    Word {
+        /// The task.
+        task: TaskId,
+        /// Who says so; `None` is the daemon.
+        from: Option<AgentId>,
+        /// The status word.
+        said: Box<str>,
+        /// Whether nothing more will come.
+        last: bool,
+        /// What there is to say.
+        report: Report,
+        /// Why it failed, when the daemon says so.
+        failure: Option<Failure>,
+        /// Who was to hear of it.
+        return_to: Option<AgentId>,
+    },
+    /// A request that waits for the recipient's answer.
+    Approval {
+        /// Which.
+        approval: ApprovalId,
+        /// The task it would make.
+        task: Option<TaskId>,
+        /// What policy was asked about.
+        tool: Box<str>,
+        /// Why approval is needed.
+        reason: Box<str>,
+        /// How much is at stake.
+        risk: Risk,
+        /// The whole request.
+        details: Json,
+        /// Digest that the answer is bound to.
+        shown: Digest,
+        /// Until when an answer counts.
+        expires_at: Timestamp,
+    },
+}
+
+/// How much is at stake in an approval. DevIt 1.6, `risk_level`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Nothing out of the ordinary.
+    Low,
+    /// A central file or a long test run.
+    Medium,
+    /// Reaches outside the jail.
+    High,
+}
+
+impl MailKind {
+    /// The task a message is about.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            MailKind::Work { task, .. } | MailKind::Word { task, .. } => Some(task),
+            MailKind::Approval { task, .. } => task.as_ref(),
+        }
+    }
+
+    /// The kind in one word, for the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            MailKind::Work { .. } => "work",
+            MailKind::Word { .. } => "word",
+            MailKind::Approval { .. } => "approval",
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        const OVERHEAD: usize = 256;
+        OVERHEAD
+            + match self {
+                MailKind::Work { payload, .. } => payload.as_str().len(),
+                MailKind::Word { report, .. } => report.bytes(),
+                MailKind::Approval { details, .. } => details.as_str().len(),
+            }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Queue {
+    mail: BTreeMap<MailSeq, Arc<Mail>>,
+    carried: BTreeSet<MailSeq>,
+    bytes: usize,
+}
+
+/// All queues.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Mailboxes(BTreeMap<AgentId, Queue>);
+
+impl Mailboxes {
+    /// Files a message, and makes room for it where the recipient's queue is full.
+    pub(super) fn post(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
+        if let Some(queue) = self.0.get(to) {
+            self.supersede(to, queue, &kind, out);
+            let (mut count, mut bytes, mut given_up) = (queue.mail.len(), queue.bytes + kind.bytes(), 0);
+            for (seq, mail) in &queue.mail {
+                if count < MAIL_MAX && bytes <= MAIL_BYTES_MAX {
+                    break;
+                }
+                out.put(Change::DropMail(to.clone(), *seq));
+                (count, bytes, given_up) = (count - 1, bytes.saturating_sub(mail.kind.bytes()), given_up + 1);
+            }
+            self.announce_dropped(to, given_up, "the queue was full", out);
+        }
+        let seq = out.next_mail();
+        out.say(EventKind::MailQueued {
+            mail: seq,
+            to: to.clone(),
+            what: kind.name().into(),
+            task: kind.task().cloned(),
+        });
+        out.put(Change::PutMail(Arc::new(Mail { seq, to: to.clone(), at: now, kind })));
+    }
+
+    /// A task's last word makes its unread progress pointless; a client that applied it later would go back.
+    fn supersede(&self, to: &AgentId, queue: &Queue, kind: &MailKind, out: &mut Outbox) {
+        let MailKind::Word { task, last: true, .. } = kind else { return };
+        let mut count = 0;
+        for (seq, mail) in &queue.mail {
+            let older = matches!(&mail.kind, MailKind::Word { task: it, last: false, .. } if it == task);
+            if older && !queue.carried.contains(seq) {
+                out.put(Change::DropMail(to.clone(), *seq));
+                count += 1;
+            }
+        }
+        self.announce_dropped(to, count, "superseded by the task's last word", out);
+    }
+
+    fn announce_dropped(&self, to: &AgentId, count: u32, why: &str, out: &mut Outbox) {
+        if count > 0 {
+            out.say(EventKind::MailDropped { to: to.clone(), count, why: why.into() });
+        }
+    }
+
+    pub(super) fn collect(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &CollectMail,
+        agents: &Agents,
+        out: &mut Outbox,
+    ) -> Option<Arc<Mail>> {
+        if verb.alive {
+            agents.beat(now, who.agent(), out);
+        }
+        let queue = self.0.get(who.agent())?;
+        let (seq, mail) = queue.mail.iter().find(|(seq, _)| !queue.carried.contains(seq))?;
+        out.put(Change::CarryMail(who.agent().clone(), *seq, true));
+        Some(mail.clone())
+    }
+
+    /// Returns the message when it has arrived, so that its task can move on.
+    pub(super) fn settle(
+        &self,
+        who: &Principal,
+        verb: &SettleMail,
+        out: &mut Outbox,
+    ) -> Result<Option<Arc<Mail>>, Refusal> {
+        let queue = self.0.get(who.agent()).ok_or(Refusal::MailNotFound)?;
+        let mail = queue.mail.get(&verb.seq).ok_or(Refusal::MailNotFound)?;
+        if !verb.delivered {
+            out.put(Change::CarryMail(who.agent().clone(), verb.seq, false));
+            return Ok(None);
+        }
+        out.say(EventKind::MailDelivered { mail: verb.seq, to: who.agent().clone() });
+        out.put(Change::DropMail(who.agent().clone(), verb.seq));
+        Ok(Some(mail.clone()))
+    }
+
+    /// Takes back a worker's unread work when its task is over.
+    pub(super) fn withdraw_work(&self, worker: &AgentId, task: &TaskId, out: &mut Outbox) {
+        let Some(queue) = self.0.get(worker) else { return };
+        for (seq, mail) in &queue.mail {
+            if matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task) {
+                out.put(Change::DropMail(worker.clone(), *seq));
+            }
+        }
+    }
+
+    /// Takes back the mail about an approval that is settled.
+    pub(super) fn withdraw_approval(&self, to: &AgentId, approval: ApprovalId, out: &mut Outbox) {
+        let Some(queue) = self.0.get(to) else { return };
+        for (seq, mail) in &queue.mail {
+            if matches!(&mail.kind, MailKind::Approval { approval: it, .. } if *it == approval)
+                && !queue.carried.contains(seq)
+            {
+                out.put(Change::DropMail(to.clone(), *seq));
+            }
+        }
+    }
+
+    /// Drops what a former process of the same number left behind, when its name comes back after silence.
+    pub(super) fn clear_recurring(&self, now: Timestamp, who: &AgentId, agents: &Agents, out: &mut Outbox) {
+        let ends_in_pid = who
+            .as_str()
+            .rsplit_once(':')
+            .is_some_and(|(_, pid)| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()));
+        if !ends_in_pid || agents.is_alive(who, now) {
+            return;
+        }
+        self.drop_older(who, now, RECURRING_PID_KEEP, "left by an earlier process of this number", out);
+    }
+
+    /// Drops what has waited longer than `keep`, for every agent.
+    pub(super) fn expire(&self, now: Timestamp, keep: Ttl, out: &mut Outbox) {
+        for agent in self.0.keys() {
+            self.drop_older(agent, now, keep, "not collected in time", out);
+        }
+    }
+
+    fn drop_older(&self, agent: &AgentId, now: Timestamp, keep: Ttl, why: &str, out: &mut Outbox) {
+        let Some(queue) = self.0.get(agent) else { return };
+        let mut count = 0;
+        for (seq, _) in queue.mail.iter().take_while(|(_, mail)| mail.at.after(keep) <= now) {
+            out.put(Change::DropMail(agent.clone(), *seq));
+            count += 1;
+        }
+        self.announce_dropped(agent, count, why, out);
+    }
+
+    /// Messages that nobody is carrying, of one agent.
+    pub fn waiting(&self, agent: &AgentId) -> usize {
+        self.0.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
+    }
+
+    /// Every queued message, by recipient and age.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Mail>> {
+        self.0.values().flat_map(|queue| queue.mail.values())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn put(&mut self, mail: Arc<Mail>) {
+        let queue = self.0.entry(mail.to.clone()).or_default();
+        queue.bytes += mail.kind.bytes();
+        queue.mail.insert(mail.seq, mail);
+    }
+
+    pub(super) fn remove(&mut self, agent: &AgentId, seq: MailSeq) {
+        let Some(queue) = self.0.get_mut(agent) else { return };
+        if let Some(mail) = queue.mail.remove(&seq) {
+            queue.bytes = queue.bytes.saturating_sub(mail.kind.bytes());
+        }
+        queue.carried.remove(&seq);
+        if queue.mail.is_empty() {
+            self.0.remove(agent);
+        }
+    }
+
+    pub(super) fn carry(&mut self, agent: &AgentId, seq: MailSeq, carried: bool) {
+        let Some(queue) = self.0.get_mut(agent) else { return };
+        if carried && queue.mail.contains_key(&seq) {
+            queue.carried.insert(seq);
+        } else {
+            queue.carried.remove(&seq);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Collects what the commands of one batch leave behind.
+
+use super::Durability;
+use super::event::{Change, Counters, Effect, Event, EventKind};
+use crate::base::{AgentId, ApprovalId, EffectId, MailSeq, Timestamp};
+
+/// The outputs of a batch, in order. The store writes all of them or none.
+#[derive(Debug)]
+pub struct Outbox {
+    /// Rows to write.
+    pub changes: Vec<Change>,
+    /// Events to append to the log.
+    pub events: Vec<Event>,
+    /// Effects owed from now on.
+    pub effects: Vec<(EffectId, Effect)>,
+    /// What the batch's commit has to wait for.
+    pub durability: Durability,
+    start: Mark,
+    counters: Counters,
+    before: Counters,
+    stamp: Option<(Timestamp, AgentId)>,
+}
+
+/// A point to which an [`Outbox`] can be taken back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    changes: usize,
+    events: usize,
+    effects: usize,
+    counters: Counters,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            changes: Vec::new(),
+            events: Vec::new(),
+            effects: Vec::new(),
+            durability: Durability::Unstored,
+            start: Mark::default(),
+            counters: Counters::default(),
+            before: Counters::default(),
+            stamp: None,
+        }
+    }
+}
+
+impl Outbox {
+    pub(super) fn begin(&mut self, counters: Counters, now: Timestamp, actor: AgentId) {
+        (self.counters, self.before) = (counters, counters);
+        self.stamp = Some((now, actor));
+        self.start = self.mark();
+    }
+
+    /// Closes one command and returns the changes it made.
+    pub(super) fn finish(&mut self, durability: Durability) -> &[Change] {
+        if self.counters != self.before {
+            self.changes.push(Change::Count(self.counters));
+        }
+        self.durability = self.durability.max(durability);
+        &self.changes[self.start.changes..]
+    }
+
+    /// Whether the current command has left anything that must be stored.
+    pub(super) fn wrote(&self) -> bool {
+        self.events.len() > self.start.events
+            || self.effects.len() > self.start.effects
+            || self.changes[self.start.changes..].iter().any(Change::is_stored)
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            changes: self.changes.len(),
+            events: self.events.len(),
+            effects: self.effects.len(),
+            counters: self.counters,
+        }
+    }
+
+    /// Forgets what came after `mark`.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        self.changes.truncate(mark.changes);
+        self.events.truncate(mark.events);
+        self.effects.truncate(mark.effects);
+        self.counters = mark.counters;
+    }
+
+    /// Forgets everything the current command did.
+    pub(super) fn undo(&mut self) {
+        self.rewind(self.start);
+    }
+
+    pub(super) fn put(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    pub(super) fn say(&mut self, kind: EventKind) {
+        // `begin` comes first in both places that hand an outbox to a rule.
+        let Some((at, actor)) = self.stamp.clone() else { return };
+        self.counters.event = self.counters.event.next();
+        self.events.push(Event { seq: self.counters.event, at, actor, kind });
+    }
+
+    pub(super) fn owe(&mut self, effect: Effect) {
+        self.counters.effect = self.counters.effect.next();
+        self.effects.push((self.counters.effect, effect));
+    }
+
+    pub(super) fn next_approval(&mut self) -> ApprovalId {
+        self.counters.approval = self.counters.approval.next();
+        self.counters.approval
+    }
+
+    pub(super) fn next_mail(&mut self) -> MailSeq {
+        self.counters.mail = self.counters.mail.next();
+        self.counters.mail
+    }
+
+    pub(super) fn count_finished(&mut self, failed: bool) {
+        if failed {
+            self.counters.failed += 1;
+        } else {
+            self.counters.completed += 1;
+        }
+    }
+
+    /// Whether there is nothing to store.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.effects.is_empty() && !self.changes.iter().any(Change::is_stored)
+    }
+
+    /// Makes room for the next batch.
+    pub fn clear(&mut self) {
+        self.changes.clear();
+        self.events.clear();
+        self.effects.clear();
+        self.durability = Durability::Unstored;
+    }
+}
+
+impl Change {
+    /// Whether the store keeps this; the rest is memory's alone.
+    pub fn is_stored(&self) -> bool {
+        !matches!(self, Change::Beat(..) | Change::CarryMail(..))
+    }
+}

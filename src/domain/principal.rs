@@ -1,0 +1,144 @@
+//! Who is asking, how they proved it, and by what right.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{AgentId, SessionId};
+
+/// The front door a caller came through.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// The DevIt daemon protocol.
+    Devit,
+    /// Provost's own API: the command line and the tools built on it.
+    Own,
+    /// The daemon itself: effects that report back.
+    Internal,
+}
+
+impl Door {
+    /// As written in events and rules.
+    pub fn name(self) -> &'static str {
+        match self {
+            Door::Devit => "devit",
+            Door::Own => "own",
+            Door::Internal => "internal",
+        }
+    }
+}
+
+/// A right to a family of verbs. Every verb needs exactly one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[repr(u16)]
+pub enum Scope {
+    /// See tasks, approvals and events.
+    Read = 1,
+    /// Be known: register, beat, collect mail.
+    Join = 2,
+    /// Locks, claims, intents, acknowledgements.
+    Coordinate = 4,
+    /// Hand work to a worker, and take it back.
+    Delegate = 8,
+    /// Report on work that was handed to the caller.
+    Work = 16,
+    /// Answer approvals.
+    Approve = 32,
+    /// Look after the daemon: keys, policy, anybody's tasks.
+    Operate = 64,
+    /// What only the daemon's own hands may say.
+    Host = 128,
+}
+
+/// A set of [`Scope`]s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scopes(u16);
+
+impl Scopes {
+    /// What the listed scopes add up to.
+    pub fn of(scopes: &[Scope]) -> Self {
+        Self(scopes.iter().fold(0, |all, scope| all | *scope as u16))
+    }
+
+    /// Whether `scope` is among them.
+    pub fn has(self, scope: Scope) -> bool {
+        self.0 & scope as u16 != 0
+    }
+}
+
+/// How a caller proved who they are, from weak to strong within each door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// The secret that all clients of a door share, and the same user.
+    SharedKey,
+    /// A key that belongs to this agent alone, and the same user.
+    OwnKey,
+    /// The kernel says it is a process of this user.
+    PeerUid,
+    /// The same, at a terminal that is not below any agent: a person, as far as that shows it (`weak-human`).
+    Terminal,
+    /// The daemon's own hands.
+    Internal,
+}
+
+/// An authenticated caller. Only `auth` can make one, so holding it is proof.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Principal {
+    agent: AgentId,
+    session: SessionId,
+    door: Door,
+    scopes: Scopes,
+    proof: Proof,
+}
+
+impl Principal {
+    /// Reserved for `auth` and the store's way back from disk; the layers test keeps others away from it.
+    pub(crate) fn establish(
+        agent: AgentId,
+        session: SessionId,
+        door: Door,
+        scopes: Scopes,
+        proof: Proof,
+    ) -> Self {
+        Self { agent, session, door, scopes, proof }
+    }
+
+    /// The name this caller acts under.
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    /// The presence this call belongs to.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Where the call came in.
+    pub fn door(&self) -> Door {
+        self.door
+    }
+
+    /// How the caller was recognised.
+    pub fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    /// Whether the caller holds a scope.
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.has(scope)
+    }
+
+    /// Whether this is a person at a terminal, as far as the kernel can tell.
+    pub fn is_person(&self) -> bool {
+        self.proof == Proof::Terminal
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.agent, self.door.name())
+    }
+}

@@ -1,0 +1,395 @@
+//! What happens to a task after it was dispatched: handed over, reported on, cancelled, timed out, over.
+
+use std::sync::Arc;
+
+use super::command::{
+    AckTask, Acked, BeginRun, Begun, CancelTask, Cancelled, EndRun, Ended, ReportTask, Reported, Status,
+};
+use super::task::AGAIN_AFTER;
+use super::{
+    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Refusal, Report, Scope, State, Task,
+    TaskNote, TaskState, WorkerKind,
+};
+use crate::base::limits::SUMMARY_LEN_MAX;
+use crate::base::{AgentId, TaskId, Timestamp, Ttl};
+
+/// How long after its own limit a jailed run is given to report its end before the core ends it.
+const RUN_GRACE: Ttl = Ttl::minutes(1);
+
+/// How a task ends.
+pub(super) struct Ending {
+    pub(super) status: Status,
+    pub(super) said: Box<str>,
+    /// Who says so; `None` is the daemon.
+    pub(super) from: Option<AgentId>,
+    pub(super) report: Report,
+    pub(super) failure: Option<Failure>,
+    pub(super) message: Option<Box<str>>,
+}
+
+impl Ending {
+    /// The daemon gives a task up.
+    pub(super) fn failed(summary: String, failure: Failure) -> Self {
+        let report = Report { summary: clip(&summary), ..Report::default() };
+        Self {
+            status: Status::Failed,
+            said: "failed".into(),
+            from: None,
+            report,
+            failure: Some(failure),
+            message: None,
+        }
+    }
+}
+
+/// A summary of bounded length, cut at a character.
+fn clip(text: &str) -> Box<str> {
+    let mut end = text.len().min(SUMMARY_LEN_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].into()
+}
+
+impl State {
+    /// Moves a task to its end, tells everybody who waits for it, and clears what it left in queues.
+    pub(super) fn finish(&self, now: Timestamp, task: &Task, ending: Ending, out: &mut Outbox) {
+        let Ending { status, said, from, report, failure, message } = ending;
+        out.say(EventKind::TaskFinished {
+            task: task.id().clone(),
+            status,
+            failure: failure.clone(),
+            report: report.digest(),
+        });
+        for listener in task.listeners(true) {
+            let word = MailKind::Word {
+                task: task.id().clone(),
+                from: from.clone(),
+                said: said.clone(),
+                last: true,
+                report: report.clone(),
+                failure: failure.clone(),
+                return_to: task.order.return_to.clone(),
+            };
+            self.mail.post(now, &listener, word, out);
+        }
+        self.mail.withdraw_work(&task.order.worker, task.id(), out);
+        out.count_finished(status == Status::Failed);
+        let from = from.unwrap_or_else(super::provost);
+        let note = TaskNote { at: now, from, said, report: kept(report), failure: failure.clone(), message };
+        let mut task = task.clone().with_note(note);
+        task.state = TaskState::Finished { status, at: now };
+        task.failure = failure;
+        out.put(Change::FinishTask(Arc::new(task)));
+    }
+
+    /// DevIt NOTIFY. Only the worker a task was handed to may move it.
+    pub(super) fn report(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &ReportTask,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<Reported, Refusal> {
+        let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        if task.kind == WorkerKind::Cli || task.order.worker != *who.agent() {
+            return Err(Refusal::TaskNotYours { owner: task.order.worker.clone() });
+        }
+        if verb.message.is_some() && task.notes.iter().any(|note| note.message == verb.message) {
+            return Ok(Reported { state: task.state });
+        }
+        match task.state {
+            TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
+            from @ TaskState::Awaiting { .. } => return Err(Refusal::TaskCannot { from }),
+            _ => {}
+        }
+        let said: Box<str> = verb.report.relay.as_ref().map_or_else(
+            || word_for(verb.status).into(),
+            |relay| {
+                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(word_for(verb.status)).into()
+            },
+        );
+        let mut report = verb.report.clone();
+        report.summary = clip(&report.summary);
+        if matches!(verb.status, Status::Completed | Status::Failed | Status::Cancelled) {
+            let (from, message) = (Some(who.agent().clone()), verb.message.clone());
+            let ending = Ending { status: verb.status, said, from, report, failure: None, message };
+            self.finish(now, task, ending, out);
+            return Ok(Reported { state: TaskState::Finished { status: verb.status, at: now } });
+        }
+        Ok(Reported { state: self.progress(now, who, verb, task, (said, report), out) })
+    }
+
+    fn progress(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &ReportTask,
+        task: &Arc<Task>,
+        (said, report): (Box<str>, Report),
+        out: &mut Outbox,
+    ) -> TaskState {
+        out.say(EventKind::TaskMoved {
+            task: task.id().clone(),
+            to: verb.status,
+            said: said.clone(),
+            report: report.digest(),
+        });
+        for listener in task.listeners(false) {
+            let word = MailKind::Word {
+                task: task.id().clone(),
+                from: Some(who.agent().clone()),
+                said: said.clone(),
+                last: false,
+                report: report.clone(),
+                failure: None,
+                return_to: task.order.return_to.clone(),
+            };
+            self.mail.post(now, &listener, word, out);
+        }
+        self.mail.withdraw_work(&task.order.worker, task.id(), out);
+        let (since, lease_until) = (task.state.since().unwrap_or(now), now.after(task.lease(&self.settings)));
+        let state = match verb.status {
+            Status::Pending => TaskState::Assigned { since, lease_until, again: true },
+            _ => TaskState::Running { since, lease_until },
+        };
+        let note = TaskNote {
+            at: now,
+            from: who.agent().clone(),
+            said,
+            report: kept(report),
+            failure: None,
+            message: verb.message.clone(),
+        };
+        let mut task = (**task).clone().with_note(note);
+        task.state = state;
+        out.put(Change::PutTask(Arc::new(task)));
+        state
+    }
+
+    /// A polling worker has its task in hand.
+    pub(super) fn assigned(&self, now: Timestamp, task: &TaskId, out: &mut Outbox) {
+        let Some(task) = self.tasks.get(task) else { return };
+        let state = match task.state {
+            TaskState::Queued { .. } => {
+                out.say(EventKind::TaskAssigned {
+                    task: task.id().clone(),
+                    worker: task.order.worker.clone(),
+                });
+                TaskState::Assigned {
+                    since: now,
+                    lease_until: now.after(task.lease(&self.settings)),
+                    again: false,
+                }
+            }
+            _ => return,
+        };
+        let mut task = (**task).clone();
+        (task.state, task.updated_at) = (state, now);
+        out.put(Change::PutTask(Arc::new(task)));
+    }
+
+    /// Who a task concerns may acknowledge it; its worker may not, whose word the notification was.
+    pub(super) fn ack(
+        &self,
+        who: &Principal,
+        verb: &AckTask,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<Acked, Refusal> {
+        let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        let concerned = task.asked_by == *who.agent() || task.order.return_to.as_ref() == Some(who.agent());
+        if !concerned && !who.is_person() {
+            return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
+        }
+        out.say(EventKind::TaskAcked { task: verb.task.clone() });
+        Ok(Acked)
+    }
+
+    /// Takes a task back, wherever it is.
+    pub(super) fn cancel(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &CancelTask,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<Cancelled, Refusal> {
+        let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        if task.asked_by != *who.agent() && !who.may(Scope::Operate) {
+            return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
+        }
+        match task.state {
+            state @ TaskState::Finished { status: Status::Cancelled, .. } => return Ok(Cancelled { state }),
+            TaskState::Finished { .. } => return Err(Refusal::TaskFinished),
+            TaskState::Awaiting { approval } => self.drop_approval(approval, out),
+            TaskState::Running { .. } | TaskState::Queued { .. } if task.kind == WorkerKind::Cli => {
+                out.owe(Effect::StopWorker { task: verb.task.clone(), reason: verb.reason.clone() });
+            }
+            _ => self.call_off(now, task, "cancelled", &verb.reason, out),
+        }
+        let summary = format!("Cancelled by {}: {}", who.agent(), verb.reason);
+        let ending = Ending {
+            status: Status::Cancelled,
+            said: "cancelled".into(),
+            from: None,
+            report: Report { summary: clip(&summary), ..Report::default() },
+            failure: None,
+            message: None,
+        };
+        self.finish(now, task, ending, out);
+        Ok(Cancelled { state: TaskState::Finished { status: Status::Cancelled, at: now } })
+    }
+
+    /// Tells a polling worker that nobody waits for its task any more.
+    ///
+    /// DevIt 1.11: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
+    fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
+        if matches!(task.state, TaskState::Queued { .. }) {
+            return;
+        }
+        let word = MailKind::Word {
+            task: task.id().clone(),
+            from: None,
+            said: said.into(),
+            last: true,
+            report: Report { summary: clip(why), ..Report::default() },
+            failure: None,
+            return_to: None,
+        };
+        self.mail.post(now, &task.order.worker, word, out);
+    }
+
+    pub(super) fn begin_run(
+        &self,
+        now: Timestamp,
+        verb: &BeginRun,
+        out: &mut Outbox,
+    ) -> Result<Begun, Refusal> {
+        let task = self.tasks.get(&verb.task).ok_or(Refusal::TaskFinished)?;
+        let TaskState::Queued { .. } = task.state else {
+            return Err(Refusal::TaskCannot { from: task.state });
+        };
+        let mut task = (**task).clone();
+        task.state = TaskState::Running { since: now, lease_until: verb.until.after(RUN_GRACE) };
+        task.updated_at = now;
+        out.say(EventKind::TaskStarted { task: verb.task.clone() });
+        out.put(Change::StartEffect(verb.effect));
+        out.put(Change::PutTask(Arc::new(task)));
+        Ok(Begun)
+    }
+
+    pub(super) fn end_run(&self, now: Timestamp, verb: &EndRun, out: &mut Outbox) -> Ended {
+        out.put(Change::DropEffect(verb.effect));
+        if let Some(task) = self.tasks.get(&verb.task) {
+            let mut report = verb.report.clone();
+            report.summary = clip(&report.summary);
+            let ending = Ending {
+                status: verb.status,
+                said: word_for(verb.status).into(),
+                from: Some(task.order.worker.clone()),
+                report,
+                failure: verb.failure.clone(),
+                message: None,
+            };
+            let task = Task { model_used: verb.model_used.clone(), ..(**task).clone() };
+            self.finish(now, &task, ending, out);
+        }
+        Ended
+    }
+
+    /// A task's deadline has come: hand it over again, extend its lease, or give it up.
+    pub(super) fn overdue(&self, now: Timestamp, task: &Arc<Task>, out: &mut Outbox) {
+        let (worker, id) = (&task.order.worker, task.id());
+        if let Some(renewed) = self.renewed(now, task) {
+            let mut task = (**task).clone();
+            task.state = renewed;
+            if let TaskState::Assigned { again: true, .. } = renewed {
+                let work = MailKind::Work { task: id.clone(), payload: task.order.payload.clone() };
+                self.mail.withdraw_work(worker, id, out);
+                self.mail.post(now, worker, work, out);
+            }
+            out.put(Change::PutTask(Arc::new(task)));
+            return;
+        }
+        let ending = match task.state {
+            TaskState::Queued { .. } => {
+                let kept_s = now.since_ms(task.updated_at) / 1000;
+                let failure = Failure::WorkerAway { kept_s, worker: worker.clone() };
+                Ending::failed(format!("Worker {worker} did not come for the task within {kept_s}s"), failure)
+            }
+            TaskState::Running { since, .. } if task.kind == WorkerKind::Cli => {
+                out.owe(Effect::StopWorker {
+                    task: id.clone(),
+                    reason: "the run did not end in time".into(),
+                });
+                let timeout_s = now.since_ms(since) / 1000;
+                Ending::failed(
+                    format!("Task timed out after {timeout_s}s"),
+                    Failure::RunTimeout { timeout_s },
+                )
+            }
+            _ => {
+                let timeout_s = task.lease(&self.settings).as_seconds();
+                let summary = format!("Task lease expired after {timeout_s}s without completion");
+                self.call_off(now, task, "timeout", &summary, out);
+                Ending::failed(summary, Failure::LeaseTimeout { timeout_s, worker: worker.clone() })
+            }
+        };
+        self.finish(now, task, ending, out);
+    }
+
+    /// The state a polled task goes on in, when its worker is still there or has not been asked twice.
+    fn renewed(&self, now: Timestamp, task: &Task) -> Option<TaskState> {
+        if task.kind == WorkerKind::Cli {
+            return None;
+        }
+        let since = task.state.since()?;
+        if task.terms.timeout.is_some_and(|most| since.after(most) <= now) {
+            return None;
+        }
+        let seen = self.agents.last_seen(&task.order.worker);
+        let renew = |lease: Timestamp| {
+            let until = seen.map_or(lease, |seen| lease.max(seen.after(task.lease(&self.settings))));
+            (now < until).then_some(until)
+        };
+        match task.state {
+            TaskState::Assigned { since, lease_until, again: false } if since.after(AGAIN_AFTER) <= now => {
+                let lease_until = renew(lease_until)?;
+                Some(TaskState::Assigned { since, lease_until, again: true })
+            }
+            TaskState::Assigned { since, lease_until, again } => {
+                Some(TaskState::Assigned { since, lease_until: renew(lease_until)?, again })
+            }
+            TaskState::Running { since, lease_until } => {
+                Some(TaskState::Running { since, lease_until: renew(lease_until)? })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl TaskState {
+    fn since(self) -> Option<Timestamp> {
+        match self {
+            TaskState::Assigned { since, .. } | TaskState::Running { since, .. } => Some(since),
+            _ => None,
+        }
+    }
+}
+
+/// A note does not keep the message as it came; the parts it is made of are there already.
+fn kept(report: Report) -> Report {
+    Report { relay: None, ..report }
+}
+
+fn word_for(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "pending",
+        Status::InProgress => "in_progress",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}

@@ -1,0 +1,204 @@
+//! Why a command was turned down. Each door has its own words for these; a refusal has changed nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Scope, TaskState};
+use crate::base::{AgentId, ApprovalId, RuleId};
+
+/// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The caller's key or door does not carry this right.
+    #[error("this needs the right to {needs:?}, which the caller does not hold")]
+    OutOfScope {
+        /// The missing right.
+        needs: Scope,
+    },
+    /// REGISTER announced another version than the configuration expects.
+    #[error("expected worker version '{expected}' but client reported '{received}'")]
+    VersionMismatch {
+        /// Accepted versions, joined with ` or `.
+        expected: Box<str>,
+        /// The version announced.
+        received: Box<str>,
+    },
+    /// REGISTER announced no version where one is expected.
+    #[error("expected worker version '{expected}' but client omitted version field")]
+    VersionMissing {
+        /// Accepted versions, joined with ` or `.
+        expected: Box<str>,
+    },
+    /// A version is expected, and this agent has not registered with it.
+    #[error("register with worker version '{expected}' first")]
+    RegisterFirst {
+        /// Accepted versions, joined with ` or `.
+        expected: Box<str>,
+    },
+    /// Another task goes by this id.
+    #[error("another task already has this id")]
+    TaskExists,
+    /// No task goes by this id.
+    #[error("no such task")]
+    TaskNotFound,
+    /// Only the worker it was handed to may report on it, only its asker or the operator may cancel it.
+    #[error("this task belongs to {owner}")]
+    TaskNotYours {
+        /// Who may.
+        owner: AgentId,
+    },
+    /// It has ended already.
+    #[error("this task has already ended")]
+    TaskFinished,
+    /// It cannot go from where it is to where the caller wants it.
+    #[error("a task that is {from:?} cannot do that")]
+    TaskCannot {
+        /// Where it is.
+        from: TaskState,
+    },
+    /// The worker's entry in the configuration is wrong.
+    #[error("worker {worker} cannot be used: {why}")]
+    WorkerBroken {
+        /// Which.
+        worker: AgentId,
+        /// What to mend.
+        why: Box<str>,
+    },
+    /// Answered, expired, or never was.
+    #[error("no approval {0} is waiting; it was answered, it expired, or it never was")]
+    ApprovalNotFound(ApprovalId),
+    /// Nobody answers for their own request.
+    #[error("nobody may answer for their own request")]
+    ApprovalOwn,
+    /// The rule that asks does not name this caller.
+    #[error("rule {rule} does not let this caller answer")]
+    ApprovalNotYours {
+        /// The rule.
+        rule: RuleId,
+    },
+    /// The approver was shown something else.
+    #[error("what was approved is not what is waiting; look at it again")]
+    ApprovalChanged,
+    /// Policy denied a verb that leaves no task behind.
+    #[error("denied by rule {rule}: {reason}")]
+    Denied {
+        /// The rule.
+        rule: RuleId,
+        /// Its reason.
+        reason: Box<str>,
+    },
+    /// A capability that the configuration has switched off.
+    #[error("{what} is disabled by configuration")]
+    SwitchedOff {
+        /// Which.
+        what: Box<str>,
+    },
+    /// A message that is not (or no longer) in the caller's queue.
+    #[error("no such message in this queue")]
+    MailNotFound,
+    /// A bound was reached; later it may work.
+    #[error("too busy: {what}")]
+    Busy {
+        /// Which bound.
+        what: Box<str>,
+    },
+    /// The store does not answer; nothing was changed.
+    #[error("the daemon cannot write its store at the moment: {why}")]
+    Unavailable {
+        /// What it says, without paths or statements.
+        why: Box<str>,
+    },
+}
+
+impl Refusal {
+    /// A bound was reached.
+    pub fn busy(what: &str) -> Self {
+        Refusal::Busy { what: what.into() }
+    }
+}
+
+/// Why a task failed without its worker saying so, or what a failed worker met.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// A rule said no.
+    PolicyDenied {
+        /// The rule.
+        rule: RuleId,
+        /// Its reason.
+        reason: Box<str>,
+        /// What policy was asked about.
+        tool: Box<str>,
+    },
+    /// An approver said no.
+    ApprovalDenied {
+        /// Which approval.
+        approval: ApprovalId,
+        /// Who.
+        approver: AgentId,
+        /// Their words.
+        note: Option<Box<str>>,
+        /// What policy was asked about.
+        tool: Box<str>,
+    },
+    /// No approver answered in time.
+    ApprovalTimeout {
+        /// Which approval.
+        approval: ApprovalId,
+        /// What policy was asked about.
+        tool: Box<str>,
+    },
+    /// The working directory does not lie in the workspace.
+    Sandbox {
+        /// What was wrong.
+        why: Box<str>,
+    },
+    /// A polling worker gave no sign of life for the length of its lease.
+    LeaseTimeout {
+        /// The lease, in seconds.
+        timeout_s: u64,
+        /// The worker.
+        worker: AgentId,
+    },
+    /// A polling worker never came for its task.
+    WorkerAway {
+        /// How long it was kept, in seconds.
+        kept_s: u64,
+        /// The worker.
+        worker: AgentId,
+    },
+    /// It ran longer than it may.
+    RunTimeout {
+        /// The limit, in seconds.
+        timeout_s: u64,
+    },
+    /// The daemon ended while it ran.
+    Lost,
+    /// The jail could not be set up.
+    JailRefused {
+        /// Which layer, and what to do.
+        why: Box<str>,
+    },
+    /// The worker process ended badly.
+    WorkerFailed {
+        /// How (`exit code 3`, `terminated by signal 9`).
+        why: Box<str>,
+    },
+}
+
+impl Failure {
+    /// The word for `metadata.failure.reason` and for filters.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Failure::PolicyDenied { .. } => "policy_denied",
+            Failure::ApprovalDenied { .. } => "approval_denied",
+            Failure::ApprovalTimeout { .. } => "approval_timeout",
+            Failure::Sandbox { .. } => "sandbox",
+            Failure::LeaseTimeout { .. } => "lease_timeout",
+            Failure::WorkerAway { .. } => "worker_away",
+            Failure::RunTimeout { .. } => "timeout",
+            Failure::Lost => "lost",
+            Failure::JailRefused { .. } => "jail_refused",
+            Failure::WorkerFailed { .. } => "worker_failed",
+        }
+    }
+}

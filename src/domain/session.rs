@@ -1,0 +1,160 @@
+//! Agents that have made themselves known.
+//!
+//! ```text
+//!            Register                   30 s of silence
+//!  [unknown] --------> [known, alive] -----------------> [known, away]
+//!                          ^                                  |
+//!                          +------- any sign of life ---------+
+//! ```
+//! An agent that is away keeps its mail, its tasks and its accepted version. DevIt 1.5, REGISTER and HEARTBEAT.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{Register, Registered};
+use super::{Change, EventKind, Outbox, Principal, Refusal, Settings};
+use crate::base::limits::{AGENTS_MAX, CAPS_MAX};
+use crate::base::{AgentId, Timestamp, Ttl};
+
+/// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
+pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
+
+/// What is remembered of an agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Agent {
+    /// Its name.
+    pub id: AgentId,
+    /// Capabilities announced.
+    pub caps: Vec<Box<str>>,
+    /// Version announced, and accepted when one was expected.
+    pub version: Option<Box<str>>,
+    /// Process id as announced.
+    pub pid: Option<u64>,
+    /// Process id as the kernel told.
+    pub peer_pid: Option<u32>,
+    /// When it last registered.
+    pub registered_at: Timestamp,
+}
+
+/// All known agents. Signs of life are memory's alone and start afresh with the daemon.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Agents {
+    known: BTreeMap<AgentId, Arc<Agent>>,
+    seen: BTreeMap<AgentId, Timestamp>,
+}
+
+impl Agents {
+    pub(super) fn register(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &Register,
+        settings: &Settings,
+        out: &mut Outbox,
+    ) -> Result<Registered, Refusal> {
+        check_version(settings, verb.version.as_deref())?;
+        if verb.caps.len() > CAPS_MAX {
+            return Err(Refusal::busy("more capabilities than an agent can have"));
+        }
+        if !self.known.contains_key(who.agent()) && self.known.len() >= AGENTS_MAX {
+            let idle = self.longest_away(now).ok_or_else(|| Refusal::busy("too many agents"))?;
+            out.put(Change::DropAgent(idle));
+        }
+        let agent = Agent {
+            id: who.agent().clone(),
+            caps: verb.caps.clone(),
+            version: verb.version.clone(),
+            pid: verb.pid,
+            peer_pid: verb.peer_pid,
+            registered_at: now,
+        };
+        out.say(EventKind::AgentRegistered {
+            version: agent.version.clone(),
+            caps: agent.caps.clone(),
+            pid: agent.pid,
+        });
+        out.put(Change::PutAgent(Arc::new(agent)));
+        out.put(Change::Beat(who.agent().clone(), now));
+        Ok(Registered { expected: settings.expected_versions.clone() })
+    }
+
+    /// A sign of life; announces an agent that had been away.
+    pub(super) fn beat(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
+        if !self.known.contains_key(agent) && self.seen.len() >= 2 * AGENTS_MAX {
+            return;
+        }
+        if self.known.contains_key(agent) && !self.is_alive(agent, now) {
+            out.say(EventKind::AgentRevived);
+        }
+        out.put(Change::Beat(agent.clone(), now));
+    }
+
+    /// Whether this agent may use the door at all, given the versions that are expected.
+    pub(super) fn admit(&self, agent: &AgentId, settings: &Settings) -> Result<(), Refusal> {
+        if settings.expected_versions.is_empty() {
+            return Ok(());
+        }
+        let version = self.known.get(agent).and_then(|agent| agent.version.as_deref());
+        check_version(settings, version)
+            .map_err(|_| Refusal::RegisterFirst { expected: settings.expected_versions.join(" or ").into() })
+    }
+
+    /// Whether the agent gave a sign of life within [`ALIVE_FOR`].
+    pub fn is_alive(&self, agent: &AgentId, now: Timestamp) -> bool {
+        self.seen.get(agent).is_some_and(|seen| now < seen.after(ALIVE_FOR))
+    }
+
+    /// When the agent last gave a sign of life since the daemon started.
+    pub fn last_seen(&self, agent: &AgentId) -> Option<Timestamp> {
+        self.seen.get(agent).copied()
+    }
+
+    /// What is remembered of an agent.
+    pub fn get(&self, agent: &AgentId) -> Option<&Arc<Agent>> {
+        self.known.get(agent)
+    }
+
+    /// Every known agent, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.known.values()
+    }
+
+    fn longest_away(&self, now: Timestamp) -> Option<AgentId> {
+        self.known
+            .values()
+            .filter(|agent| !self.is_alive(&agent.id, now))
+            .min_by_key(|agent| (self.last_seen(&agent.id), agent.registered_at))
+            .map(|agent| agent.id.clone())
+    }
+
+    pub(super) fn put(&mut self, agent: Arc<Agent>) {
+        self.known.insert(agent.id.clone(), agent);
+    }
+
+    pub(super) fn forget(&mut self, agent: &AgentId) {
+        self.known.remove(agent);
+        self.seen.remove(agent);
+    }
+
+    pub(super) fn seen(&mut self, agent: &AgentId, at: Timestamp) {
+        self.seen.insert(agent.clone(), at);
+        // Strangers only matter while they are alive, so the table cannot grow with them.
+        if self.seen.len() >= 2 * AGENTS_MAX {
+            let known = &self.known;
+            self.seen.retain(|id, seen| known.contains_key(id) || at < seen.after(ALIVE_FOR));
+        }
+    }
+}
+
+fn check_version(settings: &Settings, version: Option<&str>) -> Result<(), Refusal> {
+    let expected = &settings.expected_versions;
+    let joined = || expected.join(" or ").into();
+    match version {
+        _ if expected.is_empty() => Ok(()),
+        Some(version) if expected.iter().any(|it| **it == *version) => Ok(()),
+        Some(version) => Err(Refusal::VersionMismatch { expected: joined(), received: version.into() }),
+        None => Err(Refusal::VersionMissing { expected: joined() }),
+    }
+}

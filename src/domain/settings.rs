@@ -1,0 +1,60 @@
+//! What the configuration tells the core. Set at start, replaced as a whole on reload.
+
+use std::collections::BTreeMap;
+
+use super::{Network, Tier, WorkerKind};
+use crate::base::{AgentId, Ttl};
+
+/// The core's share of the configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Versions one of which REGISTER must announce; empty means that any will do.
+    ///
+    /// DevIt, `[daemon].expected_worker_version`.
+    pub expected_versions: Vec<Box<str>>,
+    /// Who gets the mail about approvals. DevIt, `[daemon.approvals].default_target`.
+    pub approval_target: AgentId,
+    /// Workers in the configuration; every other name is a polling worker.
+    pub workers: BTreeMap<AgentId, WorkerSetting>,
+    /// Shortest lease of a polled task; a task with a longer timeout has a longer lease.
+    pub lease_min: Ttl,
+    /// How long a worker that is away keeps its tasks.
+    pub away_keep: Ttl,
+    /// How long mail is kept for an agent that does not collect it.
+    pub mail_keep: Ttl,
+    /// Whether screens may be captured at all.
+    pub screenshots: bool,
+}
+
+/// A worker of the configuration, as far as rules care.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkerSetting {
+    /// How it gets its tasks.
+    pub kind: WorkerKind,
+    /// What it wants of the network.
+    pub network: Network,
+    /// The confinement it would get.
+    pub tier: Tier,
+    /// Why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
+    pub broken: Option<Box<str>>,
+}
+
+impl Settings {
+    /// The settings of a configuration that says nothing.
+    pub fn new(approval_target: AgentId) -> Self {
+        Self {
+            expected_versions: Vec::new(),
+            approval_target,
+            workers: BTreeMap::new(),
+            lease_min: Ttl::minutes(15),
+            away_keep: Ttl::minutes(24 * 60),
+            mail_keep: Ttl::minutes(24 * 60),
+            screenshots: false,
+        }
+    }
+
+    /// How a worker of this name gets its tasks.
+    pub fn kind_of(&self, worker: &AgentId) -> WorkerKind {
+        self.workers.get(worker).map_or(WorkerKind::Polling, |setting| setting.kind)
+    }
+}

@@ -1,0 +1,390 @@
+//! Delegated work, from acceptance to its last word.
+//!
+//! ```text
+//!              granted            collected            reported
+//!  [awaiting] --------> [queued] ----------> [assigned] -------+
+//!      |                  |  ^                   |  |          v
+//!      |                  |  +-- not delivered --+  |      [running] <-+ progress
+//!      | denied, expired  | started in the jail     |          |  |----+
+//!      |                  +-------------------------|----------+
+//!      v                  v cancelled, kept too long v         v
+//!  [finished: completed | failed | cancelled] <----------------+
+//! ```
+//! A finished task leaves memory; the store keeps it. Only its worker moves a task, only its asker (or the
+//! operator) takes it back. DevIt 1.5, DELEGATE and NOTIFY.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{Delegate, Delegated, Status};
+use super::{
+    Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
+    Principal, Refusal, Settings, Terms, WorkerKind,
+};
+use crate::base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
+use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+
+/// Where a task stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Its delegation waits for someone's word.
+    Awaiting {
+        /// Which approval.
+        approval: ApprovalId,
+    },
+    /// Allowed, and not yet with its worker.
+    Queued {
+        /// When a worker that stays away loses it.
+        until: Timestamp,
+    },
+    /// Handed to a polling worker that has not said anything yet.
+    Assigned {
+        /// Since when.
+        since: Timestamp,
+        /// When it fails without a sign of life.
+        lease_until: Timestamp,
+        /// Whether it was handed over a second time.
+        again: bool,
+    },
+    /// Under way.
+    Running {
+        /// Since when.
+        since: Timestamp,
+        /// When it fails: without a sign of life (polling), or in any case (in the jail).
+        lease_until: Timestamp,
+    },
+    /// Over.
+    Finished {
+        /// Completed, failed or cancelled.
+        status: Status,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+impl TaskState {
+    /// Whether nothing more will happen.
+    pub fn is_finished(self) -> bool {
+        matches!(self, TaskState::Finished { .. })
+    }
+
+    /// DESIGN 5: the word DevIt has for it.
+    pub fn status(self) -> Status {
+        match self {
+            TaskState::Awaiting { .. } | TaskState::Queued { .. } | TaskState::Assigned { .. } => {
+                Status::Pending
+            }
+            TaskState::Running { .. } => Status::InProgress,
+            TaskState::Finished { status, .. } => status,
+        }
+    }
+
+    pub(super) fn deadline(self) -> Option<Timestamp> {
+        match self {
+            TaskState::Awaiting { .. } | TaskState::Finished { .. } => None,
+            TaskState::Queued { until } => Some(until),
+            TaskState::Assigned { since, lease_until, again: false } => {
+                Some(since.after(AGAIN_AFTER).min(lease_until))
+            }
+            TaskState::Assigned { lease_until, .. } | TaskState::Running { lease_until, .. } => {
+                Some(lease_until)
+            }
+        }
+    }
+}
+
+/// A task that was handed over and of which nothing was heard for so long is handed over once more.
+pub(super) const AGAIN_AFTER: Ttl = Ttl::minutes(1);
+
+/// What someone had to say about a task.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Report {
+    /// For people; bounded.
+    pub summary: Box<str>,
+    /// Structured results.
+    pub details: Option<Json>,
+    /// Logs, metrics and the like.
+    pub evidence: Option<Json>,
+    /// Scheduling, model and exit data. DevIt 1.10.
+    pub metadata: Option<Json>,
+    /// Original size in bytes of an output that was cut.
+    pub original_size: Option<u64>,
+    /// The message as it came, relayed to the letter.
+    pub relay: Option<Json>,
+}
+
+impl Report {
+    /// Rough size in bytes, for bounds.
+    pub fn bytes(&self) -> usize {
+        let parts = [&self.details, &self.evidence, &self.metadata, &self.relay];
+        self.summary.len()
+            + parts.iter().filter_map(|it| it.as_ref()).map(|it| it.as_str().len()).sum::<usize>()
+    }
+
+    /// Digest for the log, which does not hold the text.
+    pub fn digest(&self) -> Digest {
+        Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
+    }
+}
+
+/// One entry of a task's history.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TaskNote {
+    /// When it was received.
+    pub at: Timestamp,
+    /// Who said it.
+    pub from: AgentId,
+    /// The status word as said.
+    pub said: Box<str>,
+    /// What was said; never with the relayed message.
+    pub report: Report,
+    /// Why the task failed, when the daemon says so.
+    pub failure: Option<Failure>,
+    /// The message it came in.
+    pub message: Option<Box<str>>,
+}
+
+/// A piece of delegated work.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// What was asked for.
+    pub order: Delegate,
+    /// Who asked.
+    pub asked_by: AgentId,
+    /// Through which door.
+    pub asked_via: Door,
+    /// Digest of the request.
+    pub request: Digest,
+    /// How its worker gets it.
+    pub kind: WorkerKind,
+    /// Where it stands.
+    pub state: TaskState,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When anything last happened.
+    pub updated_at: Timestamp,
+    /// The rule that allowed (or denied) it.
+    pub rule: RuleId,
+    /// The limits it runs under.
+    pub terms: Terms,
+    /// Where it works, as resolved when it was accepted.
+    pub directory: Option<Directory>,
+    /// The worker's executable, as hashed when it was accepted.
+    pub program: Option<Digest>,
+    /// What it may reach over the network.
+    pub network: Network,
+    /// How many delegations lie above it.
+    pub depth: u32,
+    /// The approval it went through.
+    pub approval: Option<ApprovalId>,
+    /// The model that did the work.
+    pub model_used: Option<Box<str>>,
+    /// Why it failed, when the daemon says so.
+    pub failure: Option<Failure>,
+    /// What was said about it: the first word and the newest ones.
+    pub notes: Vec<TaskNote>,
+}
+
+impl Task {
+    /// Its id.
+    pub fn id(&self) -> &TaskId {
+        &self.order.task
+    }
+
+    /// How long a polling worker may be silent.
+    pub(super) fn lease(&self, settings: &Settings) -> Ttl {
+        self.order.timeout.max(settings.lease_min)
+    }
+
+    /// Who hears of its progress, and who of its end.
+    pub(super) fn listeners(&self, last: bool) -> Vec<AgentId> {
+        let asker = (self.asked_via == Door::Devit).then_some(&self.asked_by);
+        let mut listeners: Vec<AgentId> = self.order.return_to.iter().cloned().collect();
+        if listeners.is_empty() || last {
+            listeners.extend(asker.cloned());
+        }
+        listeners.dedup();
+        listeners
+    }
+
+    pub(super) fn with_note(mut self, note: TaskNote) -> Self {
+        if self.notes.len() >= NOTES_MAX {
+            self.notes.remove(1);
+        }
+        self.updated_at = note.at;
+        self.notes.push(note);
+        self
+    }
+}
+
+/// All tasks that are not finished.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tasks {
+    live: BTreeMap<TaskId, Arc<Task>>,
+    due: BTreeSet<(Timestamp, TaskId)>,
+    by_asker: BTreeMap<AgentId, u32>,
+    by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
+}
+
+/// What an earlier request with the same id means for a new one.
+pub(super) enum Repeat {
+    /// The id is free.
+    New,
+    /// The same request again: it gets the same answer.
+    Same(Arc<Task>),
+}
+
+impl Tasks {
+    /// DevIt: the same request may be repeated, another one may not take its id.
+    pub(super) fn repeat(
+        &self,
+        who: &Principal,
+        verb: &Delegate,
+        past: Option<&Arc<Task>>,
+    ) -> Result<Repeat, Refusal> {
+        let Some(task) = self.live.get(&verb.task).or(past) else { return Ok(Repeat::New) };
+        if task.asked_by == *who.agent() && task.request == verb.digest() {
+            return Ok(Repeat::Same(task.clone()));
+        }
+        Err(Refusal::TaskExists)
+    }
+
+    /// A task as policy and facts leave it, before anything is decided about its state.
+    pub(super) fn draft(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &Delegate,
+        facts: &Facts,
+        rule: RuleId,
+        terms: Terms,
+    ) -> Task {
+        Task {
+            order: verb.clone(),
+            asked_by: who.agent().clone(),
+            asked_via: who.door(),
+            request: verb.digest(),
+            kind: facts.worker_kind.unwrap_or(WorkerKind::Polling),
+            state: TaskState::Queued { until: now },
+            created_at: now,
+            updated_at: now,
+            rule,
+            terms,
+            directory: facts.directory.clone(),
+            program: facts.program,
+            network: facts.network.clone(),
+            depth: facts.depth,
+            approval: None,
+            model_used: None,
+            failure: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Lets an allowed or granted task go to its worker. The only way there.
+    pub(super) fn dispatch(
+        &self,
+        now: Timestamp,
+        mut task: Task,
+        settings: &Settings,
+        policy: Digest,
+        mail: &Mailboxes,
+        out: &mut Outbox,
+    ) -> Result<Delegated, Refusal> {
+        if self.live.len() >= TASKS_LIVE_MAX {
+            return Err(Refusal::busy("too many unfinished tasks; wait for some to end or cancel them"));
+        }
+        task.state = TaskState::Queued { until: now.after(settings.away_keep) };
+        task.updated_at = now;
+        out.say(EventKind::TaskDelegated {
+            task: task.id().clone(),
+            worker: task.order.worker.clone(),
+            tool: task.order.tool.name.clone(),
+            rule: task.rule.clone(),
+            policy,
+            request: task.request,
+            working_dir: task.directory.as_ref().map(|dir| dir.relative.as_str().into()),
+            approval: task.approval,
+        });
+        match task.kind {
+            WorkerKind::Cli => out.owe(Effect::SpawnWorker { task: task.id().clone() }),
+            WorkerKind::Polling => {
+                let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
+                mail.post(now, &task.order.worker, work, out);
+            }
+        }
+        let done = Delegated { task: task.id().clone(), state: task.state };
+        out.put(Change::PutTask(Arc::new(task)));
+        Ok(done)
+    }
+
+    /// Unfinished tasks an agent has asked for.
+    pub fn asked_by(&self, agent: &AgentId) -> u32 {
+        self.by_asker.get(agent).copied().unwrap_or(0)
+    }
+
+    /// How deep a new delegation by this agent would lie: below the tasks it works on.
+    pub(super) fn depth_below(&self, agent: &AgentId) -> u32 {
+        let tasks = self.by_worker.get(agent).into_iter().flatten().filter_map(|id| self.live.get(id));
+        tasks.map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
+    }
+
+    /// Unfinished tasks of a client under a rule.
+    pub(super) fn running_under(&self, agent: &AgentId, rule: &RuleId) -> u32 {
+        let count = self.live.values().filter(|task| task.asked_by == *agent && task.rule == *rule).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// A task that is not finished.
+    pub fn get(&self, task: &TaskId) -> Option<&Arc<Task>> {
+        self.live.get(task)
+    }
+
+    /// Every unfinished task, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.live.values()
+    }
+
+    /// Tasks whose deadline has come.
+    pub(super) fn due(&self, now: Timestamp) -> Vec<Arc<Task>> {
+        let due = self.due.iter().take_while(|(at, _)| *at <= now);
+        due.filter_map(|(_, id)| self.live.get(id)).cloned().collect()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn put(&mut self, task: Arc<Task>) {
+        self.remove(task.id());
+        if let Some(at) = task.state.deadline() {
+            self.due.insert((at, task.id().clone()));
+        }
+        *self.by_asker.entry(task.asked_by.clone()).or_default() += 1;
+        self.by_worker.entry(task.order.worker.clone()).or_default().insert(task.id().clone());
+        self.live.insert(task.id().clone(), task);
+    }
+
+    pub(super) fn remove(&mut self, id: &TaskId) {
+        let Some(task) = self.live.remove(id) else { return };
+        if let Some(at) = task.state.deadline() {
+            self.due.remove(&(at, id.clone()));
+        }
+        if let Some(count) = self.by_asker.get_mut(&task.asked_by) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_asker.remove(&task.asked_by);
+            }
+        }
+        if let Some(tasks) = self.by_worker.get_mut(&task.order.worker) {
+            tasks.remove(id);
+            if tasks.is_empty() {
+                self.by_worker.remove(&task.order.worker);
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! Judgement.
+#![forbid(unsafe_code)]

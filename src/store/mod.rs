@@ -1,0 +1,2 @@
+//! Where state rests.
+#![forbid(unsafe_code)]
