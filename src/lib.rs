@@ -7,6 +7,7 @@ pub mod auth;
 pub mod base;
 pub mod config;
 pub mod domain;
+pub mod effects;
 pub mod jail;
 pub mod policy;
 pub mod store;

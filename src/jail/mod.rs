@@ -1,1 +1,3 @@
 //! Placeholder.
+mod profile;
+pub use profile::{BadRun, Fill, ParseMode, Profile};

@@ -1,0 +1,2 @@
+//! Hands.
+#![forbid(unsafe_code)]

@@ -1,0 +1,150 @@
+//! A worker of the configuration: how its command is made, confined and read.
+//!
+//! DevIt 1.10, `[workers.<id>]` of type `cli`. Pure data; the plan for one run is made from it in `plan`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::base::{AgentId, Ttl};
+
+/// How a worker's standard output is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParseMode {
+    /// All of it is one JSON value, or else its last line that is one.
+    Json,
+    /// Text.
+    Text,
+}
+
+/// A worker that is a command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Profile {
+    /// The name tasks are delegated to.
+    pub id: AgentId,
+    /// The executable, absolute.
+    pub program: PathBuf,
+    /// Arguments with placeholders; without `{goal}` among them, the goal becomes the last one.
+    pub args: Vec<String>,
+    /// How its output is read.
+    pub parse: ParseMode,
+    /// Where it works, relative to the workspace, with placeholders; otherwise where the task says.
+    pub working_dir: Option<String>,
+    /// Longest run; a task may ask for less.
+    pub timeout: Ttl,
+    /// Longest output kept in a result, in bytes.
+    pub response_bytes_max: Option<usize>,
+    /// The model used when a task names none.
+    pub default_model: Option<String>,
+    /// The models a task may name; empty means any.
+    pub allowed_models: Vec<String>,
+    /// Extra environment, by name.
+    pub env: BTreeMap<String, String>,
+    /// Folders outside the workspace that it may read (toolchains).
+    pub read_only: Vec<PathBuf>,
+    /// Whether it works in a copy of the workspace that is thrown away.
+    pub copy: bool,
+    /// Largest data segment of one process, in bytes.
+    pub memory: Option<u64>,
+    /// Most processes.
+    pub processes: Option<u32>,
+}
+
+/// What the placeholders of one run stand for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fill<'a> {
+    /// `{goal}`.
+    pub goal: &'a str,
+    /// `{workspace}`: the workspace root as the worker sees it.
+    pub workspace: &'a str,
+    /// `{task_id}`.
+    pub task_id: &'a str,
+    /// `{model}`, when one could be resolved.
+    pub model: Option<&'a str>,
+}
+
+/// Why a command could not be made from a profile.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadRun {
+    /// `{model}` is used and neither task, context nor profile names one.
+    #[error("worker {worker} needs a model: name one in the task or set default_model")]
+    NoModel {
+        /// The worker.
+        worker: AgentId,
+    },
+    /// The task names a model that the profile does not allow.
+    #[error("model '{model}' is not allowed for worker '{worker}'; allowed: {allowed}")]
+    ModelNotAllowed {
+        /// The worker.
+        worker: AgentId,
+        /// What was asked for.
+        model: String,
+        /// What would be accepted.
+        allowed: String,
+    },
+}
+
+impl Profile {
+    /// The model of a run: the task's, else its context's, else the default.
+    ///
+    /// # Errors
+    /// [`BadRun::ModelNotAllowed`] when it is not among [`Profile::allowed_models`].
+    pub fn model(&self, asked: Option<&str>, context: Option<&str>) -> Result<Option<String>, BadRun> {
+        let named = |it: Option<&str>| it.map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
+        let model = named(asked).or_else(|| named(context)).or_else(|| self.default_model.clone());
+        match model {
+            Some(model) if !self.allowed_models.is_empty() && !self.allowed_models.contains(&model) => {
+                let (worker, allowed) = (self.id.clone(), self.allowed_models.join(", "));
+                Err(BadRun::ModelNotAllowed { worker, model, allowed })
+            }
+            model => Ok(model),
+        }
+    }
+
+    /// The arguments of a run. Nothing is split or interpreted: each stays one argument.
+    ///
+    /// # Errors
+    /// [`BadRun::NoModel`].
+    pub fn arguments(&self, fill: &Fill<'_>) -> Result<Vec<String>, BadRun> {
+        let mut args = Vec::with_capacity(self.args.len() + 1);
+        for arg in &self.args {
+            args.push(self.filled(arg, fill)?);
+        }
+        if !self.args.iter().any(|arg| arg.contains("{goal}")) {
+            args.push(fill.goal.to_owned());
+        }
+        Ok(args)
+    }
+
+    /// One text with its placeholders replaced, in a single pass, so that a goal that contains `{model}` is
+    /// left as it is.
+    ///
+    /// # Errors
+    /// [`BadRun::NoModel`].
+    pub fn filled(&self, text: &str, fill: &Fill<'_>) -> Result<String, BadRun> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let values = [
+                ("{goal}", Some(fill.goal)),
+                ("{workspace}", Some(fill.workspace)),
+                ("{task_id}", Some(fill.task_id)),
+                ("{model}", fill.model),
+            ];
+            match values.iter().find(|(name, _)| rest.starts_with(name)) {
+                Some((name, Some(value))) => {
+                    out.push_str(value);
+                    rest = &rest[name.len()..];
+                }
+                Some((_, None)) => return Err(BadRun::NoModel { worker: self.id.clone() }),
+                None => {
+                    out.push('{');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+}
