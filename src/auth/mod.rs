@@ -7,6 +7,15 @@
 // `unsafe` is denied by the crate; the one function here that needs it says why it is sound.
 
 pub mod frame;
+pub mod keys;
+#[cfg(target_os = "linux")]
+pub mod peer;
+pub mod replay;
+pub mod token;
+
+use zeroize::Zeroizing;
+
+use crate::base::Secret;
 
 /// Why a caller was not believed. The peer sees one text for all of them; [`Rejected::cause`] is for the log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -59,4 +68,12 @@ impl Rejected {
             Self::BadToken => "the token is not valid",
         }
     }
+}
+
+/// 32 random bytes as 64 hexadecimal digits.
+fn random_hex() -> Result<Secret, getrandom::Error> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(bytes.as_mut_slice())?;
+    let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+    Ok(Secret::new(bytes.iter().flat_map(|byte| [hex(byte >> 4), hex(byte & 15)]).collect()))
 }
