@@ -1,0 +1,492 @@
+//! From files to a [`Config`]: layers, unknown keys, wrong values.
+//!
+//! What a mistake may do is decided here, once: a wrong value leaves the layer beneath in force and is
+//! reported; where the setting enforces something, loading fails instead; a wrong worker is refused alone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::env::Environment;
+use super::pin::{self, RepoFile, Status};
+use super::suggest::nearest;
+use super::table::{Config, Worker, sections};
+use super::value::{Context, Mark, Row, WorkerKind};
+use super::{devit, places};
+use crate::base::AgentId;
+
+/// Largest configuration file, in bytes; the complete sample has a few thousand.
+const FILE_LEN_MAX: u64 = 256 << 10;
+
+/// Which files make up the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The system's file; absent is fine.
+    pub system: Option<PathBuf>,
+    /// The user's file; absent is fine.
+    pub user: Option<PathBuf>,
+    /// The repository's root, which its files' relative paths begin at.
+    pub root: PathBuf,
+    /// What [`pin::pending`] found; only allowed content is used.
+    pub repository: Vec<RepoFile>,
+    /// The file named on the command line; it must exist.
+    pub explicit: Option<(PathBuf, Dialect)>,
+}
+
+impl Sources {
+    /// The usual files for a repository at these places, and `--config` or the environment's choice.
+    pub fn usual(
+        places: &places::Places,
+        repository: Vec<RepoFile>,
+        explicit: Option<(PathBuf, Dialect)>,
+    ) -> Self {
+        Self {
+            system: Some(PathBuf::from(places::SYSTEM_CONFIG).join("provost.toml")),
+            user: Some(places.config.join("provost.toml")),
+            root: places.root.clone(),
+            repository,
+            explicit,
+        }
+    }
+}
+
+/// How a file's keys are to be understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// The table of settings.
+    Provost,
+    /// A `devit.core.toml`.
+    Devit,
+}
+
+impl Dialect {
+    /// A file called `devit.core.toml` is DevIt's, any other ours.
+    pub fn of(path: &Path) -> Self {
+        if path.file_name().is_some_and(|name| name == "devit.core.toml") {
+            Self::Devit
+        } else {
+            Self::Provost
+        }
+    }
+}
+
+/// A configuration, and what there is to say about the files that it came from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Loaded {
+    /// What is in force.
+    pub config: Config,
+    /// For the person who starts the daemon, in the order of the files.
+    pub notes: Vec<Note>,
+    /// Which file or variable set a key (`devit.window`, `workers.shell`); everything else is a default.
+    pub origins: BTreeMap<String, String>,
+}
+
+/// Something a person should know about a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// The file, or the environment variable.
+    pub file: String,
+    /// Its line, from 1, where there is one.
+    pub line: Option<usize>,
+    /// The key, dotted; empty when the note is about the whole file.
+    pub key: String,
+    /// What is the matter and what to do.
+    pub message: String,
+    /// How much it matters.
+    pub severity: Severity,
+}
+
+/// How much a note matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// Nothing is wrong.
+    Info,
+    /// Something was ignored.
+    Warning,
+    /// Something does not work as written.
+    Error,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))?;
+        let key = if self.key.is_empty() { String::new() } else { format!(" `{}`", self.key) };
+        write!(f, ":{key} {}", self.message)
+    }
+}
+
+/// A worker that is named in a file and cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusedWorker {
+    /// The file with the entry.
+    pub file: String,
+    /// Why, for whoever asks for this worker.
+    pub reason: String,
+}
+
+/// The configuration cannot be used; the daemon must not start with less than was asked for.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{note}\nCorrect it, or remove the line to get the default; `provost config` lists every setting.")]
+pub struct Broken {
+    /// Where and what.
+    pub note: Note,
+}
+
+/// Reads every layer and the environment.
+///
+/// # Errors
+/// [`Broken`] when a file is not TOML, cannot be read, may be written by others, or gets a setting wrong that
+/// enforces something. A missing file is an error only when it was named explicitly.
+pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Broken> {
+    let mut loading = Loading::new(environment);
+    for path in [&sources.system, &sources.user].into_iter().flatten() {
+        if let Some(text) = own_file(path)? {
+            loading.layer(&path.display().to_string(), &text, parent(path), Dialect::Provost, false)?;
+        }
+    }
+    for file in &sources.repository {
+        loading.repository_file(&sources.root, file)?;
+    }
+    if let Some((path, dialect)) = &sources.explicit {
+        let text = read(path).map_err(|message| broken(path, message))?;
+        loading.layer(&path.display().to_string(), &text, parent(path), *dialect, false)?;
+    }
+    loading.environment(environment)?;
+    Ok(loading.done)
+}
+
+fn parent(path: &Path) -> PathBuf {
+    std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default()
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
+    if !size.is_file() || size.len() > FILE_LEN_MAX {
+        return Err(format!("is not a file of at most {} KiB", FILE_LEN_MAX >> 10));
+    }
+    std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))
+}
+
+/// A file of the system or the user: nothing where there is none, refused where others could have written it.
+fn own_file(path: &Path) -> Result<Option<String>, Broken> {
+    match std::fs::metadata(path) {
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(e) => Err(broken(path, format!("cannot be read: {e}"))),
+        Ok(meta) => {
+            places::trusted(&meta).map_err(|why| broken(path, format!("{why}; run `chmod go-w` on it")))?;
+            read(path).map(Some).map_err(|message| broken(path, message))
+        }
+    }
+}
+
+fn broken(path: &Path, message: String) -> Broken {
+    let file = path.display().to_string();
+    Broken { note: Note { file, line: None, key: String::new(), message, severity: Severity::Error } }
+}
+
+/// One file while it is being read.
+pub(super) struct File<'a> {
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
+    pub(super) context: Context,
+    /// Whether a repository brought it.
+    pub(super) foreign: bool,
+}
+
+/// The configuration so far.
+pub(super) struct Loading {
+    pub(super) done: Loaded,
+    home: Option<PathBuf>,
+}
+
+impl Loading {
+    fn new(environment: &Environment) -> Self {
+        let done = Loaded { config: Config::default(), notes: Vec::new(), origins: BTreeMap::new() };
+        Self { done, home: environment.home.clone() }
+    }
+
+    fn repository_file(&mut self, root: &Path, file: &RepoFile) -> Result<(), Broken> {
+        if file.path != pin::PROVOST && file.path != pin::DEVIT {
+            return Ok(()); // other doors' files, which they read themselves
+        }
+        let hint = format!("run `provost allow {}` to see and allow it", file.path);
+        let complaint = match &file.status {
+            Status::Allowed => {
+                let path = root.join(&file.path);
+                return self.layer(&file.path, &file.text, parent(&path), Dialect::of(&path), true);
+            }
+            Status::New => format!("is not used, since nobody has allowed it; {hint}"),
+            Status::Changed => format!("HAS CHANGED since it was allowed and is not used; {hint}"),
+            Status::Missing => "was allowed and is gone; its settings are no longer in force".into(),
+            Status::Unreadable(why) => format!("is not used: {why}"),
+        };
+        let severity = if file.status == Status::New { Severity::Info } else { Severity::Warning };
+        self.note_whole(&file.path, complaint, severity);
+        Ok(())
+    }
+
+    fn layer(
+        &mut self,
+        name: &str,
+        text: &str,
+        dir: PathBuf,
+        dialect: Dialect,
+        foreign: bool,
+    ) -> Result<(), Broken> {
+        let document = DeTable::parse(text).map_err(|e| {
+            let line = e.span().map(|span| line_of(text, span.start));
+            let message = format!("is not valid TOML: {}", e.message());
+            Broken {
+                note: Note {
+                    file: name.into(),
+                    line,
+                    key: String::new(),
+                    message,
+                    severity: Severity::Error,
+                },
+            }
+        })?;
+        let file = File { name, text, context: Context { dir, home: self.home.clone() }, foreign };
+        match dialect {
+            Dialect::Provost => self.table(&file, "", document.get_ref()),
+            Dialect::Devit => devit::read(self, &file, document.get_ref()),
+        }
+    }
+
+    /// Everything in one table of our own dialect.
+    fn table(&mut self, file: &File<'_>, path: &str, table: &DeTable<'_>) -> Result<(), Broken> {
+        for (key, value) in table {
+            let full = join(path, key.get_ref());
+            let section =
+                sections().iter().any(|(known, ..)| *known == full || known.starts_with(&format!("{full}.")));
+            match value.get_ref() {
+                DeValue::Table(inner) if full == "workers" => self.workers(file, inner),
+                DeValue::Table(inner) if section => self.table(file, &full, inner)?,
+                _ if section || full == "workers" => {
+                    return Err(self.broken_at(
+                        file,
+                        key.span().start,
+                        &full,
+                        format!("must be a table: write `[{full}]`"),
+                    ));
+                }
+                value => self.assign(file, path, key.get_ref(), key.span().start, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One setting. Also the way in for the DevIt dialect, once it has found our name for a key.
+    pub(super) fn assign(
+        &mut self,
+        file: &File<'_>,
+        path: &str,
+        key: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<(), Broken> {
+        let full = join(path, key);
+        let row = sections()
+            .into_iter()
+            .filter(|(known, ..)| *known == path)
+            .flat_map(|(.., rows)| rows)
+            .find(|r| r.key == key);
+        let marked = |mark| row.as_ref().is_some_and(|row| row.marks.contains(&mark));
+        if file.foreign && marked(Mark::Owner) {
+            let message =
+                "is ignored: a repository may not set it; put it into your own configuration".into();
+            self.note(file, at, &full, message, Severity::Warning);
+            return Ok(());
+        }
+        match self.done.config.set(path, key, value, &file.context) {
+            None => self.unknown(file, path, key, at),
+            Some(Ok(())) => {
+                self.done.origins.insert(full, file.name.into());
+                Ok(())
+            }
+            Some(Err(why)) if marked(Mark::Strict) => Err(self.broken_at(file, at, &full, why)),
+            Some(Err(why)) => {
+                self.note(file, at, &full, format!("{why}; the line is ignored"), Severity::Error);
+                Ok(())
+            }
+        }
+    }
+
+    /// A key that no section has: what was probably meant. A misspelt enforcement would silently not be one.
+    fn unknown(&mut self, file: &File<'_>, path: &str, key: &str, at: usize) -> Result<(), Broken> {
+        let all = sections();
+        let full = join(path, key);
+        let rows: Vec<&Row> =
+            all.iter().filter(|(known, ..)| *known == path).flat_map(|(.., rows)| rows).collect();
+        if let Some(meant) = nearest(key, rows.iter().map(|row| row.key)) {
+            let strict = rows.iter().any(|row| row.key == meant && row.marks.contains(&Mark::Strict));
+            let message = format!("is not a setting; did you mean `{meant}`?");
+            if strict {
+                return Err(self.broken_at(file, at, &full, message));
+            }
+            self.note(file, at, &full, message, Severity::Warning);
+            return Ok(());
+        }
+        let elsewhere = all.iter().find(|(.., rows)| rows.iter().any(|row| row.key == key));
+        let section = nearest(&full, all.iter().map(|(known, ..)| *known).chain(["workers"]));
+        let message = match (elsewhere, section) {
+            (Some((home, ..)), _) => format!("is not a setting here; it belongs into `[{home}]`"),
+            (None, Some(section)) => format!("is not a setting; did you mean `[{section}]`?"),
+            (None, None) => "is not a setting of Provost; it is ignored".into(),
+        };
+        self.note(file, at, &full, message, Severity::Warning);
+        Ok(())
+    }
+
+    /// The entries of `[workers]`: each stands alone, and replaces what an earlier file said about its name.
+    pub(super) fn workers(&mut self, file: &File<'_>, workers: &DeTable<'_>) {
+        for (name, entry) in workers {
+            let (name, at) = (name.get_ref().to_string(), name.span().start);
+            let full = join("workers", &name);
+            self.done.config.refused_workers.remove(&name);
+            let worker = match (AgentId::parse(&name), entry.get_ref()) {
+                (Err(why), _) => Err(format!("the name {why}")),
+                (_, DeValue::Table(table)) => {
+                    self.worker(file, &full, table).map(|worker| (name.clone(), worker))
+                }
+                (_, other) => Err(format!("expected a table, found {}", other.type_str())),
+            };
+            if let Ok(id) = AgentId::parse(&name) {
+                self.done.config.workers.remove(&id);
+            }
+            match worker
+                .and_then(|(name, worker)| Ok((AgentId::parse(&name).map_err(|e| e.to_string())?, worker)))
+            {
+                Ok((id, worker)) => {
+                    self.done.config.workers.insert(id, worker);
+                    self.done.origins.insert(full, file.name.into());
+                }
+                Err(reason) => {
+                    self.note(file, at, &full, format!("{reason}; this worker is refused"), Severity::Error);
+                    let refused = RefusedWorker { file: file.name.into(), reason };
+                    self.done.config.refused_workers.insert(name, refused);
+                }
+            }
+        }
+    }
+
+    fn worker(&mut self, file: &File<'_>, full: &str, table: &DeTable<'_>) -> Result<Worker, String> {
+        let (mut worker, rows) = (Worker::default(), Worker::rows());
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            match worker.set(name, value.get_ref(), &file.context) {
+                Some(result) => result.map_err(|why| format!("`{name}`: {why}"))?,
+                None if devit::worker_key(name).is_some() => {
+                    let message = devit::worker_key(name).unwrap_or_default().into();
+                    self.note(file, key.span().start, &join(full, name), message, Severity::Warning);
+                }
+                None => {
+                    let meant = nearest(name, rows.iter().map(|row| row.key));
+                    let strict =
+                        rows.iter().any(|row| meant == Some(row.key) && row.marks.contains(&Mark::Strict));
+                    let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+                    if strict {
+                        return Err(format!("`{name}` is not a setting of a worker{hint}"));
+                    }
+                    let message = format!("is not a setting of a worker{hint}");
+                    self.note(file, key.span().start, &join(full, name), message, Severity::Warning);
+                }
+            }
+        }
+        if let Some(row) =
+            rows.iter().find(|row| row.marks.contains(&Mark::Required) && !table.contains_key(row.key))
+        {
+            return Err(format!("`{}` is missing: write {}", row.key, row.words.join(" or ")));
+        }
+        fit_together(worker)
+    }
+
+    /// The environment speaks where the files are silent: whoever starts a daemon on demand chooses its
+    /// environment, and that may be the agent that the files are meant to bind.
+    fn environment(&mut self, environment: &Environment) -> Result<(), Broken> {
+        for (name, path, key, value) in environment.settings() {
+            let full = join(path, key);
+            let set_by = self.done.origins.get(&full).cloned();
+            let file = File { name, text: "", context: Context::default(), foreign: false };
+            match set_by {
+                None => self.assign(&file, path, key, 0, &value)?,
+                Some(set_by) => {
+                    self.note_whole(name, format!("is ignored: {set_by} sets `{full}`"), Severity::Info);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn note(
+        &mut self,
+        file: &File<'_>,
+        at: usize,
+        key: &str,
+        message: String,
+        severity: Severity,
+    ) {
+        let line = (!file.text.is_empty()).then(|| line_of(file.text, at));
+        self.done.notes.push(Note { file: file.name.into(), line, key: key.into(), message, severity });
+    }
+
+    fn note_whole(&mut self, name: &str, message: String, severity: Severity) {
+        self.done.notes.push(Note { file: name.into(), line: None, key: String::new(), message, severity });
+    }
+
+    pub(super) fn broken_at(&self, file: &File<'_>, at: usize, key: &str, message: String) -> Broken {
+        let line = (!file.text.is_empty()).then(|| line_of(file.text, at));
+        Broken {
+            note: Note { file: file.name.into(), line, key: key.into(), message, severity: Severity::Error },
+        }
+    }
+}
+
+/// What the keys of a worker demand of each other.
+fn fit_together(worker: Worker) -> Result<Worker, String> {
+    let refuse = |reason: &str| Err(reason.to_string());
+    match (&worker.binary, worker.kind) {
+        (None, WorkerKind::Cli | WorkerKind::Mcp) => {
+            return refuse("`binary` is missing: name the program to run");
+        }
+        (Some(_), WorkerKind::Polling) => {
+            return refuse("a `polling` worker connects by itself: remove `binary`");
+        }
+        (Some(binary), _)
+            if Path::new(binary).components().any(|part| part == std::path::Component::ParentDir) =>
+        {
+            return refuse("`binary` must not contain `..`");
+        }
+        _ => {}
+    }
+    if let (Some(model), Some(allowed)) = (&worker.default_model, &worker.allowed_models)
+        && !allowed.contains(model)
+    {
+        return Err(format!("`default_model` {model:?} is not among `allowed_models`"));
+    }
+    if worker.network == super::Network::None && !worker.hosts.is_empty() {
+        return refuse("`hosts` needs `network = \"proxy\"`");
+    }
+    for name in worker.env.keys() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(format!("`env`: {name:?} cannot be the name of a variable"));
+        }
+        if name == "DEVIT_SECRET" {
+            return refuse("`env`: a worker never gets DEVIT_SECRET; it is recognised without it");
+        }
+    }
+    Ok(worker)
+}
+
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
+}
