@@ -1,1 +1,6 @@
 //! The one test crate: every promise that Provost makes, tried through real files, sockets and processes.
+
+mod config;
+mod layers;
+mod source;
+mod tidy;
