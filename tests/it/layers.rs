@@ -90,9 +90,10 @@ fn offences(source: &Source) -> Vec<String> {
         };
         if !fine {
             let user = if is_wire { "a wire.rs" } else { layer };
-            found.push(format!("{}:{line}: {user} must not use {}", source.path, path.join("::")));
+            found.push(format!("{}:{line}: {user} must not use {used}", source.path));
         }
     }
+    found.dedup();
     if PURE.contains(&layer) {
         found.extend(impurities(source, &tokens));
     }
