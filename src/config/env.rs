@@ -156,8 +156,9 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
         }),
         "DEVIT_EXPECTED_WORKER_VERSION" if text.contains(',') => {
             let mut list = toml::de::DeArray::new();
-            let versions = text.split(',').map(str::trim).filter(|version| !version.is_empty());
-            versions.for_each(|version| list.push(toml::Spanned::new(0..0, DeValue::String(version.into()))));
+            // A blank entry stays in, so that a list of nothing is an error and not everybody.
+            let versions = text.split(',').map(|version| DeValue::String(version.trim().into()));
+            versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
         }
         _ => DeValue::String(text.into()),

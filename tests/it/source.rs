@@ -5,30 +5,30 @@ use std::path::{Path, PathBuf};
 
 /// Where the project's files are. A test archive may be run elsewhere than it was built, and its runner then
 /// says where at run time.
-pub fn project_root() -> PathBuf {
+pub(crate) fn project_root() -> PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
 }
 
 /// One file, read.
-pub struct Source {
+pub(crate) struct Source {
     /// Its path from the project's root, with `/`.
-    pub path: String,
+    pub(crate) path: String,
     /// All of it.
-    pub text: String,
+    pub(crate) text: String,
     /// The text with comments, strings and characters blanked out, line for line.
-    pub code: String,
+    pub(crate) code: String,
     /// The text with all but its comments blanked out, line for line.
-    pub comments: String,
+    pub(crate) comments: String,
 }
 
 impl Source {
-    pub fn new(path: &str, text: &str) -> Self {
+    pub(crate) fn new(path: &str, text: &str) -> Self {
         let (code, comments) = split(text);
         Self { path: path.into(), text: text.into(), code, comments }
     }
 
     /// The words and signs of the code, each with its line from 1.
-    pub fn tokens(&self) -> Vec<(usize, &str)> {
+    pub(crate) fn tokens(&self) -> Vec<(usize, &str)> {
         self.code
             .lines()
             .enumerate()
@@ -37,7 +37,7 @@ impl Source {
     }
 
     /// The modules from the crate's root down to this file's; `None` outside `src`.
-    pub fn module(&self) -> Option<Vec<String>> {
+    pub(crate) fn module(&self) -> Option<Vec<String>> {
         let inner = self.path.strip_prefix("src/")?.strip_suffix(".rs")?;
         let mut parts: Vec<String> = inner.split('/').map(Into::into).collect();
         if parts.last().is_some_and(|last| last == "mod") {
@@ -48,7 +48,7 @@ impl Source {
 }
 
 /// Every Rust file below a folder of the project.
-pub fn sources(folder: &str) -> Vec<Source> {
+pub(crate) fn sources(folder: &str) -> Vec<Source> {
     let root = project_root();
     let found: Vec<_> =
         files(&root, &root.join(folder)).into_iter().filter(|path| path.ends_with(".rs")).collect();
@@ -57,7 +57,7 @@ pub fn sources(folder: &str) -> Vec<Source> {
 }
 
 /// Every file below a folder, by its path from the root, in order; build output and git's own files aside.
-pub fn files(root: &Path, folder: &Path) -> Vec<String> {
+pub(crate) fn files(root: &Path, folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let (name, kind) = (entry.file_name(), entry.file_type().unwrap());
