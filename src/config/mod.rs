@@ -4,7 +4,7 @@
 //! `docs/configuration.md` all come from it. [`load()`] reads the layers of files, names every key it does not
 //! know, and never lets a mistake switch an enforcement off. Files that a repository brings count only after
 //! [`pin`] has seen a person allow exactly that content. [`places`] finds the repository and its private
-//! folders, [`env`] lists the environment variables that mean something.
+//! folders, [`mod@env`] lists the environment variables that mean something.
 //!
 //! What a setting does is the business of whoever reads it; nothing here opens a socket or judges a request.
 #![forbid(unsafe_code)]
