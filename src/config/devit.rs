@@ -122,7 +122,7 @@ fn table(
         } else if leads_to_ours(&full) || full == "workers" {
             return Err(loading.broken_at(file, at, &full, format!("must be a table: write `[{full}]`")));
         } else {
-            unknown(loading, file, path, key.get_ref(), at)?;
+            unknown(loading, file, path, key.get_ref(), at, value)?;
         }
     }
     Ok(())
@@ -138,14 +138,30 @@ fn leads_to_ours(path: &str) -> bool {
     known.into_iter().any(|known| known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// A misspelt enforcement would silently not be one; anything else devitd ignores too.
-fn unknown(loading: &mut Loading, file: &File<'_>, path: &str, key: &str, at: usize) -> Result<(), Broken> {
+/// Keys that enforce something, wherever they were meant to be.
+const ENFORCING: [&str; 3] = ["expected_worker_version", "sandbox_root", "default_target"];
+
+/// A misspelt or misplaced enforcement would silently not be one; anything else devitd ignores too.
+fn unknown(
+    loading: &mut Loading,
+    file: &File<'_>,
+    path: &str,
+    key: &str,
+    at: usize,
+    value: &DeValue<'_>,
+) -> Result<(), Broken> {
     let full = join(path, key);
     let siblings = OURS.iter().filter_map(|(known, ..)| known.strip_prefix(path)?.strip_prefix('.'));
-    match super::suggest::nearest(key, siblings) {
-        Some(meant @ ("expected_worker_version" | "sandbox_root" | "default_target")) => {
-            Err(loading.broken_at(file, at, &full, format!("is not a setting; did you mean `{meant}`?")))
-        }
+    let meant = super::suggest::nearest(key, siblings);
+    let inside =
+        value.as_table().and_then(|inner| ENFORCING.into_iter().find(|key| inner.contains_key(*key)));
+    let enforcing = meant.filter(|meant| ENFORCING.contains(meant)).or(inside);
+    let enforcing = enforcing.or(ENFORCING.into_iter().find(|known| *known == key));
+    if let Some(known) = enforcing {
+        let home = OURS.iter().find_map(|(path, ..)| path.ends_with(known).then_some(*path)).unwrap_or(known);
+        return Err(loading.broken_at(file, at, &full, format!("is not a setting; did you mean `{home}`?")));
+    }
+    match meant {
         Some(meant) => {
             loading.note(
                 file,
@@ -154,7 +170,6 @@ fn unknown(loading: &mut Loading, file: &File<'_>, path: &str, key: &str, at: us
                 format!("is not a setting; did you mean `{meant}`?"),
                 Severity::Warning,
             );
-            Ok(())
         }
         None => {
             loading.note(
@@ -164,7 +179,7 @@ fn unknown(loading: &mut Loading, file: &File<'_>, path: &str, key: &str, at: us
                 "is not known to DevIt or Provost; it is ignored".into(),
                 Severity::Info,
             );
-            Ok(())
         }
     }
+    Ok(())
 }

@@ -52,6 +52,23 @@ impl Sources {
     }
 }
 
+/// The file that was named: with `--config`, or else by `PROVOST_CONFIG` or `DEVIT_CORE_CONFIG`.
+///
+/// Started in DevIt's way, the daemon is given DevIt's file, whatever that is called.
+pub fn named(
+    flag: Option<PathBuf>,
+    devit_form: bool,
+    environment: &Environment,
+) -> Option<(PathBuf, Dialect)> {
+    let given = flag.map(|path| {
+        let dialect = if devit_form { Dialect::Devit } else { Dialect::of(&path) };
+        (path, dialect)
+    });
+    let ours = || Some((environment.provost_config.clone()?, Dialect::Provost));
+    let devits = || Some((environment.devit_config.clone()?, Dialect::Devit));
+    given.or_else(ours).or_else(devits)
+}
+
 /// How a file's keys are to be understood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
@@ -129,7 +146,7 @@ pub struct RefusedWorker {
 
 /// The configuration cannot be used; the daemon must not start with less than was asked for.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[error("{note}\nCorrect it, or remove the line to get the default; `provost config` lists every setting.")]
+#[error("{note}\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
 pub struct Broken {
     /// Where and what.
     pub note: Note,
@@ -304,7 +321,7 @@ impl Loading {
             return Ok(());
         }
         match self.done.config.set(path, key, value, &file.context) {
-            None => self.unknown(file, path, key, at),
+            None => self.unknown(file, path, key, at, value),
             Some(Ok(())) => {
                 self.done.origins.insert(full, file.name.into());
                 Ok(())
@@ -317,28 +334,44 @@ impl Loading {
         }
     }
 
-    /// A key that no section has: what was probably meant. A misspelt enforcement would silently not be one.
-    fn unknown(&mut self, file: &File<'_>, path: &str, key: &str, at: usize) -> Result<(), Broken> {
+    /// A key that no section has: what was probably meant. A misspelt or misplaced enforcement would silently
+    /// not be one, so that is an error.
+    fn unknown(
+        &mut self,
+        file: &File<'_>,
+        path: &str,
+        key: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<(), Broken> {
         let all = sections();
         let full = join(path, key);
-        let rows: Vec<&Row> =
-            all.iter().filter(|(known, ..)| *known == path).flat_map(|(.., rows)| rows).collect();
-        if let Some(meant) = nearest(key, rows.iter().map(|row| row.key)) {
-            let strict = rows.iter().any(|row| row.key == meant && row.marks.contains(&Mark::Strict));
-            let message = format!("is not a setting; did you mean `{meant}`?");
-            if strict {
-                return Err(self.broken_at(file, at, &full, message));
-            }
-            self.note(file, at, &full, message, Severity::Warning);
-            return Ok(());
-        }
-        let elsewhere = all.iter().find(|(.., rows)| rows.iter().any(|row| row.key == key));
+        let strict = |row: &Row| row.marks.contains(&Mark::Strict);
+        let here = all.iter().filter(|(known, ..)| *known == path).flat_map(|(.., rows)| rows);
+        let meant = nearest(key, here.clone().map(|row| row.key));
+        let elsewhere =
+            all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
         let section = nearest(&full, all.iter().map(|(known, ..)| *known).chain(["workers"]));
-        let message = match (elsewhere, section) {
-            (Some((home, ..)), _) => format!("is not a setting here; it belongs into `[{home}]`"),
-            (None, Some(section)) => format!("is not a setting; did you mean `[{section}]`?"),
-            (None, None) => "is not a setting of Provost; it is ignored".into(),
+        let (message, enforces) = match (meant, elsewhere, section) {
+            (Some(meant), ..) => {
+                let enforces = here.clone().any(|row| row.key == meant && strict(row));
+                (format!("is not a setting; did you mean `{meant}`?"), enforces)
+            }
+            (None, Some((home, row)), _) => {
+                (format!("is not a setting here; it belongs into `[{home}]`"), strict(row))
+            }
+            (None, None, section) => {
+                let mut rows = all.iter().flat_map(|(.., rows)| rows);
+                let inner = value.as_table();
+                let enforces =
+                    inner.is_some_and(|inner| rows.any(|row| strict(row) && inner.contains_key(row.key)));
+                let hint = section.map(|section| format!("; did you mean `[{section}]`?"));
+                (format!("is not a setting of Provost{}", hint.unwrap_or("; it is ignored".into())), enforces)
+            }
         };
+        if enforces {
+            return Err(self.broken_at(file, at, &full, message));
+        }
         self.note(file, at, &full, message, Severity::Warning);
         Ok(())
     }

@@ -19,7 +19,7 @@ mod suggest;
 pub mod table;
 mod value;
 
-pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load};
+pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use places::Places;
 pub use print::{print_markdown, print_toml};
 pub use table::{

@@ -15,10 +15,10 @@ pub fn print_toml() -> String {
          # This file is printed from src/config/table.rs: change it there.\n",
     );
     for (path, about, rows) in sections() {
-        out += &format!("\n# {about}\n[{path}]\n");
+        out += &format!("\n{}[{path}]\n", wrapped(about));
         rows.iter().for_each(|row| out += &sample(row, ""));
     }
-    out += &format!("\n# {}\n#[workers.example]\n", Worker::ABOUT.trim_ascii());
+    out += &format!("\n{}#[workers.example]\n", wrapped(Worker::ABOUT.trim_ascii()));
     Worker::rows().iter().for_each(|row| out += &sample(row, "# "));
     out
 }
@@ -31,7 +31,19 @@ fn sample(row: &Row, prose: &str) -> String {
         (Some(default), _) => format!("{prose}{} = {default}", row.key),
         (None, _) => format!("# {} =", row.key),
     };
-    format!("# {} {}\n{value}\n", row.says, brackets(row))
+    format!("{}{value}\n", wrapped(&format!("{} {}", row.says, brackets(row))))
+}
+
+/// A sentence as comment lines of at most 110 characters.
+fn wrapped(sentence: &str) -> String {
+    let mut lines = vec![String::from("#")];
+    for word in sentence.split(' ') {
+        if lines.last().is_some_and(|line| line.chars().count() + word.chars().count() > 108) {
+            lines.push("#".into());
+        }
+        lines.last_mut().into_iter().for_each(|line| *line += &format!(" {word}"));
+    }
+    lines.join("\n") + "\n"
 }
 
 fn brackets(row: &Row) -> String {

@@ -11,7 +11,7 @@ use provost::config::env::{Environment, Shell, for_clients, weak_secret};
 use provost::config::pin::{self, PinError, RepoFile, Status, pending};
 use provost::config::{
     Broken, Config, Dialect, Loaded, Network, Places, Rate, Severity, Sources, Tier, Versions, WorkerKind,
-    load, print_toml,
+    load, named, print_toml,
 };
 use tempfile::TempDir;
 
@@ -214,6 +214,11 @@ fn a_mistake_never_switches_an_enforcement_off() {
         "[daemon]\nexpected_worker_versions = \"a/1\"",
         "[daemon]\nexpected_worker_vresion = \"a/1\"",
         "daemon = \"a/1\"",
+        "expected_worker_version = \"a/1\"",
+        "[devit]\nexpected_worker_version = \"a/1\"",
+        "[demon]\nexpected_worker_version = \"a/1\"",
+        "[daemon.aprovals]\ndefault_target = \"client:boss\"",
+        "[polcy]\nfiles = [\"a.toml\"]",
         "[daemon.approvals]\ndefault_target = \"\"",
         "[devit]\nwindow = \"2h\"",
         "[devit]\nwindwo = \"1m\"",
@@ -380,6 +385,8 @@ fn a_mistake_in_a_devit_file_never_switches_an_enforcement_off() {
         "[daemon]\nexpected_worker_versoin = \"a/1\"",
         "[workspace]\nsandbox_rot = \"a\"",
         "daemon = 1",
+        "[deamon]\nexpected_worker_version = \"a/1\"",
+        "expected_worker_version = \"a/1\"",
         "[daemon.approvals]\ndefault_targets = \"x\"",
     ] {
         devit(text).expect_err(text);
@@ -639,6 +646,17 @@ fn the_environment_speaks_only_where_the_files_are_silent() {
 
     let off = Machine::new().with("DEVIT_AUTO_SHUTDOWN_AFTER", "0").load(&Sources::default()).unwrap();
     assert_eq!(off.config.daemon.auto_shutdown_after, None);
+}
+
+#[test]
+fn the_command_line_names_the_file_before_the_environment_does() {
+    let machine = Machine::new().with("PROVOST_CONFIG", "/p.toml").with("DEVIT_CORE_CONFIG", "/d.toml");
+    let named =
+        |flag: Option<&str>, devit_form| named(flag.map(Into::into), devit_form, &machine.environment());
+    assert_eq!(named(Some("/x.toml"), false), Some(("/x.toml".into(), Dialect::Provost)));
+    assert_eq!(named(Some("/devit.core.toml"), false), Some(("/devit.core.toml".into(), Dialect::Devit)));
+    assert_eq!(named(Some("/x.toml"), true), Some(("/x.toml".into(), Dialect::Devit)));
+    assert_eq!(named(None, false), Some(("/p.toml".into(), Dialect::Provost)));
 }
 
 #[test]
