@@ -12,10 +12,9 @@ use toml::de::{DeTable, DeValue};
 use super::env::Environment;
 use super::pin::{self, RepoFile, Status};
 use super::suggest::nearest;
-use super::table::{Config, Worker, sections};
-use super::value::{Context, Mark, Row, WorkerKind};
+use super::table::{Config, sections};
+use super::value::{Context, Mark, Row};
 use super::{devit, places};
-use crate::base::AgentId;
 
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
 const FILE_LEN_MAX: u64 = 256 << 10;
@@ -376,69 +375,6 @@ impl Loading {
         Ok(())
     }
 
-    /// The entries of `[workers]`: each stands alone, and replaces what an earlier file said about its name.
-    pub(super) fn workers(&mut self, file: &File<'_>, workers: &DeTable<'_>) {
-        for (name, entry) in workers {
-            let (name, at) = (name.get_ref().to_string(), name.span().start);
-            let full = join("workers", &name);
-            self.done.config.refused_workers.remove(&name);
-            let worker = match (AgentId::parse(&name), entry.get_ref()) {
-                (Err(why), _) => Err(format!("the name {why}")),
-                (_, DeValue::Table(table)) => {
-                    self.worker(file, &full, table).map(|worker| (name.clone(), worker))
-                }
-                (_, other) => Err(format!("expected a table, found {}", other.type_str())),
-            };
-            if let Ok(id) = AgentId::parse(&name) {
-                self.done.config.workers.remove(&id);
-            }
-            match worker
-                .and_then(|(name, worker)| Ok((AgentId::parse(&name).map_err(|e| e.to_string())?, worker)))
-            {
-                Ok((id, worker)) => {
-                    self.done.config.workers.insert(id, worker);
-                    self.done.origins.insert(full, file.name.into());
-                }
-                Err(reason) => {
-                    self.note(file, at, &full, format!("{reason}; this worker is refused"), Severity::Error);
-                    let refused = RefusedWorker { file: file.name.into(), reason };
-                    self.done.config.refused_workers.insert(name, refused);
-                }
-            }
-        }
-    }
-
-    fn worker(&mut self, file: &File<'_>, full: &str, table: &DeTable<'_>) -> Result<Worker, String> {
-        let (mut worker, rows) = (Worker::default(), Worker::rows());
-        for (key, value) in table {
-            let name = key.get_ref().as_ref();
-            match worker.set(name, value.get_ref(), &file.context) {
-                Some(result) => result.map_err(|why| format!("`{name}`: {why}"))?,
-                None if devit::worker_key(name).is_some() => {
-                    let message = devit::worker_key(name).unwrap_or_default().into();
-                    self.note(file, key.span().start, &join(full, name), message, Severity::Warning);
-                }
-                None => {
-                    let meant = nearest(name, rows.iter().map(|row| row.key));
-                    let strict =
-                        rows.iter().any(|row| meant == Some(row.key) && row.marks.contains(&Mark::Strict));
-                    let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-                    if strict {
-                        return Err(format!("`{name}` is not a setting of a worker{hint}"));
-                    }
-                    let message = format!("is not a setting of a worker{hint}");
-                    self.note(file, key.span().start, &join(full, name), message, Severity::Warning);
-                }
-            }
-        }
-        if let Some(row) =
-            rows.iter().find(|row| row.marks.contains(&Mark::Required) && !table.contains_key(row.key))
-        {
-            return Err(format!("`{}` is missing: write {}", row.key, row.words.join(" or ")));
-        }
-        fit_together(worker)
-    }
-
     /// The environment speaks where the files are silent: whoever starts a daemon on demand chooses its
     /// environment, and that may be the agent that the files are meant to bind.
     fn environment(&mut self, environment: &Environment) -> Result<(), Broken> {
@@ -478,42 +414,6 @@ impl Loading {
             note: Note { file: file.name.into(), line, key: key.into(), message, severity: Severity::Error },
         }
     }
-}
-
-/// What the keys of a worker demand of each other.
-fn fit_together(worker: Worker) -> Result<Worker, String> {
-    let refuse = |reason: &str| Err(reason.to_string());
-    match (&worker.binary, worker.kind) {
-        (None, WorkerKind::Cli | WorkerKind::Mcp) => {
-            return refuse("`binary` is missing: name the program to run");
-        }
-        (Some(_), WorkerKind::Polling) => {
-            return refuse("a `polling` worker connects by itself: remove `binary`");
-        }
-        (Some(binary), _)
-            if Path::new(binary).components().any(|part| part == std::path::Component::ParentDir) =>
-        {
-            return refuse("`binary` must not contain `..`");
-        }
-        _ => {}
-    }
-    if let (Some(model), Some(allowed)) = (&worker.default_model, &worker.allowed_models)
-        && !allowed.contains(model)
-    {
-        return Err(format!("`default_model` {model:?} is not among `allowed_models`"));
-    }
-    if worker.network == super::Network::None && !worker.hosts.is_empty() {
-        return refuse("`hosts` needs `network = \"proxy\"`");
-    }
-    for name in worker.env.keys() {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(format!("`env`: {name:?} cannot be the name of a variable"));
-        }
-        if name == "DEVIT_SECRET" {
-            return refuse("`env`: a worker never gets DEVIT_SECRET; it is recognised without it");
-        }
-    }
-    Ok(worker)
 }
 
 pub(super) fn join(path: &str, key: &str) -> String {

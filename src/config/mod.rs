@@ -18,6 +18,7 @@ mod print;
 mod suggest;
 pub mod table;
 mod value;
+mod worker;
 
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use places::Places;
