@@ -168,8 +168,10 @@ settings! {
         poll_hold: Option<Ttl> = Ttl::from_millis(800), "duration" within None..=Ttl::from_millis(900);
         /// The shortest lease of a task that a worker took; a longer task timeout makes a longer lease.
         lease_min: Ttl = Ttl::minutes(15), "duration";
-        /// How long messages for an agent that is away are kept.
+        /// How long a worker that is away keeps the tasks given to it.
         away_keep: Ttl = Ttl::minutes(24 * 60), "duration";
+        /// How long messages are kept for an agent that does not collect them.
+        mail_keep: Ttl = Ttl::minutes(24 * 60), "duration";
     }
 
     /// What is run when a task's state changes.
@@ -266,9 +268,11 @@ section! {
         allowed_models: Option<Vec<String>> = None, "model", Strict;
         /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces. Policy sets the minimum.
         tier: Tier = Tier::Ns, "", Strict;
-        /// `none`, or `proxy`: only the hosts listed below, through a proxy that records every connection.
+        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed. This version can only do `none` and refuses the others.
         network: Network = Network::None, "", Strict;
-        /// Hosts that the proxy lets through.
+        /// Local ports that it may reach; never those of our own doors.
+        ports: Vec<u16> = Vec::new(), "port", Strict;
+        /// Hosts that it may reach, as `host:port`.
         hosts: Vec<String> = Vec::new(), "host:port", Strict;
         /// Paths outside the workspace that the worker may read.
         read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
@@ -276,8 +280,8 @@ section! {
         env: BTreeMap<String, String> = BTreeMap::new(), "";
         /// Names of the secrets that a task of this worker may be given; how is the policy's to say.
         secrets: Vec<String> = Vec::new(), "name", Strict;
-        /// Memory of the worker and everything that it starts.
-        memory: ByteSize = ByteSize(2 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
+        /// Private memory that each of its processes may have.
+        memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
         /// Processes and threads that it may have at once.
         processes: u32 = 256, "processes" within 1..=65_536, Strict;
         /// Give each task a copy of its directory instead of the directory itself.

@@ -117,6 +117,16 @@ impl Value for u64 {
     }
 }
 
+impl Value for u16 {
+    const NAME: &'static str = "number";
+    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
+        integer(value)?.try_into().map_err(|_| format!("must not be above {}", u16::MAX))
+    }
+    fn print(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
 impl Value for u32 {
     const NAME: &'static str = "number";
     fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
@@ -202,7 +212,7 @@ macro_rules! lists {
     )*};
 }
 
-lists! { String => "list of text", PathBuf => "list of paths" }
+lists! { String => "list of text", PathBuf => "list of paths", u16 => "list of numbers" }
 
 impl Value for BTreeMap<String, String> {
     const NAME: &'static str = "table of text";
@@ -473,7 +483,9 @@ words! {
     Network {
         /// Nothing.
         None = "none",
-        /// Listed hosts, through the proxy.
-        Proxy = "proxy",
+        /// Listed local ports.
+        Ports = "ports",
+        /// Listed hosts.
+        Hosts = "hosts",
     }
 }

@@ -98,8 +98,11 @@ fn fit_together(worker: Worker) -> Result<Worker, String> {
     {
         return Err(format!("`default_model` {model:?} is not among `allowed_models`"));
     }
-    if worker.network == Network::None && !worker.hosts.is_empty() {
-        return refuse("`hosts` needs `network = \"proxy\"`");
+    if worker.network != Network::Hosts && !worker.hosts.is_empty() {
+        return refuse("`hosts` needs `network = \"hosts\"`");
+    }
+    if worker.network != Network::Ports && !worker.ports.is_empty() {
+        return refuse("`ports` needs `network = \"ports\"`");
     }
     for name in worker.env.keys() {
         if name.is_empty() || name.contains(['=', '\0']) {

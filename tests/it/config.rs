@@ -243,6 +243,8 @@ fn a_wrong_worker_is_refused_alone_and_keeps_its_reason() {
         "[workers.climber]\ntype = \"mcp\"\nbinary = \"../tool\"\n",
         "[workers.endless]\ntype = \"cli\"\nbinary = \"a\"\ntimeout_secs = 0\n",
         "[workers.open]\ntype = \"cli\"\nbinary = \"a\"\nnetwork = \"all\"\n",
+        "[workers.wide]\ntype = \"cli\"\nbinary = \"a\"\nports = [80]\n",
+        "[workers.high]\ntype = \"cli\"\nbinary = \"a\"\nnetwork = \"ports\"\nports = [65536]\n",
         "[workers.loose]\ntype = \"cli\"\nbinary = \"a\"\nallowed_model = [\"m\"]\n",
         "[workers.leaky]\ntype = \"cli\"\nbinary = \"a\"\nenv = { DEVIT_SECRET = \"x\" }\n",
         "[workers.shell]\ntype = \"nothing\"\n",
@@ -256,6 +258,7 @@ fn a_wrong_worker_is_refused_alone_and_keeps_its_reason() {
     assert!(why("climber").contains(".."));
     assert!(why("endless").contains("`timeout_secs`: must lie between 1"));
     assert!(why("open").contains("`network`"));
+    assert!(why("wide").contains("`network = \"ports\"`") && why("high").contains("65535"));
     assert!(why("loose").contains("did you mean `allowed_models`"));
     assert!(why("leaky").contains("DEVIT_SECRET"));
     assert!(why("shell").contains("`type`"), "a wrong entry does not fall back to the built-in worker");
@@ -289,7 +292,7 @@ fn every_key_of_a_worker_is_read() {
     let loaded = user(concat!(
         "[workers.w]\ntype = \"mcp\"\nbinary = \"codex\"\nargs = [\"{goal}\"]\ntimeout_secs = 5\nparse_mode = \"text\"\n",
         "working_dir = \"{workspace}/a\"\nmax_response_chars = 100\nmcp_tool = \"t\"\nmcp_arguments = { b = 1, a = [true, 1.5] }\n",
-        "default_model = \"m\"\nallowed_models = [\"m\"]\ntier = \"ll\"\nnetwork = \"proxy\"\nhosts = [\"example.org:443\"]\n",
+        "default_model = \"m\"\nallowed_models = [\"m\"]\ntier = \"ll\"\nnetwork = \"hosts\"\nhosts = [\"example.org:443\"]\n",
         "read_only = [\"/opt/tools\"]\nenv = { LANG = \"C\" }\nsecrets = [\"KEY\"]\nmemory = \"512MiB\"\nprocesses = 16\ncopy = true\n",
     ))
     .unwrap();
@@ -297,7 +300,7 @@ fn every_key_of_a_worker_is_read() {
     assert_eq!(w.mcp_arguments.as_ref().unwrap().as_str(), "{\"a\":[true,1.5],\"b\":1}");
     assert_eq!(
         (w.memory.0, w.processes, w.copy, w.tier, w.network),
-        (512 << 20, 16, true, Tier::Ll, Network::Proxy)
+        (512 << 20, 16, true, Tier::Ll, Network::Hosts)
     );
     assert_eq!((w.max_response_chars, w.timeout_secs), (Some(100), 5));
     assert_eq!(
