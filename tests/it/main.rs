@@ -1,7 +1,10 @@
 //! The one test crate: every promise that Provost makes, tried through real files, sockets and processes.
-#![expect(clippy::unwrap_used, reason = "an unwrap that fails is a test that fails")]
 
+mod config;
 mod frames;
 mod keys;
+mod layers;
 mod replay;
+mod source;
+mod tidy;
 mod transport;
