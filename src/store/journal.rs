@@ -187,11 +187,11 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A walk over everything.
-    pub(super) fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, anchor: Option<&Anchor>) -> Self {
+    pub(super) fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, anchor: Option<Anchor>) -> Self {
         let sealed = checkpoints.iter().filter(|it| key.seal(it) == it.seal);
         let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
         let checkpoints = checkpoints.into_iter().map(|it| (it.head.seq, it)).collect();
-        Self { key, head: JournalHead::default(), pruned_to, checkpoints, anchor: anchor.copied() }
+        Self { key, head: JournalHead::default(), pruned_to, checkpoints, anchor }
     }
 
     /// A walk from the last checkpoint on; the link of the event there is `mac`.

@@ -304,7 +304,7 @@ struct MemoryReader(Arc<Mutex<Disk>>);
 impl Reader for MemoryReader {
     fn finished(
         &mut self,
-        filter: &FinishedFilter,
+        filter: FinishedFilter,
         limit: usize,
         bytes_max: usize,
     ) -> Result<(Vec<Task>, bool), StoreError> {
@@ -338,7 +338,7 @@ impl Reader for MemoryReader {
         Ok(disk.read()?.events.iter().skip(known).take(limit.into()).cloned().collect())
     }
 
-    fn verify(&mut self, anchor: Option<&Anchor>) -> Result<Verdict, StoreError> {
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         let disk = lock(&self.0);
         let (rows, key) = (disk.read()?, key());
         let mut walk = Walk::whole(&key, rows.checkpoints.clone(), anchor);

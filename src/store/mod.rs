@@ -102,7 +102,7 @@ pub trait Reader: Send {
     /// When the store does not answer or a row cannot be read.
     fn finished(
         &mut self,
-        filter: &FinishedFilter,
+        filter: FinishedFilter,
         limit: usize,
         bytes_max: usize,
     ) -> Result<(Vec<Task>, bool), StoreError>;
@@ -123,7 +123,7 @@ pub trait Reader: Send {
     ///
     /// # Errors
     /// When the store does not answer. What is wrong with the journal is the [`Verdict`]'s to say.
-    fn verify(&mut self, anchor: Option<&Anchor>) -> Result<Verdict, StoreError>;
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
 }
 
 /// What a start begins with.

@@ -167,7 +167,7 @@ struct SqliteReader {
 impl Reader for SqliteReader {
     fn finished(
         &mut self,
-        filter: &FinishedFilter,
+        filter: FinishedFilter,
         limit: usize,
         bytes_max: usize,
     ) -> Result<(Vec<Task>, bool), StoreError> {
@@ -221,7 +221,7 @@ impl Reader for SqliteReader {
         Ok(events)
     }
 
-    fn verify(&mut self, anchor: Option<&Anchor>) -> Result<Verdict, StoreError> {
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         let Some(secret) = files::journal_key(&self.dir)? else {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
