@@ -1,0 +1,2 @@
+//! Own.
+pub mod wire;
