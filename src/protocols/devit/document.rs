@@ -67,7 +67,7 @@ pub(super) async fn first(talk: &mut Talk, request: Request) -> Next {
     let now = (talk.door.0.now)();
     if matches!(request.method.as_str(), "authenticate" | "auth") {
         let Some((who, line)) = authenticate(talk, &request, uid) else {
-            tracing::warn!(door = "devit", pid = talk.peer.pid(), "authentication refused");
+            tracing::warn!(door = "devit", pid = talk.peer.pid, "authentication refused");
             let fault = Fault::new(Code::Auth, "authentication failed");
             return Next::Reset(request.answer(Err(fault)));
         };
@@ -100,7 +100,7 @@ fn prove(talk: &mut Talk) {
 fn authenticate(talk: &Talk, request: &Request, uid: u32) -> Option<(Principal, String)> {
     let secret = request.params.get("secret")?.as_str()?;
     let ident = request.params.get("ident").and_then(Value::as_str);
-    let fallback = format!("client:{}", talk.peer.pid());
+    let fallback = format!("client:{}", talk.peer.pid);
     let agent = AgentId::parse(ident.unwrap_or(&fallback)).ok()?;
     let standing = standing(talk, &agent, Some(secret))?;
     let now = (talk.door.0.now)();

@@ -246,7 +246,7 @@ impl Talk {
 
     /// A wrong secret fails loudly; a good one with a stale or repeated frame is told in words.
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
-        tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid(), "frame refused");
+        tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         let Some(key) = key else {
             if self.proven {
                 self.say_unsigned(&refusal(rejected)).await;

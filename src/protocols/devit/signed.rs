@@ -81,7 +81,7 @@ impl Devit {
     async fn register(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Result<Message, Fault> {
         let payload: wire::Register = wire::payload(frame.payload)?;
         let announced = payload.version.clone();
-        let verb = map::register(payload, u32::try_from(peer.pid()).ok());
+        let verb = map::register(payload, u32::try_from(peer.pid).ok());
         let expected = match self.submit(who, verb).await? {
             expected if expected.expected.is_empty() => Value::Null,
             expected => json!(expected.expected.join(" or ")),
