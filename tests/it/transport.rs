@@ -107,9 +107,7 @@ mod lines {
             }
         });
         assert_eq!(next(&mut reader).await, "quick");
-        let begun = Instant::now();
-        assert_eq!(next(&mut reader).await, "TimedOut");
-        assert!(begun.elapsed() < SOON);
+        assert_eq!(tokio::time::timeout(SOON, next(&mut reader)).await.unwrap(), "TimedOut");
         drop(reader);
         writer.await.unwrap();
     }
@@ -420,7 +418,7 @@ mod listening {
     async fn of_daemons_that_start_at_once_one_gets_the_address() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        for round in 0..30 {
+        for round in 0..200 {
             if round % 2 == 0 {
                 drop(StdListener::bind(&path).unwrap());
             }
