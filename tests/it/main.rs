@@ -7,5 +7,7 @@ mod keys;
 mod layers;
 mod replay;
 mod source;
+mod store;
+mod storm;
 mod tidy;
 mod transport;
