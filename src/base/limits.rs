@@ -73,3 +73,9 @@ pub const NONCES_MAX: usize = 1 << 18;
 
 /// Output kept of one stream of a worker, in bytes: the first half and the newest half.
 pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
+
+/// Size of a rule file, in bytes; a person must be able to read what they trust.
+pub const POLICY_BYTES_MAX: usize = 1 << 20;
+
+/// Rules of one file, so that a decision stays a matter of microseconds.
+pub const POLICY_RULES_MAX: usize = 2_000;
