@@ -116,3 +116,9 @@ pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// Tasks whose output is held in memory at once; the one that was added first gives way.
 pub const OUTPUT_TASKS_MAX: usize = 64;
+
+/// Size of a rule file, in bytes; a person must be able to read what they trust.
+pub const POLICY_BYTES_MAX: usize = 1 << 20;
+
+/// Rules of one file, so that a decision stays a matter of microseconds.
+pub const POLICY_RULES_MAX: usize = 2_000;

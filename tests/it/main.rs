@@ -5,6 +5,7 @@ mod frames;
 mod jail;
 mod keys;
 mod layers;
+mod policy;
 mod replay;
 mod source;
 mod store;
