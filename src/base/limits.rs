@@ -73,3 +73,13 @@ pub const NONCES_MAX: usize = 1 << 18;
 
 /// Output kept of one stream of a worker, in bytes: the first half and the newest half.
 pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
+
+/// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
+/// byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
+pub const RESPONSE_BYTES_MAX: usize = 256 << 10;
+
+/// Longest standard error in a result, in bytes: the first half and the last half.
+pub const STDERR_BYTES_MAX: usize = 64 << 10;
+
+/// Longest `exit_reason` in a result, in bytes. It is a sentence.
+pub const REASON_LEN_MAX: usize = 1_000;

@@ -1,1 +1,3 @@
 //! The one test crate: every promise that Provost makes, tried through real files, sockets and processes.
+
+mod results;
