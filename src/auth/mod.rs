@@ -1,5 +1,82 @@
-//! Proof. The only maker of a `Principal`.
-#![deny(unsafe_code)]
+//! PROOF: who is it that speaks?
+//!
+//! Promises: nothing here says yes without proof, everything is compared in constant time, and what is refused
+//! is refused with the same words for every cause, while the cause is there for the log. Neither a key nor an
+//! expected MAC leaves this module except through a function whose purpose is to hand out a new key.
+//! Leaves what a proven caller may do to `policy` and the rules, and what is said to a refused one to the doors.
+#![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
+pub mod frame;
+pub mod keys;
+#[cfg(target_os = "linux")]
+pub mod peer;
+pub mod replay;
+pub mod role;
 #[doc(hidden)]
 pub mod testing;
+pub mod token;
+
+use zeroize::Zeroizing;
+
+use crate::base::Secret;
+
+/// Why a caller was not believed. The peer sees one text for all of them; [`Rejected::cause`] is for the log.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[error("authentication failed")]
+pub enum Rejected {
+    /// The MAC is not that of this message under any key of the sender.
+    WrongMac,
+    /// The MAC is not Base64, or has the wrong length.
+    MalformedMac,
+    /// No key speaks for this sender: it is revoked or all its keys have expired.
+    NoKey,
+    /// The message is older than the window allows.
+    TooOld,
+    /// The message is dated further ahead than the window allows.
+    TooNew,
+    /// The message is from before this start, and what was seen then is forgotten.
+    BeforeStart,
+    /// The message is older than the oldest second that is still remembered.
+    Forgotten,
+    /// This sender has used this nonce before.
+    Replayed,
+    /// So many messages came within one second that one more could not be remembered.
+    TooMany,
+    /// The peer runs as another user.
+    OtherUser,
+    /// The peer runs in another pid namespace than we do.
+    Jailed,
+    /// The peer has ended, or the kernel would not say who it is.
+    Gone,
+    /// The token is not one of ours, or has expired, or belongs to someone else.
+    BadToken,
+}
+
+impl Rejected {
+    /// One line for the log; never shown to the peer.
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::WrongMac => "the MAC does not match",
+            Self::MalformedMac => "the MAC is not the Base64 of 32 bytes",
+            Self::NoKey => "no valid key for this sender",
+            Self::TooOld => "the time stamp is too old",
+            Self::TooNew => "the time stamp is in the future",
+            Self::BeforeStart => "the time stamp is from before the daemon started",
+            Self::Forgotten => "the time stamp is from before what is remembered",
+            Self::Replayed => "the nonce was used before",
+            Self::TooMany => "too many messages within one second",
+            Self::OtherUser => "the peer is another user",
+            Self::Jailed => "the peer is in another pid namespace",
+            Self::Gone => "the peer has gone",
+            Self::BadToken => "the token is not valid",
+        }
+    }
+}
+
+/// 32 random bytes as 64 hexadecimal digits.
+fn random_hex() -> Result<Secret, getrandom::Error> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(bytes.as_mut_slice())?;
+    let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+    Ok(Secret::new(bytes.iter().flat_map(|byte| [hex(byte >> 4), hex(byte & 15)]).collect()))
+}

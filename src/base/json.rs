@@ -1,11 +1,24 @@
 //! Canonical JSON, ours: what is signed, stored and compared.
+//!
+//! Promises: the same value has one text, whatever it looked like on arrival and whatever features some crate
+//! switches on in `serde_json`, which has no part in it. A number is brought to the text that today's clients
+//! read and print back unchanged, so that they find the bytes that we signed. Leaves the meaning of a value to
+//! whoever holds it.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Why some JSON text was turned down. Safe to show to the peer that sent it.
+use super::limits::JSON_DEPTH_MAX;
+
+mod canon;
+mod number;
+
+pub(crate) use canon::push_text;
+pub use number::Reading;
+
+/// Why some JSON text was turned down. Safe to show to the peer that sent it: it quotes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadJson(pub Box<str>);
@@ -18,16 +31,21 @@ impl Json {
     /// Parses any JSON text and brings it to canonical form.
     ///
     /// # Errors
-    /// [`BadJson`] when the text is not one JSON value, or nested too deeply.
+    /// [`BadJson`] when the text is not one JSON value by RFC 8259, is nested deeper than [`JSON_DEPTH_MAX`],
+    /// has half of a surrogate pair in a string, or a number that no double can hold.
     pub fn parse(text: &str) -> Result<Self, BadJson> {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|e| BadJson(e.to_string().into()))?;
-        Ok(Self::from_value(&value))
+        canon::canonical(text, Reading::Settled, JSON_DEPTH_MAX).map(|canonical| Self(canonical.text.into()))
     }
 
     /// The canonical form of a value built here.
+    ///
+    /// Its depth is not limited, since our answers wrap what peers have sent.
     pub fn from_value(value: &serde_json::Value) -> Self {
-        Self(value.to_string().into())
+        let text = value.to_string();
+        // A number at the very edge of what a double holds may have no fixpoint; it is then printed exactly.
+        let canonical = canon::canonical(&text, Reading::Settled, usize::MAX)
+            .or_else(|_| canon::canonical(&text, Reading::Exact, usize::MAX));
+        Self(canonical.map_or(text, |canonical| canonical.text).into())
     }
 
     /// `null`.
@@ -46,15 +64,37 @@ impl Json {
     }
 }
 
+/// The canonical texts that a sender of `text` may have signed, the likeliest first, each made when asked for.
+///
+/// They differ only in how numbers with a fraction or an exponent are printed: as they were spelled, as their
+/// exact double prints, and as the double prints that `serde_json` reads by default. Text without such numbers
+/// has one canonical form.
+///
+/// # Errors
+/// [`BadJson`] as for [`Json::parse`].
+pub fn canon_variants(text: &str) -> Result<impl Iterator<Item = String>, BadJson> {
+    let spelled = canon::canonical(text, Reading::Spelled, JSON_DEPTH_MAX)?;
+    let others: &[Reading] = if spelled.fractions { &[Reading::Exact, Reading::Inexact] } else { &[] };
+    let others = others.iter().filter_map(move |reading| {
+        canon::canonical(text, *reading, JSON_DEPTH_MAX).ok().map(|canonical| canonical.text)
+    });
+    Ok(std::iter::once(spelled.text).chain(others))
+}
+
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        serde_json::from_str::<&RawValue>(&self.0).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
+/// Reads from JSON text only, and not through `#[serde(flatten)]` or enums without an outer tag: there serde
+/// keeps no text to read from.
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::parse(raw.get()).map_err(serde::de::Error::custom)
+        // What we stored may have wrapped a value that was as deep as a peer may send.
+        canon::canonical(raw.get(), Reading::Settled, 2 * JSON_DEPTH_MAX)
+            .map(|canonical| Self(canonical.text.into()))
+            .map_err(serde::de::Error::custom)
     }
 }

@@ -74,6 +74,18 @@ pub const NONCES_MAX: usize = 1 << 18;
 /// Output kept of one stream of a worker, in bytes: the first half and the newest half.
 pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
 
+/// Session tokens remembered; as many as there are agents, since one per agent is in use.
+pub const TOKENS_MAX: usize = AGENTS_MAX;
+
+/// Size of a key file, in bytes; a few keys and their dates take one or two thousand.
+pub const KEY_FILE_BYTES_MAX: usize = 64 << 10;
+
+/// Keys of one ident that may be valid at once: two, and the few of a hasty second rotation.
+pub const KEYS_PER_IDENT_MAX: usize = 8;
+
+/// Shortest secret that a key file may hold, in bytes; less can be guessed.
+pub const SECRET_LEN_MIN: usize = 16;
+
 /// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
 /// byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
 pub const RESPONSE_BYTES_MAX: usize = 256 << 10;

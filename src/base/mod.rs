@@ -15,6 +15,6 @@ mod time;
 pub use digest::Digest;
 pub use ids::{AgentId, ApprovalId, BadId, EffectId, EventSeq, MailSeq, RuleId, SessionId, TaskId};
 pub use json::Json;
-pub use names::{BadName, RepoPath};
+pub use names::{BadName, RepoPath, normalised_path};
 pub use secret::Secret;
 pub use time::{Timestamp, Ttl};

@@ -89,3 +89,23 @@ impl From<RepoPath> for String {
         path.0.into()
     }
 }
+
+/// A path in its plainest spelling, for comparisons by rule: `/` only, without `.`, doubled or trailing
+/// slashes, and with `..` resolved by spelling. An absolute path stays absolute and cannot climb above `/`; a
+/// relative one keeps the `..` it begins with.
+pub fn normalised_path(text: &str) -> String {
+    let text = text.replace('\\', "/");
+    let absolute = text.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if absolute => {}
+            name => parts.push(name),
+        }
+    }
+    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
+}

@@ -1,1 +1,33 @@
-//! Placeholder.
+//! Settings: what they are, where they come from, and where things live on this machine.
+//!
+//! [`table`] is the one list of settings; structs, defaults, checks, `config/provost.toml` and
+//! `docs/configuration.md` all come from it. [`load()`] reads the layers of files, names every key it does not
+//! know, and never lets a mistake switch an enforcement off. Files that a repository brings count only after
+//! [`pin`] has seen a person allow exactly that content. [`places`] finds the repository and its private
+//! folders, [`mod@env`] lists the environment variables that mean something.
+//!
+//! What a setting does is the business of whoever reads it; nothing here opens a socket or judges a request.
+#![forbid(unsafe_code)]
+
+mod devit;
+pub mod env;
+mod load;
+pub mod pin;
+pub mod places;
+mod print;
+mod suggest;
+pub mod table;
+mod value;
+mod worker;
+
+pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
+pub use places::Places;
+pub use print::{print_markdown, print_toml};
+pub use table::{
+    Approvals, Config, Daemon, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings,
+    Worker, Workspace,
+};
+pub use value::{
+    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Tier, Value, Versions,
+    WorkerKind,
+};

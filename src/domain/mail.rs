@@ -52,6 +52,10 @@ pub enum MailKind {
         task: TaskId,
         /// Who says so; `None` is the daemon.
         from: Option<AgentId>,
+        /// Who was to do it.
+        worker: AgentId,
+        /// What was to be done.
+        goal: Box<str>,
         /// The status word.
         said: Box<str>,
         /// Whether nothing more will come.

@@ -65,6 +65,8 @@ impl State {
             let word = MailKind::Word {
                 task: task.id().clone(),
                 from: from.clone(),
+                worker: task.order.worker.clone(),
+                goal: task.order.goal.clone(),
                 said: said.clone(),
                 last: true,
                 report: report.clone(),
@@ -83,7 +85,8 @@ impl State {
         out.put(Change::FinishTask(Arc::new(task)));
     }
 
-    /// DevIt NOTIFY. Only the worker a task was handed to may move it.
+    /// DevIt NOTIFY. Only the worker a task was handed to may move it; its asker who says `cancelled` takes it
+    /// back.
     pub(super) fn report(
         &self,
         now: Timestamp,
@@ -94,6 +97,11 @@ impl State {
     ) -> Result<Reported, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
         if task.kind == WorkerKind::Cli || task.order.worker != *who.agent() {
+            if verb.status == Status::Cancelled && task.asked_by == *who.agent() {
+                let (task, reason) = (verb.task.clone(), clip(&verb.report.summary));
+                let cancelled = self.cancel(now, who, &CancelTask { task, reason }, past, out)?;
+                return Ok(Reported { state: cancelled.state });
+            }
             return Err(Refusal::TaskNotYours { owner: task.order.worker.clone() });
         }
         if verb.message.is_some() && task.notes.iter().any(|note| note.message == verb.message) {
@@ -140,6 +148,8 @@ impl State {
             let word = MailKind::Word {
                 task: task.id().clone(),
                 from: Some(who.agent().clone()),
+                worker: task.order.worker.clone(),
+                goal: task.order.goal.clone(),
                 said: said.clone(),
                 last: false,
                 report: report.clone(),
@@ -252,6 +262,8 @@ impl State {
         let word = MailKind::Word {
             task: task.id().clone(),
             from: None,
+            worker: task.order.worker.clone(),
+            goal: task.order.goal.clone(),
             said: said.into(),
             last: true,
             report: Report { summary: clip(why), ..Report::default() },

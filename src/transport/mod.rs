@@ -1,1 +1,16 @@
-//! Placeholder.
+//! PIPES: bytes in and out, within bounds.
+//!
+//! Promises: no peer can make us hold more than was allowed, wait longer than was allowed, or stop listening;
+//! sockets are ours alone from their first instant, and nothing is removed that is not ours. Leaves who the
+//! peer is to `auth` and what the bytes mean to the doors.
+#![forbid(unsafe_code)]
+
+pub mod accept;
+pub mod lines;
+#[cfg(unix)]
+pub mod listen;
+#[cfg(unix)]
+mod stream;
+
+#[cfg(unix)]
+pub use stream::Stream;

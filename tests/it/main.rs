@@ -1,3 +1,11 @@
 //! The one test crate: every promise that Provost makes, tried through real files, sockets and processes.
 
+mod config;
+mod frames;
+mod keys;
+mod layers;
+mod replay;
 mod results;
+mod source;
+mod tidy;
+mod transport;

@@ -1,0 +1,420 @@
+//! The key ring: one shared DevIt secret, and a key of their own for idents that must not be imitated.
+//!
+//! A folder (0700) with one file per ident and one for the shared secret (0600 each). An ident with a file is
+//! reserved, also after its key was revoked or has expired: the shared secret never speaks for it. Files that
+//! someone else could read or write are refused with the command that mends it, and nothing has a default.
+//! Key ids, idents and dates may be shown; secrets leave only as a [`Secret`].
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
+use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
+
+mod folder;
+
+use folder::Folder;
+
+/// The shared secret's file.
+const SHARED: &str = "shared.secret";
+
+/// Secrets that DevIt's programs fall back to; the whole world knows them.
+const WELL_KNOWN: [&[u8]; 2] = [b"change-me-in-production", b"change-me"];
+
+/// What the holder of an own key may be trusted with. Policy decides the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Works and coordinates, like any client.
+    Agent,
+    /// May also answer approvals.
+    Approver,
+    /// Receives delegated tasks under a name that nobody else can take.
+    Worker,
+}
+
+/// Why the key ring cannot be used as it is. Texts name the place and what to do; none holds a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// A file or folder could be read or changed by others, or is not what it seems.
+    #[error("{}: {what}; {remedy}", path.display())]
+    Unsafe {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+        /// What mends it.
+        remedy: String,
+    },
+    /// A file is not a key file.
+    #[error("{}: {what}; restore the file or remove it", path.display())]
+    Malformed {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong, without quoting the file.
+        what: String,
+    },
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// `add` for an ident that has a key.
+    #[error("`{0}` has a key already; use `provost key rotate` for a new one")]
+    Exists(AgentId),
+    /// `rotate` or `revoke` for an ident without a key.
+    #[error("`{0}` has no key; see `provost key list`")]
+    Unknown(AgentId),
+    /// Too many rotations within one overlap.
+    #[error("`{0}` has {KEYS_PER_IDENT_MAX} valid keys; revoke it, or wait until older ones have expired")]
+    TooMany(AgentId),
+    /// A secret that anybody could know or guess.
+    #[error("the secret {0}; make one with `openssl rand -hex 32`, or leave it out to have one made")]
+    Weak(&'static str),
+    /// The system has no randomness to give.
+    #[error("no randomness: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+/// Which secrets speak for an ident.
+#[derive(Clone)]
+pub enum Keys {
+    /// Its own alone; never empty.
+    Own {
+        /// What it was made for.
+        role: Role,
+        /// More than one while a rotation overlaps, the newest first.
+        secrets: Vec<Secret>,
+    },
+    /// The one that all idents without their own share.
+    Shared(Secret),
+    /// None: its keys are revoked or have expired.
+    None,
+}
+
+/// An ident with an own key, for lists. Nothing secret.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KeyInfo {
+    /// Whom the key speaks for.
+    pub ident: AgentId,
+    /// What it was made for.
+    pub role: Role,
+    /// The keys that have not been cleared away, the newest first.
+    pub keys: Vec<KeyDates>,
+    /// When it was revoked, if it was; the name stays reserved.
+    pub revoked: Option<Timestamp>,
+}
+
+/// One key of an ident.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KeyDates {
+    /// Tells the keys of an ident apart; the beginning of the secret's digest.
+    pub id: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// From when on it is not valid any more.
+    pub expires: Option<Timestamp>,
+}
+
+/// The keys in a folder, and those in force.
+pub struct KeyRing {
+    folder: Folder,
+    in_force: RwLock<Arc<InForce>>,
+    /// The secret of one run alone; stands before the file's.
+    of_this_run: RwLock<Option<Secret>>,
+    /// Changes are made one at a time; other processes are kept out by a lock on the folder.
+    changing: Mutex<()>,
+}
+
+struct InForce {
+    shared: Secret,
+    own: HashMap<AgentId, Own>,
+}
+
+struct Own {
+    role: Role,
+    revoked: Option<Timestamp>,
+    keys: Vec<Key>,
+}
+
+struct Key {
+    dates: KeyDates,
+    secret: Secret,
+}
+
+impl KeyRing {
+    /// Opens the key ring in a folder; makes the folder and the shared secret if they are missing.
+    ///
+    /// # Errors
+    /// [`KeyError`] when anything in it is unsafe or unreadable: a ring is used whole or not at all.
+    pub fn open(path: &Path) -> Result<Self, KeyError> {
+        let folder = Folder::open(path)?;
+        {
+            let _lock = folder.lock()?;
+            folder.sweep()?;
+            if folder.read(SHARED)?.is_none() {
+                let mut text = zeroize::Zeroizing::new(super::random_hex()?.expose().to_vec());
+                text.push(b'\n');
+                folder.write(SHARED, &text)?;
+            }
+        }
+        let in_force = RwLock::new(Arc::new(InForce::load(&folder)?));
+        Ok(Self { folder, in_force, of_this_run: RwLock::default(), changing: Mutex::default() })
+    }
+
+    /// Takes the folder's present content into force, as after another process has changed it.
+    ///
+    /// # Errors
+    /// [`KeyError`]; what was in force stays so.
+    pub fn reload(&self) -> Result<(), KeyError> {
+        let loaded = Arc::new(InForce::load(&self.folder)?);
+        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        Ok(())
+    }
+
+    /// Uses a secret from the command line or the environment instead of the file's, for this run.
+    ///
+    /// # Errors
+    /// [`KeyError::Weak`] for an empty one and for those that DevIt's programs fall back to.
+    pub fn set_shared(&self, secret: Secret) -> Result<(), KeyError> {
+        refuse_known(&secret)?;
+        *self.of_this_run.write().unwrap_or_else(PoisonError::into_inner) = Some(secret);
+        Ok(())
+    }
+
+    /// The shared secret in force, for those who may tell it to a client.
+    pub fn shared(&self) -> Secret {
+        let of_this_run = self.of_this_run.read().unwrap_or_else(PoisonError::into_inner);
+        of_this_run.clone().unwrap_or_else(|| self.in_force().shared.clone())
+    }
+
+    /// Which secrets speak for this ident now.
+    pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
+        let in_force = self.in_force();
+        let Some(own) = in_force.own.get(ident) else {
+            return Keys::Shared(self.shared());
+        };
+        let valid = own.keys.iter().filter(|key| own.revoked.is_none() && key.is_valid(now));
+        let secrets: Vec<Secret> = valid.map(|key| key.secret.clone()).collect();
+        if secrets.is_empty() { Keys::None } else { Keys::Own { role: own.role, secrets } }
+    }
+
+    /// Whether nobody may use this name without its own key.
+    pub fn is_reserved(&self, ident: &AgentId) -> bool {
+        self.in_force().own.contains_key(ident)
+    }
+
+    /// All idents with an own key, by name.
+    pub fn list(&self) -> Vec<KeyInfo> {
+        let in_force = self.in_force();
+        let info = |(ident, own): (&AgentId, &Own)| KeyInfo {
+            ident: ident.clone(),
+            role: own.role,
+            keys: own.keys.iter().map(|key| key.dates.clone()).collect(),
+            revoked: own.revoked,
+        };
+        let mut list: Vec<KeyInfo> = in_force.own.iter().map(info).collect();
+        list.sort_by(|a, b| a.ident.cmp(&b.ident));
+        list
+    }
+
+    /// Makes a key for an ident, which is reserved from now on. One that was revoked may be given a new key.
+    ///
+    /// # Errors
+    /// [`KeyError::Exists`], and what the folder says.
+    pub fn add(&self, ident: &AgentId, role: Role, now: Timestamp) -> Result<Secret, KeyError> {
+        self.change(ident, |own| match own {
+            Some(Own { revoked: None, .. }) => Err(KeyError::Exists(ident.clone())),
+            _ => {
+                let key = Key::new(now)?;
+                let secret = key.secret.clone();
+                Ok((Own { role, revoked: None, keys: vec![key] }, secret))
+            }
+        })
+    }
+
+    /// Makes a new key; the older ones stay valid for `overlap` at the most.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`], [`KeyError::TooMany`], and what the folder says.
+    pub fn rotate(&self, ident: &AgentId, overlap: Ttl, now: Timestamp) -> Result<Secret, KeyError> {
+        self.change(ident, |own| {
+            let mut own =
+                own.filter(|own| own.revoked.is_none()).ok_or_else(|| KeyError::Unknown(ident.clone()))?;
+            own.keys.retain(|key| key.is_valid(now));
+            if own.keys.len() >= KEYS_PER_IDENT_MAX {
+                return Err(KeyError::TooMany(ident.clone()));
+            }
+            let end = now.after(overlap);
+            for key in &mut own.keys {
+                key.dates.expires = Some(key.dates.expires.map_or(end, |expires| expires.min(end)));
+            }
+            let key = Key::new(now)?;
+            let secret = key.secret.clone();
+            own.keys.insert(0, key);
+            Ok((own, secret))
+        })
+    }
+
+    /// Ends all keys of an ident at once. Its name stays reserved.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`], and what the folder says.
+    pub fn revoke(&self, ident: &AgentId, now: Timestamp) -> Result<(), KeyError> {
+        self.change(ident, |own| {
+            let own = own.ok_or_else(|| KeyError::Unknown(ident.clone()))?;
+            Ok((Own { role: own.role, revoked: own.revoked.or(Some(now)), keys: Vec::new() }, ()))
+        })
+    }
+
+    fn in_force(&self) -> Arc<InForce> {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes one ident's file, starting from what it holds now rather than from what is in force here.
+    fn change<T>(
+        &self,
+        ident: &AgentId,
+        change: impl FnOnce(Option<Own>) -> Result<(Own, T), KeyError>,
+    ) -> Result<T, KeyError> {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self.folder.lock()?;
+        let name = file_name(ident);
+        let before = match self.folder.read(&name)? {
+            Some(text) => Some(KeyFile::parse(&text).map_err(|what| self.folder.malformed(&name, what))?.1),
+            None => None,
+        };
+        let (after, answer) = change(before)?;
+        self.folder.write(&name, &KeyFile::print(ident, &after))?;
+        self.reload()?;
+        Ok(answer)
+    }
+}
+
+impl InForce {
+    fn load(folder: &Folder) -> Result<Self, KeyError> {
+        let unsafe_secret = |weak: KeyError| folder.malformed(SHARED, weak.to_string());
+        let mut text = folder.read(SHARED)?.ok_or_else(|| folder.malformed(SHARED, "is missing".into()))?;
+        while text.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+            text.pop();
+        }
+        let shared = Secret::new(std::mem::take(&mut *text));
+        refuse_weak(&shared).map_err(unsafe_secret)?;
+
+        let mut own = HashMap::new();
+        for name in folder.names()?.iter().filter(|name| name.ends_with(".toml")) {
+            // A file that another process has just removed is as good as one that never was.
+            let Some(text) = folder.read(name)? else { continue };
+            let (ident, keys) = KeyFile::parse(&text).map_err(|what| folder.malformed(name, what))?;
+            if file_name(&ident) != *name {
+                return Err(
+                    folder.malformed(name, format!("belongs to `{ident}`, whose file has another name"))
+                );
+            }
+            own.insert(ident, keys);
+        }
+        Ok(Self { shared, own })
+    }
+}
+
+impl Key {
+    fn new(now: Timestamp) -> Result<Self, KeyError> {
+        Ok(Self::from_secret(super::random_hex()?, now, None))
+    }
+
+    fn from_secret(secret: Secret, created: Timestamp, expires: Option<Timestamp>) -> Self {
+        let id = Digest::of_fields([b"provost key id".as_slice(), secret.expose()]).short();
+        Self { dates: KeyDates { id, created, expires }, secret }
+    }
+
+    /// Not at its deadline any more.
+    fn is_valid(&self, now: Timestamp) -> bool {
+        self.dates.expires.is_none_or(|expires| now < expires)
+    }
+}
+
+/// A key file as it lies on disk, in TOML; times are milliseconds since 1970.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    ident: AgentId,
+    role: Role,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_ms: Option<Timestamp>,
+    #[serde(default)]
+    key: Vec<StoredKey>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredKey {
+    secret: String,
+    created_ms: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_ms: Option<Timestamp>,
+}
+
+impl Drop for StoredKey {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.secret);
+    }
+}
+
+impl KeyFile {
+    fn parse(text: &[u8]) -> Result<(AgentId, Own), String> {
+        let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8")?;
+        // The message alone: the full text of a TOML error quotes the line.
+        let file: Self = toml::from_str(text).map_err(|e| format!("is not a key file ({})", e.message()))?;
+        let mut keys = Vec::with_capacity(file.key.len());
+        for mut key in file.key {
+            let secret = Secret::new(std::mem::take(&mut key.secret).into_bytes());
+            refuse_weak(&secret).map_err(|weak| weak.to_string())?;
+            keys.push(Key::from_secret(secret, key.created_ms, key.expires_ms));
+        }
+        Ok((file.ident, Own { role: file.role, revoked: file.revoked_ms, keys }))
+    }
+
+    fn print(ident: &AgentId, own: &Own) -> zeroize::Zeroizing<Vec<u8>> {
+        let stored = |key: &Key| StoredKey {
+            secret: String::from_utf8_lossy(key.secret.expose()).into_owned(),
+            created_ms: key.dates.created,
+            expires_ms: key.dates.expires,
+        };
+        let key = own.keys.iter().map(stored).collect();
+        let file = Self { ident: ident.clone(), role: own.role, revoked_ms: own.revoked, key };
+        let text = toml::to_string(&file).expect("names, numbers and text can be written as TOML");
+        zeroize::Zeroizing::new(text.into_bytes())
+    }
+}
+
+/// A readable beginning, and a digest so that no two idents and no odd characters meet.
+fn file_name(ident: &AgentId) -> String {
+    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
+    let readable: String = ident.as_str().chars().take(40).map(plain).collect();
+    let digest = Digest::of(ident.as_str().as_bytes()).to_string();
+    format!("{readable}.{}.toml", &digest[..32])
+}
+
+fn refuse_known(secret: &Secret) -> Result<(), KeyError> {
+    if secret.expose().is_empty() {
+        return Err(KeyError::Weak("is empty"));
+    }
+    if WELL_KNOWN.contains(&secret.expose()) {
+        return Err(KeyError::Weak("is the published default"));
+    }
+    Ok(())
+}
+
+fn refuse_weak(secret: &Secret) -> Result<(), KeyError> {
+    refuse_known(secret)?;
+    if secret.expose().len() < SECRET_LEN_MIN {
+        return Err(KeyError::Weak("is too short to be safe"));
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The key ring's folder: every file is reached through one descriptor of it, and checked once it is open.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use zeroize::Zeroizing;
+
+use super::KeyError;
+use crate::base::limits::KEY_FILE_BYTES_MAX;
+
+/// Begins the names of files that are being written.
+const UNFINISHED: &str = ".new-";
+
+pub(super) struct Folder {
+    path: PathBuf,
+    fd: OwnedFd,
+}
+
+/// Keeps other processes from changing the folder.
+pub(super) struct Lock<'a>(&'a Folder);
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure, and the end of the process unlocks in any case.
+        let _unlocked = fs::flock(&self.0.fd, FlockOperation::Unlock);
+    }
+}
+
+impl Folder {
+    /// Opens the folder, making it (0700) if it is missing.
+    pub(super) fn open(path: &Path) -> Result<Self, KeyError> {
+        let io = |source| KeyError::Io { path: path.to_owned(), source };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = fs::open(path, flags, Mode::empty()).map_err(|e| match e {
+            rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => not_followed(path),
+            e => io(e.into()),
+        })?;
+        let stat = fs::fstat(&fd).map_err(|e| io(e.into()))?;
+        check_private(path, &stat, "chmod 700")?;
+        Ok(Self { path: path.to_owned(), fd })
+    }
+
+    /// Waits until no other process changes the folder.
+    pub(super) fn lock(&self) -> Result<Lock<'_>, KeyError> {
+        fs::flock(&self.fd, FlockOperation::LockExclusive).map_err(|e| self.io("", e))?;
+        Ok(Lock(self))
+    }
+
+    /// Removes what a process that was killed left unfinished. Needs the lock.
+    pub(super) fn sweep(&self) -> Result<(), KeyError> {
+        for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
+            fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.io(name, e))?;
+        }
+        Ok(())
+    }
+
+    /// The names in the folder that are UTF-8; ours are.
+    pub(super) fn names(&self) -> Result<Vec<String>, KeyError> {
+        let entries = fs::Dir::read_from(&self.fd).map_err(|e| self.io("", e))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|e| self.io("", e))?;
+            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    /// A file's bytes, or `None` if there is no such file.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
+        // Without waiting: a pipe laid here must not hold us up before it is seen for what it is.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(rustix::io::Errno::LOOP) => return Err(not_followed(&self.path.join(name))),
+            Err(e) => return Err(self.io(name, e)),
+        };
+        let stat = fs::fstat(&fd).map_err(|e| self.io(name, e))?;
+        let path = self.path.join(name);
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink > 1 {
+            let what = "is not a file of its own";
+            return Err(KeyError::Unsafe { path, what, remedy: "remove it".into() });
+        }
+        check_private(&path, &stat, "chmod 600")?;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(1024));
+        let limit = KEY_FILE_BYTES_MAX as u64 + 1;
+        File::from(fd).take(limit).read_to_end(&mut bytes).map_err(|source| KeyError::Io { path, source })?;
+        if bytes.len() > KEY_FILE_BYTES_MAX {
+            return Err(self.malformed(name, format!("is larger than {KEY_FILE_BYTES_MAX} bytes")));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Puts a file (0600) in its place, whole and on disk, or leaves the old one. Needs the lock.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
+        let unfinished = format!("{UNFINISHED}{name}");
+        // Under the lock, a file of that name is what a killed process left.
+        let _left_over = fs::unlinkat(&self.fd, &unfinished, AtFlags::empty());
+        let placed = self.write_aside(&unfinished, bytes).and_then(|()| {
+            fs::renameat(&self.fd, &unfinished, &self.fd, name)?;
+            Ok(fs::fsync(&self.fd)?)
+        });
+        placed.map_err(|source: io::Error| {
+            // The first failure is the one to tell; the next start sweeps.
+            let _swept = fs::unlinkat(&self.fd, &unfinished, AtFlags::empty());
+            KeyError::Io { path: self.path.join(name), source }
+        })
+    }
+
+    fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let fd = fs::openat(&self.fd, name, flags, mode)?;
+        // The process' umask may have taken more than we want.
+        fs::fchmod(&fd, mode)?;
+        let mut file = File::from(fd);
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
+    pub(super) fn malformed(&self, name: &str, what: String) -> KeyError {
+        KeyError::Malformed { path: self.path.join(name), what }
+    }
+
+    fn io(&self, name: &str, e: rustix::io::Errno) -> KeyError {
+        let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        KeyError::Io { path, source: e.into() }
+    }
+}
+
+fn not_followed(path: &Path) -> KeyError {
+    let what = "is a symbolic link or of the wrong kind";
+    KeyError::Unsafe { path: path.to_owned(), what, remedy: "put the real one in its place".into() }
+}
+
+fn check_private(path: &Path, stat: &Stat, command: &str) -> Result<(), KeyError> {
+    let refuse = |what, remedy| Err(KeyError::Unsafe { path: path.to_owned(), what, remedy });
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return refuse("belongs to another user", "run as its owner, or remove it".into());
+    }
+    if stat.st_mode & 0o077 != 0 {
+        let remedy =
+            format!("`{command} {}` if nobody else has seen it, otherwise remove it", path.display());
+        return refuse("is open to other users", remedy);
+    }
+    Ok(())
+}

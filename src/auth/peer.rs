@@ -1,0 +1,198 @@
+//! Who is at the other end of a Unix socket, as the kernel tells it.
+//!
+//! The uid says which user; the process is held by a pidfd, so that its number cannot come to mean another one.
+//! A process in another pid namespace is jailed, whatever its uid: a jail's workers have an entrance of their
+//! own. A process that passed its connected socket on is taken for the one that connected.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::sync::OnceLock;
+
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+use super::Rejected;
+
+/// The process that connected.
+#[derive(Debug)]
+pub struct PeerId {
+    /// Its effective user when it connected.
+    pub uid: u32,
+    /// Its number in our pid namespace; stands for this process only as long as it lives.
+    pub pid: i32,
+    pidfd: OwnedFd,
+}
+
+/// The ancestors looked at before a chain is taken for hostile; no real one is a tenth as long.
+const ANCESTORS_MAX: usize = 1_000;
+
+impl PeerId {
+    /// Asks the kernel who connected this Unix stream.
+    ///
+    /// # Errors
+    /// [`Rejected::Gone`] when the process has ended or cannot be seen from here.
+    pub fn of(stream: &impl AsFd) -> Result<Self, Rejected> {
+        let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|_| Rejected::Gone)?;
+        let pidfd = match peer_pidfd(stream.as_fd()) {
+            // Kernels before 6.5 do not know the option: the number is all there is, and it may have been reused.
+            Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {
+                pidfd_open(credentials.pid, PidfdFlags::empty()).map_err(|_| Rejected::Gone)?
+            }
+            other => other.map_err(|_| Rejected::Gone)?,
+        };
+        Ok(Self { uid: credentials.uid.as_raw(), pid: credentials.pid.as_raw_nonzero().get(), pidfd })
+    }
+
+    /// Whether the peer runs as this user.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherUser`].
+    pub fn check_same_user(&self, our_uid: u32) -> Result<(), Rejected> {
+        if self.uid == our_uid { Ok(()) } else { Err(Rejected::OtherUser) }
+    }
+
+    /// Whether the peer runs in our pid namespace and is alive.
+    ///
+    /// # Errors
+    /// [`Rejected::Jailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as another one.
+    pub fn check_not_jailed(&self) -> Result<(), Rejected> {
+        let peer = pids(self.pidfd.as_fd()).map_err(|_| Rejected::Jailed)?;
+        match peer.first() {
+            Some(1..) => {}
+            Some(0) => return Err(Rejected::Jailed),
+            _ => return Err(Rejected::Gone),
+        }
+        let ours = our_depth().ok_or(Rejected::Jailed)?;
+        // Alone in the list: it is in the namespace that /proc shows, and so are we. Deeper down, the depth
+        // does not tell siblings apart.
+        let same = peer.len() == ours && (ours == 1 || same_namespace(self.pid).unwrap_or(false));
+        if same { Ok(()) } else { Err(Rejected::Jailed) }
+    }
+
+    /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an ancestor
+    /// is one of `agents`, the processes known to be agents or workers.
+    pub fn is_at_terminal_outside(&self, agents: &HashSet<i32>) -> bool {
+        let at_terminal = controlling_tty(self.pid).is_ok_and(|tty| tty.is_some());
+        let outside = !agents.contains(&self.pid)
+            && ancestors(self.pid).is_ok_and(|chain| chain.iter().all(|pid| !agents.contains(pid)));
+        // Asked last: if the process still lives, its number has meant it all along.
+        at_terminal && outside && self.is_alive()
+    }
+
+    /// Whether the process still runs.
+    pub fn is_alive(&self) -> bool {
+        pids(self.pidfd.as_fd()).is_ok_and(|pids| pids.first().is_some_and(|pid| *pid >= 0))
+    }
+
+    /// Becomes readable when the process ends.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+/// The parent of a process, its parent, and so on up to the first process of the namespace.
+///
+/// # Errors
+/// When a process of the chain ends meanwhile, or the chain has no end.
+pub fn ancestors(pid: i32) -> io::Result<Vec<i32>> {
+    let mut chain = Vec::new();
+    let mut next = Stat::of(pid)?.parent;
+    while next > 0 {
+        if chain.len() >= ANCESTORS_MAX {
+            return Err(io::Error::other("a process has more ancestors than can be"));
+        }
+        chain.push(next);
+        next = Stat::of(next)?.parent;
+    }
+    Ok(chain)
+}
+
+/// The device number of the terminal that controls a process, if one does.
+///
+/// # Errors
+/// When the process has ended.
+pub fn controlling_tty(pid: i32) -> io::Result<Option<i32>> {
+    Ok(Some(Stat::of(pid)?.tty).filter(|tty| *tty != 0))
+}
+
+/// Two fields of `/proc/PID/stat`.
+struct Stat {
+    parent: i32,
+    tty: i32,
+}
+
+impl Stat {
+    fn of(pid: i32) -> io::Result<Self> {
+        let text = read_short(&format!("/proc/{pid}/stat"))?;
+        // The name is in parentheses and may contain anything, parentheses and spaces included; the last one
+        // closes it. State, parent, group, session and terminal follow.
+        let after_name = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
+        let after_name = String::from_utf8_lossy(after_name);
+        let mut fields = after_name.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
+        match (fields.next().flatten(), fields.nth(2).flatten()) {
+            (Some(parent), Some(tty)) => Ok(Self { parent, tty }),
+            _ => Err(io::Error::other("/proc has an unknown form")),
+        }
+    }
+}
+
+/// The numbers of a pidfd's process in the namespace of our /proc and in those below it, outermost first. One
+/// of -1 means that it has ended, 0 that it cannot be seen from here.
+fn pids(pidfd: BorrowedFd<'_>) -> io::Result<Vec<i32>> {
+    let info = read_short(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let info = String::from_utf8_lossy(&info);
+    let numbers = |name: &str| -> Option<Vec<i32>> {
+        let line = info.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
+    };
+    let pid = numbers("Pid:").unwrap_or_default();
+    match pid.as_slice() {
+        [..=0] => Ok(pid),
+        [_] => numbers("NSpid:").ok_or_else(|| io::Error::other("/proc does not show namespaces")),
+        _ => Err(io::Error::other("this is not a pidfd")),
+    }
+}
+
+/// How many namespaces, counted from that of our /proc, we are in.
+fn our_depth() -> Option<usize> {
+    static DEPTH: OnceLock<Option<usize>> = OnceLock::new();
+    *DEPTH.get_or_init(|| {
+        let me = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+        pids(me.as_fd()).ok().map(|pids| pids.len())
+    })
+}
+
+fn same_namespace(pid: i32) -> io::Result<bool> {
+    Ok(std::fs::read_link(format!("/proc/{pid}/ns/pid"))? == std::fs::read_link("/proc/self/ns/pid")?)
+}
+
+fn read_short(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(512);
+    File::open(path)?.take(4096).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// `SO_PEERPIDFD` of Linux 6.5, which no crate of ours knows yet.
+#[expect(unsafe_code, reason = "one system call that rustix does not wrap")]
+fn peer_pidfd(stream: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut fd: libc::c_int = -1;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as it is borrowed; the kernel writes at most `len` bytes to
+    // `fd`, which has exactly that size, and both outlive the call.
+    let done = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut fd).cast(),
+            &raw mut len,
+        )
+    };
+    if done != 0 || fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so `fd` is a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

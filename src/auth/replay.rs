@@ -1,0 +1,117 @@
+//! No frame is believed twice.
+//!
+//! Remembers each nonce for as long as its frame's time stamp is within the window, in one bucket per second.
+//! When memory is full, the oldest second is forgotten and frames that old are refused from then on: what is
+//! not remembered is not believed.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use super::Rejected;
+use crate::base::Timestamp;
+
+/// What has been seen, and what is too old to tell.
+pub struct ReplayGuard {
+    /// Whole seconds since the epoch; DevIt's `ts` is no finer.
+    started_at: u64,
+    window_seconds: u64,
+    capacity: usize,
+    /// Two keys that nobody outside knows, so that no one can choose nonces that collide.
+    hashers: [RandomState; 2],
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// By `ts`; never empty sets.
+    buckets: BTreeMap<u64, HashSet<u128>>,
+    count: usize,
+    /// Frames with a smaller `ts` are refused: some of them may have been forgotten.
+    floor: u64,
+}
+
+impl ReplayGuard {
+    /// Frames from `window_seconds` before to as many after the present are believed, once, unless they are
+    /// from before the second of `started_at`. At most `capacity` nonces are remembered.
+    pub fn new(started_at: Timestamp, window_seconds: u64, capacity: usize) -> Self {
+        Self {
+            started_at: started_at.seconds(),
+            window_seconds,
+            capacity,
+            hashers: [RandomState::new(), RandomState::new()],
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Remembers a frame whose MAC was found right. A frame that is refused leaves no trace.
+    ///
+    /// # Errors
+    /// [`Rejected::TooOld`], [`Rejected::TooNew`], [`Rejected::BeforeStart`], [`Rejected::Forgotten`],
+    /// [`Rejected::Replayed`], and [`Rejected::TooMany`] when all that is remembered is from this frame's
+    /// second or later.
+    pub fn check(&self, from: &str, ts: u64, nonce: &str, now: Timestamp) -> Result<(), Rejected> {
+        let now = now.seconds();
+        let oldest = now.saturating_sub(self.window_seconds);
+        let newest = now.saturating_add(self.window_seconds);
+        if ts < oldest {
+            return Err(Rejected::TooOld);
+        }
+        if ts > newest {
+            return Err(Rejected::TooNew);
+        }
+        if ts < self.started_at {
+            return Err(Rejected::BeforeStart);
+        }
+        let [high, low] = self.hashers.each_ref().map(|hasher| hasher.hash_one((from, nonce)));
+        let mark = u128::from(high) << 64 | u128::from(low);
+
+        // A set is whole between any two of its operations, so a panic elsewhere has not harmed it.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        while seen.buckets.first_key_value().is_some_and(|(second, _)| *second < oldest) {
+            seen.forget_oldest();
+        }
+        if ts < seen.floor {
+            return Err(Rejected::Forgotten);
+        }
+        if seen.buckets.get(&ts).is_some_and(|bucket| bucket.contains(&mark)) {
+            return Err(Rejected::Replayed);
+        }
+        while seen.count >= self.capacity {
+            seen.make_room(ts, newest)?;
+        }
+        seen.buckets.entry(ts).or_default().insert(mark);
+        seen.count += 1;
+        Ok(())
+    }
+
+    /// How many nonces are remembered.
+    pub fn remembered(&self) -> usize {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).count
+    }
+}
+
+impl Seen {
+    fn make_room(&mut self, ts: u64, newest: u64) -> Result<(), Rejected> {
+        // Seconds beyond the window are left over from a clock that was ahead; they are refused anyway.
+        if self.buckets.last_key_value().is_some_and(|(second, _)| *second > newest) {
+            self.count -= self.buckets.pop_last().map_or(0, |(_, bucket)| bucket.len());
+            return Ok(());
+        }
+        match self.buckets.first_key_value() {
+            Some((second, _)) if *second < ts => {
+                self.forget_oldest();
+                Ok(())
+            }
+            _ => Err(Rejected::TooMany),
+        }
+    }
+
+    /// Raises the floor also when the second has left the window, in case the clock is set back.
+    fn forget_oldest(&mut self) {
+        if let Some((second, bucket)) = self.buckets.pop_first() {
+            self.count -= bucket.len();
+            self.floor = self.floor.max(second.saturating_add(1));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! From proof to rights: which caller may do what.
+//!
+//! The only functions that make a [`Principal`]. Each names the proof it stands on; calling one without that
+//! proof would be the bug this module exists to make visible.
+
+use crate::base::{AgentId, SessionId};
+use crate::domain::{Door, Principal, Proof, Scope, Scopes, provost};
+
+/// What an agent with a key of its own may do beyond delegating and working.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Proved by the secret that all clients share.
+    Shared,
+    /// Proved by a key of its own.
+    Own,
+    /// Proved by a key of its own, made for an approver.
+    Approver,
+}
+
+const AGENT: [Scope; 5] = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
+
+/// Names that no client may claim: the daemon's own, and those of people at the terminal.
+pub fn is_reserved(agent: &AgentId) -> bool {
+    let name = agent.as_str();
+    matches!(name, "provost" | "orchestrator" | "human") || name.starts_with("user:")
+}
+
+/// A DevIt client whose frame verified. The shared secret never approves.
+pub fn devit(agent: AgentId, standing: Standing) -> Principal {
+    let (proof, scopes) = match standing {
+        Standing::Shared => (Proof::SharedKey, Scopes::of(&AGENT)),
+        Standing::Own => (Proof::OwnKey, Scopes::of(&AGENT)),
+        Standing::Approver => {
+            let approver = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Approve];
+            (Proof::OwnKey, Scopes::of(&approver))
+        }
+    };
+    Principal::establish(agent.clone(), session_of(&agent), Door::Devit, scopes, proof)
+}
+
+/// A process of this user on the own API, under the user's name. At a terminal it is a person, who may approve.
+pub fn user(name: AgentId, terminal: bool) -> Principal {
+    let mut scopes = AGENT.to_vec();
+    scopes.push(Scope::Operate);
+    if terminal {
+        scopes.push(Scope::Approve);
+    }
+    let proof = if terminal { Proof::Terminal } else { Proof::PeerUid };
+    Principal::establish(name.clone(), session_of(&name), Door::Own, Scopes::of(&scopes), proof)
+}
+
+/// A process of this user that speaks as an agent whose name nobody has reserved.
+pub fn local_agent(agent: AgentId) -> Principal {
+    let scopes = Scopes::of(&AGENT);
+    Principal::establish(agent.clone(), session_of(&agent), Door::Own, scopes, Proof::PeerUid)
+}
+
+/// The daemon's own hands: effects that report back, and what the daemon puts on record.
+pub fn host() -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Operate, Scope::Host]);
+    Principal::establish(provost(), session_of(&provost()), Door::Internal, scopes, Proof::Internal)
+}
+
+/// On doors without sessions of their own an agent's presence is its name.
+fn session_of(agent: &AgentId) -> SessionId {
+    SessionId::parse(agent.as_str()).expect("both kinds of id accept the same text")
+}

@@ -1,0 +1,75 @@
+//! Session tokens of DevIt's document dialect: proof that outlives the frame that brought the secret.
+//!
+//! DevIt, 1.16: `authenticate` answers with a token that later requests carry. A token is 256 random bits, bound
+//! to the ident and the uid that it was given to, and is kept only as a digest: looking it up compares digests
+//! of what the peer sent, so that time tells nothing about the token.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Rejected;
+use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
+
+/// The tokens that are valid now. They do not survive a restart.
+pub struct Tokens {
+    capacity: usize,
+    issued: Mutex<HashMap<Digest, Issued>>,
+}
+
+struct Issued {
+    ident: AgentId,
+    uid: u32,
+    expires: Timestamp,
+}
+
+impl Tokens {
+    /// At most `capacity` tokens; when one more is asked for, the one that would expire first goes.
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), issued: Mutex::default() }
+    }
+
+    /// A new token for an ident that has proved itself: 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn issue(
+        &self,
+        ident: AgentId,
+        uid: u32,
+        now: Timestamp,
+        ttl: Ttl,
+    ) -> Result<Secret, getrandom::Error> {
+        let token = super::random_hex()?;
+        let mut issued = self.issued();
+        if issued.len() >= self.capacity {
+            issued.retain(|_, token| token.expires > now);
+        }
+        if issued.len() >= self.capacity {
+            let first = issued.iter().min_by_key(|(_, token)| token.expires).map(|(digest, _)| *digest);
+            first.and_then(|digest| issued.remove(&digest));
+        }
+        issued.insert(Digest::of(token.expose()), Issued { ident, uid, expires: now.after(ttl) });
+        Ok(token)
+    }
+
+    /// Whose token this is.
+    ///
+    /// # Errors
+    /// [`Rejected::BadToken`] if it is not known, has expired, or was given to another user.
+    pub fn check(&self, token: &str, uid: u32, now: Timestamp) -> Result<AgentId, Rejected> {
+        match self.issued().get(&Digest::of(token.as_bytes())) {
+            Some(issued) if issued.uid == uid && now < issued.expires => Ok(issued.ident.clone()),
+            _ => Err(Rejected::BadToken),
+        }
+    }
+
+    /// Ends all sessions of an ident, as when its key is revoked.
+    pub fn revoke(&self, ident: &AgentId) {
+        self.issued().retain(|_, token| token.ident != *ident);
+    }
+
+    fn issued(&self) -> MutexGuard<'_, HashMap<Digest, Issued>> {
+        // The map is whole between any two of its operations, so a panic elsewhere has not harmed it.
+        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

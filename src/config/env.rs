@@ -1,0 +1,222 @@
+//! Environment variables: the ones that mean something, and what `provost env` tells clients.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeValue;
+
+use crate::base::Secret;
+
+/// A variable that Provost reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Who reads it.
+    pub reader: &'static str,
+    /// What it does.
+    pub says: &'static str,
+}
+
+const fn variable(name: &'static str, reader: &'static str, says: &'static str) -> Variable {
+    Variable { name, reader, says }
+}
+
+/// Every variable that means something here.
+pub const VARIABLES: &[Variable] = &[
+    variable(
+        "DEVIT_SECRET",
+        "daemon, clients",
+        "The secret of the DevIt door, instead of the one that was created. Empty and well-known secrets are refused.",
+    ),
+    variable("DEVIT_SOCK", "clients", "Address of the DevIt door, for devit-smart and devit-worker."),
+    variable(
+        "DEVIT_DAEMON_SOCKET",
+        "clients",
+        "Address of the DevIt door, for the DevIt CLI and its MCP server.",
+    ),
+    variable("DEVIT_CORE_CONFIG", "daemon", "A `devit.core.toml` to read, when `--config` names no file."),
+    variable(
+        "DEVIT_EXPECTED_WORKER_VERSION",
+        "daemon",
+        "`daemon.expected_worker_version`, several separated by commas, when no file sets it.",
+    ),
+    variable(
+        "DEVIT_AUTO_SHUTDOWN_AFTER",
+        "daemon",
+        "`daemon.auto_shutdown_after` in seconds, 0 for off, when no file sets it.",
+    ),
+    variable("DEVIT_NOTIFY_HOOK", "daemon", "`notify.hook`, when no file sets it."),
+    variable(
+        "DEVIT_EXPECTED_DAEMON_VERSION",
+        "clients",
+        "Our client too refuses a daemon of another version.",
+    ),
+    variable("DEVIT_NO_AUTO_START", "clients", "Set to anything: do not start a daemon. `CI` does the same."),
+    variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
+    variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
+    variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
+    variable(
+        "XDG_CONFIG_HOME",
+        "daemon, clients",
+        "Where configuration, policy and keys are; by default `~/.config`.",
+    ),
+    variable("XDG_STATE_HOME", "daemon, clients", "Where state is; by default `~/.local/state`."),
+    variable(
+        "XDG_RUNTIME_DIR",
+        "daemon, clients",
+        "Where sockets are; by default `run` in the state folder.",
+    ),
+];
+
+/// Secrets that are printed in manuals and sources, and therefore none.
+const WELL_KNOWN: &[&str] = &["change-me-in-production", "change-me", "changeme", "secret"];
+
+/// The part of the environment that means something, taken once.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// `HOME`.
+    pub home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, absolute or ignored, as its specification says.
+    pub config_home: Option<PathBuf>,
+    /// `XDG_STATE_HOME`, likewise.
+    pub state_home: Option<PathBuf>,
+    /// `XDG_RUNTIME_DIR`, likewise.
+    pub runtime_dir: Option<PathBuf>,
+    /// `PROVOST_ROOT`.
+    pub root: Option<PathBuf>,
+    /// `PROVOST_CONFIG`.
+    pub provost_config: Option<PathBuf>,
+    /// `DEVIT_CORE_CONFIG`.
+    pub devit_config: Option<PathBuf>,
+    /// `DEVIT_SOCK`, or `DEVIT_DAEMON_SOCKET` without it: where a client should connect.
+    pub socket: Option<PathBuf>,
+    /// `DEVIT_SECRET`, even if empty or well known; [`weak_secret`] tells.
+    pub secret: Option<Secret>,
+    /// `DEVIT_EXPECTED_DAEMON_VERSION`.
+    pub expected_daemon_version: Option<String>,
+    /// Whether a client may start a daemon: neither `DEVIT_NO_AUTO_START` nor `CI` is set.
+    pub auto_start: bool,
+    texts: Vec<(&'static str, String)>,
+}
+
+/// Variables that stand in for settings.
+const SETTINGS: [(&str, &str, &str); 4] = [
+    ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
+    ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
+    ("DEVIT_NOTIFY_HOOK", "notify", "hook"),
+    ("PROVOST_LOG", "log", "level"),
+];
+
+impl Environment {
+    /// The environment of this process.
+    pub fn current() -> Self {
+        Self::from_lookup(|name| std::env::var_os(name))
+    }
+
+    /// An environment described by a function from name to value.
+    pub fn from_lookup(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        let path = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+        let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
+        let present = |name: &'static str| text(name).filter(|t| !t.trim().is_empty()).map(|t| (name, t));
+        Self {
+            home: absolute("HOME"),
+            config_home: absolute("XDG_CONFIG_HOME"),
+            state_home: absolute("XDG_STATE_HOME"),
+            runtime_dir: absolute("XDG_RUNTIME_DIR"),
+            root: path("PROVOST_ROOT"),
+            provost_config: path("PROVOST_CONFIG"),
+            devit_config: path("DEVIT_CORE_CONFIG"),
+            socket: path("DEVIT_SOCK").or_else(|| path("DEVIT_DAEMON_SOCKET")),
+            secret: get("DEVIT_SECRET").map(|value| Secret::new(value.into_encoded_bytes())),
+            expected_daemon_version: present("DEVIT_EXPECTED_DAEMON_VERSION").map(|(_, text)| text),
+            auto_start: get("DEVIT_NO_AUTO_START").is_none() && get("CI").is_none(),
+            texts: SETTINGS.iter().filter_map(|(name, ..)| present(name)).collect(),
+        }
+    }
+
+    /// The variables that stand in for settings: variable, section, key and value.
+    pub(super) fn settings(&self) -> Vec<(&'static str, &'static str, &'static str, DeValue<'_>)> {
+        let row = |(name, path, key)| {
+            let (_, text) = self.texts.iter().find(|(set, _)| *set == name)?;
+            Some((name, path, key, as_toml(name, text.trim())))
+        };
+        SETTINGS.into_iter().filter_map(row).collect()
+    }
+}
+
+/// The value as the settings' own reader expects it.
+fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
+    match name {
+        "DEVIT_AUTO_SHUTDOWN_AFTER" => DeValue::String(match text.parse::<u64>() {
+            Ok(0) => "off".into(),
+            Ok(seconds) => format!("{seconds}s").into(),
+            Err(_) => text.into(),
+        }),
+        "DEVIT_EXPECTED_WORKER_VERSION" if text.contains(',') => {
+            let mut list = toml::de::DeArray::new();
+            // A blank entry stays in, so that a list of nothing is an error and not everybody.
+            let versions = text.split(',').map(|version| DeValue::String(version.trim().into()));
+            versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
+            DeValue::Array(list)
+        }
+        _ => DeValue::String(text.into()),
+    }
+}
+
+/// Why a secret given by someone must not be used; `None` when nothing speaks against it.
+pub fn weak_secret(secret: &Secret) -> Option<&'static str> {
+    let bytes = secret.expose().trim_ascii();
+    if bytes.is_empty() {
+        return Some("the secret is empty; unset DEVIT_SECRET to use the one that Provost made");
+    }
+    let known = WELL_KNOWN.iter().any(|known| bytes.eq_ignore_ascii_case(known.as_bytes()));
+    known.then_some(
+        "the secret is printed in DevIt's manual; unset DEVIT_SECRET to use the one that Provost made",
+    )
+}
+
+/// A shell, or none, for the output of `provost env`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shell {
+    /// sh, bash, zsh: `export NAME='value'`.
+    Sh,
+    /// fish: `set -gx NAME 'value'`.
+    Fish,
+    /// One JSON object.
+    Json,
+}
+
+/// The variables that point existing clients at this daemon.
+///
+/// The result holds the secret in plain text: it goes to the caller's own standard output and nowhere else.
+///
+/// # Errors
+/// When the address or the secret is not UTF-8, which no shell could be told reliably.
+pub fn for_clients(socket: &Path, secret: &Secret, shell: Shell) -> Result<String, &'static str> {
+    let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?;
+    let secret = std::str::from_utf8(secret.expose()).map_err(|_| "the secret is not UTF-8")?;
+    let pairs = [("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
+    let lines =
+        |line: fn(&str, &str) -> String| pairs.iter().map(|(name, value)| line(name, value)).collect();
+    Ok(match shell {
+        Shell::Sh => lines(|name, value| format!("export {name}={}\n", quote_sh(value))),
+        Shell::Fish => lines(|name, value| format!("set -gx {name} {};\n", quote_fish(value))),
+        Shell::Json => {
+            let object: serde_json::Map<_, _> =
+                pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            format!("{}\n", serde_json::Value::Object(object))
+        }
+    })
+}
+
+/// Within single quotes, sh takes everything literally but the quote itself.
+fn quote_sh(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Within single quotes, fish knows `\\` and `\'`.
+fn quote_fish(text: &str) -> String {
+    format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"))
+}

@@ -1,0 +1,425 @@
+//! From files to a [`Config`]: layers, unknown keys, wrong values.
+//!
+//! What a mistake may do is decided here, once: a wrong value leaves the layer beneath in force and is
+//! reported; where the setting enforces something, loading fails instead; a wrong worker is refused alone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::env::Environment;
+use super::pin::{self, RepoFile, Status};
+use super::suggest::nearest;
+use super::table::{Config, sections};
+use super::value::{Context, Mark, Row};
+use super::{devit, places};
+
+/// Largest configuration file, in bytes; the complete sample has a few thousand.
+const FILE_LEN_MAX: u64 = 256 << 10;
+
+/// Which files make up the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The system's file; absent is fine.
+    pub system: Option<PathBuf>,
+    /// The user's file; absent is fine.
+    pub user: Option<PathBuf>,
+    /// The repository's root, which its files' relative paths begin at.
+    pub root: PathBuf,
+    /// What [`pin::pending`] found; only allowed content is used.
+    pub repository: Vec<RepoFile>,
+    /// The file named on the command line; it must exist.
+    pub explicit: Option<(PathBuf, Dialect)>,
+}
+
+impl Sources {
+    /// The usual files for a repository at these places, and `--config` or the environment's choice.
+    pub fn usual(
+        places: &places::Places,
+        repository: Vec<RepoFile>,
+        explicit: Option<(PathBuf, Dialect)>,
+    ) -> Self {
+        Self {
+            system: Some(PathBuf::from(places::SYSTEM_CONFIG).join("provost.toml")),
+            user: Some(places.config.join("provost.toml")),
+            root: places.root.clone(),
+            repository,
+            explicit,
+        }
+    }
+}
+
+/// The file that was named: with `--config`, or else by `PROVOST_CONFIG` or `DEVIT_CORE_CONFIG`.
+///
+/// Started in DevIt's way, the daemon is given DevIt's file, whatever that is called.
+pub fn named(
+    flag: Option<PathBuf>,
+    devit_form: bool,
+    environment: &Environment,
+) -> Option<(PathBuf, Dialect)> {
+    let given = flag.map(|path| {
+        let dialect = if devit_form { Dialect::Devit } else { Dialect::of(&path) };
+        (path, dialect)
+    });
+    let ours = || Some((environment.provost_config.clone()?, Dialect::Provost));
+    let devits = || Some((environment.devit_config.clone()?, Dialect::Devit));
+    given.or_else(ours).or_else(devits)
+}
+
+/// How a file's keys are to be understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// The table of settings.
+    Provost,
+    /// A `devit.core.toml`.
+    Devit,
+}
+
+impl Dialect {
+    /// A file called `devit.core.toml` is DevIt's, any other ours.
+    pub fn of(path: &Path) -> Self {
+        if path.file_name().is_some_and(|name| name == "devit.core.toml") {
+            Self::Devit
+        } else {
+            Self::Provost
+        }
+    }
+}
+
+/// A configuration, and what there is to say about the files that it came from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Loaded {
+    /// What is in force.
+    pub config: Config,
+    /// For the person who starts the daemon, in the order of the files.
+    pub notes: Vec<Note>,
+    /// Which file or variable set a key (`devit.window`, `workers.shell`); everything else is a default.
+    pub origins: BTreeMap<String, String>,
+}
+
+/// Something a person should know about a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// The file, or the environment variable.
+    pub file: String,
+    /// Its line, from 1, where there is one.
+    pub line: Option<usize>,
+    /// The key, dotted; empty when the note is about the whole file.
+    pub key: String,
+    /// What is the matter and what to do.
+    pub message: String,
+    /// How much it matters.
+    pub severity: Severity,
+}
+
+/// How much a note matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// Nothing is wrong.
+    Info,
+    /// Something was ignored.
+    Warning,
+    /// Something does not work as written.
+    Error,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))?;
+        let key = if self.key.is_empty() { String::new() } else { format!(" `{}`", self.key) };
+        write!(f, ":{key} {}", self.message)
+    }
+}
+
+/// A worker that is named in a file and cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusedWorker {
+    /// The file with the entry.
+    pub file: String,
+    /// Why, for whoever asks for this worker.
+    pub reason: String,
+}
+
+/// The configuration cannot be used; the daemon must not start with less than was asked for.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{note}\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
+pub struct Broken {
+    /// Where and what.
+    pub note: Note,
+}
+
+/// Reads every layer and the environment.
+///
+/// # Errors
+/// [`Broken`] when a file is not TOML, cannot be read, may be written by others, or gets a setting wrong that
+/// enforces something. A missing file is an error only when it was named explicitly.
+pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Broken> {
+    let mut loading = Loading::new(environment);
+    for path in [&sources.system, &sources.user].into_iter().flatten() {
+        if let Some(text) = own_file(path)? {
+            loading.layer(&path.display().to_string(), &text, parent(path), Dialect::Provost, false)?;
+        }
+    }
+    for file in &sources.repository {
+        loading.repository_file(&sources.root, file)?;
+    }
+    if let Some((path, dialect)) = &sources.explicit {
+        let text = read(path).map_err(|message| broken(path, message))?;
+        loading.layer(&path.display().to_string(), &text, parent(path), *dialect, false)?;
+    }
+    loading.environment(environment)?;
+    Ok(loading.done)
+}
+
+fn parent(path: &Path) -> PathBuf {
+    std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default()
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
+    if !size.is_file() || size.len() > FILE_LEN_MAX {
+        return Err(format!("is not a file of at most {} KiB", FILE_LEN_MAX >> 10));
+    }
+    std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))
+}
+
+/// A file of the system or the user: nothing where there is none, refused where others could have written it.
+fn own_file(path: &Path) -> Result<Option<String>, Broken> {
+    match std::fs::metadata(path) {
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(e) => Err(broken(path, format!("cannot be read: {e}"))),
+        Ok(meta) => {
+            places::trusted(&meta).map_err(|why| broken(path, format!("{why}; run `chmod go-w` on it")))?;
+            read(path).map(Some).map_err(|message| broken(path, message))
+        }
+    }
+}
+
+fn broken(path: &Path, message: String) -> Broken {
+    let file = path.display().to_string();
+    Broken { note: Note { file, line: None, key: String::new(), message, severity: Severity::Error } }
+}
+
+/// One file while it is being read.
+pub(super) struct File<'a> {
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
+    pub(super) context: Context,
+    /// Whether a repository brought it.
+    pub(super) foreign: bool,
+}
+
+/// The configuration so far.
+pub(super) struct Loading {
+    pub(super) done: Loaded,
+    home: Option<PathBuf>,
+}
+
+impl Loading {
+    fn new(environment: &Environment) -> Self {
+        let done = Loaded { config: Config::default(), notes: Vec::new(), origins: BTreeMap::new() };
+        Self { done, home: environment.home.clone() }
+    }
+
+    fn repository_file(&mut self, root: &Path, file: &RepoFile) -> Result<(), Broken> {
+        if file.path != pin::PROVOST && file.path != pin::DEVIT {
+            return Ok(()); // other doors' files, which they read themselves
+        }
+        let hint = format!("run `provost allow {}` to see and allow it", file.path);
+        let complaint = match &file.status {
+            Status::Allowed => {
+                let path = root.join(&file.path);
+                return self.layer(&file.path, &file.text, parent(&path), Dialect::of(&path), true);
+            }
+            Status::New => format!("is not used, since nobody has allowed it; {hint}"),
+            Status::Changed => format!("HAS CHANGED since it was allowed and is not used; {hint}"),
+            Status::Missing => "was allowed and is gone; its settings are no longer in force".into(),
+            Status::Unreadable(why) => format!("is not used: {why}"),
+        };
+        let severity = if file.status == Status::New { Severity::Info } else { Severity::Warning };
+        self.note_whole(&file.path, complaint, severity);
+        Ok(())
+    }
+
+    fn layer(
+        &mut self,
+        name: &str,
+        text: &str,
+        dir: PathBuf,
+        dialect: Dialect,
+        foreign: bool,
+    ) -> Result<(), Broken> {
+        let document = DeTable::parse(text).map_err(|e| {
+            let line = e.span().map(|span| line_of(text, span.start));
+            let message = format!("is not valid TOML: {}", e.message());
+            Broken {
+                note: Note {
+                    file: name.into(),
+                    line,
+                    key: String::new(),
+                    message,
+                    severity: Severity::Error,
+                },
+            }
+        })?;
+        let file = File { name, text, context: Context { dir, home: self.home.clone() }, foreign };
+        match dialect {
+            Dialect::Provost => self.table(&file, "", document.get_ref()),
+            Dialect::Devit => devit::read(self, &file, document.get_ref()),
+        }
+    }
+
+    /// Everything in one table of our own dialect.
+    fn table(&mut self, file: &File<'_>, path: &str, table: &DeTable<'_>) -> Result<(), Broken> {
+        for (key, value) in table {
+            let full = join(path, key.get_ref());
+            let section =
+                sections().iter().any(|(known, ..)| *known == full || known.starts_with(&format!("{full}.")));
+            match value.get_ref() {
+                DeValue::Table(inner) if full == "workers" => self.workers(file, inner),
+                DeValue::Table(inner) if section => self.table(file, &full, inner)?,
+                _ if section || full == "workers" => {
+                    return Err(self.broken_at(
+                        file,
+                        key.span().start,
+                        &full,
+                        format!("must be a table: write `[{full}]`"),
+                    ));
+                }
+                value => self.assign(file, path, key.get_ref(), key.span().start, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One setting. Also the way in for the DevIt dialect, once it has found our name for a key.
+    pub(super) fn assign(
+        &mut self,
+        file: &File<'_>,
+        path: &str,
+        key: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<(), Broken> {
+        let full = join(path, key);
+        let row = sections()
+            .into_iter()
+            .filter(|(known, ..)| *known == path)
+            .flat_map(|(.., rows)| rows)
+            .find(|r| r.key == key);
+        let marked = |mark| row.as_ref().is_some_and(|row| row.marks.contains(&mark));
+        if file.foreign && marked(Mark::Owner) {
+            let message =
+                "is ignored: a repository may not set it; put it into your own configuration".into();
+            self.note(file, at, &full, message, Severity::Warning);
+            return Ok(());
+        }
+        match self.done.config.set(path, key, value, &file.context) {
+            None => self.unknown(file, path, key, at, value),
+            Some(Ok(())) => {
+                self.done.origins.insert(full, file.name.into());
+                Ok(())
+            }
+            Some(Err(why)) if marked(Mark::Strict) => Err(self.broken_at(file, at, &full, why)),
+            Some(Err(why)) => {
+                self.note(file, at, &full, format!("{why}; the line is ignored"), Severity::Error);
+                Ok(())
+            }
+        }
+    }
+
+    /// A key that no section has: what was probably meant. A misspelt or misplaced enforcement would silently
+    /// not be one, so that is an error.
+    fn unknown(
+        &mut self,
+        file: &File<'_>,
+        path: &str,
+        key: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<(), Broken> {
+        let all = sections();
+        let full = join(path, key);
+        let strict = |row: &Row| row.marks.contains(&Mark::Strict);
+        let here = all.iter().filter(|(known, ..)| *known == path).flat_map(|(.., rows)| rows);
+        let meant = nearest(key, here.clone().map(|row| row.key));
+        let elsewhere =
+            all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
+        let section = nearest(&full, all.iter().map(|(known, ..)| *known).chain(["workers"]));
+        let (message, enforces) = match (meant, elsewhere, section) {
+            (Some(meant), ..) => {
+                let enforces = here.clone().any(|row| row.key == meant && strict(row));
+                (format!("is not a setting; did you mean `{meant}`?"), enforces)
+            }
+            (None, Some((home, row)), _) => {
+                (format!("is not a setting here; it belongs into `[{home}]`"), strict(row))
+            }
+            (None, None, section) => {
+                let mut rows = all.iter().flat_map(|(.., rows)| rows);
+                let inner = value.as_table();
+                let enforces =
+                    inner.is_some_and(|inner| rows.any(|row| strict(row) && inner.contains_key(row.key)));
+                let hint = section.map(|section| format!("; did you mean `[{section}]`?"));
+                (format!("is not a setting of Provost{}", hint.unwrap_or("; it is ignored".into())), enforces)
+            }
+        };
+        if enforces {
+            return Err(self.broken_at(file, at, &full, message));
+        }
+        self.note(file, at, &full, message, Severity::Warning);
+        Ok(())
+    }
+
+    /// The environment speaks where the files are silent: whoever starts a daemon on demand chooses its
+    /// environment, and that may be the agent that the files are meant to bind.
+    fn environment(&mut self, environment: &Environment) -> Result<(), Broken> {
+        for (name, path, key, value) in environment.settings() {
+            let full = join(path, key);
+            let set_by = self.done.origins.get(&full).cloned();
+            let file = File { name, text: "", context: Context::default(), foreign: false };
+            match set_by {
+                None => self.assign(&file, path, key, 0, &value)?,
+                Some(set_by) => {
+                    self.note_whole(name, format!("is ignored: {set_by} sets `{full}`"), Severity::Info);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn note(
+        &mut self,
+        file: &File<'_>,
+        at: usize,
+        key: &str,
+        message: String,
+        severity: Severity,
+    ) {
+        let line = (!file.text.is_empty()).then(|| line_of(file.text, at));
+        self.done.notes.push(Note { file: file.name.into(), line, key: key.into(), message, severity });
+    }
+
+    fn note_whole(&mut self, name: &str, message: String, severity: Severity) {
+        self.done.notes.push(Note { file: name.into(), line: None, key: String::new(), message, severity });
+    }
+
+    pub(super) fn broken_at(&self, file: &File<'_>, at: usize, key: &str, message: String) -> Broken {
+        let line = (!file.text.is_empty()).then(|| line_of(file.text, at));
+        Broken {
+            note: Note { file: file.name.into(), line, key: key.into(), message, severity: Severity::Error },
+        }
+    }
+}
+
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
+}

@@ -1,0 +1,320 @@
+//! Where things live: the repository, and the private folders that belong to it.
+//!
+//! One daemon serves one repository: everything with the same git common dir, or a folder without git. Its
+//! state and its sockets are in folders of mode 0700 named by a digest of that path. Nothing here runs git.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::env::Environment;
+use crate::base::Digest;
+
+/// Folder of the system's configuration and policy.
+pub const SYSTEM_CONFIG: &str = "/etc/provost";
+
+/// Longest path of a Unix socket, in bytes, on every system that we know; longer ones cannot be bound.
+const SOCKET_PATH_MAX: usize = 103;
+
+/// Folders above the current one that are looked at; deeper nesting is no working copy.
+const ANCESTORS_MAX: usize = 128;
+
+/// Where one repository's things are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// The main working copy, or the folder itself without git.
+    pub root: PathBuf,
+    /// The working copy that we are in: the root, or one of its `git worktree`s.
+    pub worktree: PathBuf,
+    /// What identifies the repository: the git common dir, or the folder.
+    pub identity: PathBuf,
+    /// The name of its folders: 16 hexadecimal digits of the digest of `identity`.
+    pub hash: String,
+    /// State: store, journal key, secret, pins.
+    pub state: PathBuf,
+    /// Sockets.
+    pub runtime: PathBuf,
+    /// The user's configuration, policy and keys, shared by all repositories.
+    pub config: PathBuf,
+    /// What the user should know, such as an unusable `XDG_RUNTIME_DIR`.
+    pub notes: Vec<String>,
+}
+
+/// Something is not as it must be. The text says what and what to do.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlacesError {
+    /// Neither XDG variables nor HOME are set.
+    #[error(
+        "HOME is not set, so there is no place for state; set HOME, or XDG_STATE_HOME and XDG_CONFIG_HOME"
+    )]
+    NoHome,
+    /// A folder cannot be found or made.
+    #[error("{path}: {why}")]
+    Unusable {
+        /// Which.
+        path: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
+}
+
+fn unusable(path: &Path, why: impl Into<String>) -> PlacesError {
+    PlacesError::Unusable { path: path.display().to_string(), why: why.into() }
+}
+
+impl Places {
+    /// Finds the repository around `cwd` and names its folders. Creates nothing.
+    ///
+    /// # Errors
+    /// [`PlacesError`] when there is no home, or the repository's own pointers do not fit together.
+    pub fn find(cwd: &Path, environment: &Environment) -> Result<Self, PlacesError> {
+        let start = environment.root.as_deref().unwrap_or(cwd);
+        let start = start.canonicalize().map_err(|e| unusable(start, format!("cannot be entered: {e}")))?;
+        let home = environment.home.as_deref();
+        let base = |given: &Option<PathBuf>, below: &str| {
+            given.clone().or_else(|| home.map(|home| home.join(below))).ok_or(PlacesError::NoHome)
+        };
+        let states = base(&environment.state_home, ".local/state")?.join("provost");
+        let config = base(&environment.config_home, ".config")?.join("provost");
+        let repository = match repository_around(&start)? {
+            Some(repository) => repository,
+            None => Repository::plain(nearest_known(&start, &states)),
+        };
+        let hash = hash_of(&repository.identity);
+        let state = states.join(&hash);
+        let mut notes = Vec::new();
+        let runtime = match &environment.runtime_dir {
+            Some(dir) => match usable_runtime(dir) {
+                Ok(()) => dir.join("provost").join(&hash),
+                Err(why) => {
+                    notes.push(format!(
+                        "XDG_RUNTIME_DIR={} {why}; sockets go to the state folder",
+                        dir.display()
+                    ));
+                    state.join("run")
+                }
+            },
+            None => state.join("run"),
+        };
+        let Repository { root, worktree, identity } = repository;
+        Ok(Self { root, worktree, identity, hash, state, runtime, config, notes })
+    }
+
+    /// Makes the state and runtime folders, mode 0700, or checks the ones that are there.
+    ///
+    /// # Errors
+    /// [`PlacesError::Unusable`] when one is a link, belongs to someone else, is open to others, or leaves no
+    /// room for a socket's name.
+    pub fn create(&self) -> Result<(), PlacesError> {
+        for folder in [&self.state, &self.runtime] {
+            let parent = folder.parent().unwrap_or(folder);
+            for part in [parent, folder] {
+                make_private(part)?;
+            }
+        }
+        let longest = self.devit_socket();
+        if longest.as_os_str().len() > SOCKET_PATH_MAX {
+            let why = format!(
+                "is too long for a socket, which may have {SOCKET_PATH_MAX} bytes; set XDG_RUNTIME_DIR to a shorter path"
+            );
+            return Err(unusable(&longest, why));
+        }
+        Ok(())
+    }
+
+    /// Makes the folder of the user's configuration and keys, mode 0700, or checks the one that is there.
+    ///
+    /// # Errors
+    /// As [`Self::create`]; reading by others is not minded, since people share their dotfiles.
+    pub fn create_config(&self) -> Result<(), PlacesError> {
+        make_folder(&self.config)?;
+        let meta = fs::symlink_metadata(&self.config).map_err(|e| unusable(&self.config, e.to_string()))?;
+        trusted(&meta).map_err(|why| unusable(&self.config, format!("{why}; run `chmod go-w` on it")))
+    }
+
+    /// The DevIt door.
+    pub fn devit_socket(&self) -> PathBuf {
+        self.runtime.join("devit.sock")
+    }
+
+    /// Our own API.
+    pub fn own_socket(&self) -> PathBuf {
+        self.runtime.join("own.sock")
+    }
+}
+
+struct Repository {
+    root: PathBuf,
+    worktree: PathBuf,
+    identity: PathBuf,
+}
+
+impl Repository {
+    fn plain(folder: PathBuf) -> Self {
+        Self { root: folder.clone(), worktree: folder.clone(), identity: folder }
+    }
+}
+
+fn hash_of(identity: &Path) -> String {
+    Digest::of(identity.as_os_str().as_encoded_bytes()).to_string().chars().take(16).collect()
+}
+
+/// Without git: the nearest folder upwards that has state already, so that commands find their daemon from
+/// below; otherwise this folder.
+fn nearest_known(start: &Path, states: &Path) -> PathBuf {
+    let known = |folder: &&Path| states.join(hash_of(folder)).is_dir();
+    start.ancestors().take(ANCESTORS_MAX).find(known).unwrap_or(start).to_owned()
+}
+
+fn repository_around(start: &Path) -> Result<Option<Repository>, PlacesError> {
+    for top in start.ancestors().take(ANCESTORS_MAX) {
+        let dot_git = top.join(".git");
+        let Ok(meta) = fs::symlink_metadata(&dot_git) else { continue };
+        let repository = if meta.is_dir() || meta.is_symlink() {
+            dot_git.join("HEAD").symlink_metadata().is_ok().then(|| from_folder(top, &dot_git)).transpose()?
+        } else {
+            Some(from_pointer(top, &dot_git)?)
+        };
+        if let Some(repository) = repository {
+            let meta = fs::metadata(&dot_git).map_err(|e| unusable(&dot_git, e.to_string()))?;
+            owned(&meta).map_err(|why| {
+                unusable(
+                    &dot_git,
+                    format!("{why}; its owner decides what runs here, so clone it for yourself"),
+                )
+            })?;
+            return Ok(Some(repository));
+        }
+    }
+    Ok(None)
+}
+
+fn from_folder(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
+    let identity = dot_git.canonicalize().map_err(|e| unusable(dot_git, e.to_string()))?;
+    Ok(Repository { root: top.to_owned(), worktree: top.to_owned(), identity })
+}
+
+/// A `.git` file: a worktree, whose common dir is elsewhere, or a submodule, which has its own.
+fn from_pointer(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
+    let line = first_line(dot_git)?;
+    let target = line
+        .strip_prefix("gitdir:")
+        .ok_or_else(|| unusable(dot_git, "does not begin with `gitdir:`; run `git worktree repair`"))?;
+    let git_dir = resolve(top, target.trim()).map_err(|e| {
+        unusable(
+            dot_git,
+            format!("points to {}, which cannot be used ({e}); run `git worktree repair`", target.trim()),
+        )
+    })?;
+    let common = git_dir.join("commondir");
+    if common.symlink_metadata().is_err() {
+        return Ok(Repository { root: top.to_owned(), worktree: top.to_owned(), identity: git_dir });
+    }
+    // A repository from elsewhere could name any common dir; only one that names this worktree too is its own.
+    let back = first_line(&git_dir.join("gitdir"))?;
+    if resolve(&git_dir, &back).ok() != dot_git.canonicalize().ok() {
+        let why =
+            format!("points to {}, which does not point back; run `git worktree repair`", git_dir.display());
+        return Err(unusable(dot_git, why));
+    }
+    let identity = resolve(&git_dir, &first_line(&common)?).map_err(|e| unusable(&common, e.to_string()))?;
+    let root = match identity.parent() {
+        Some(parent) if identity.file_name().is_some_and(|name| name == ".git") => parent.to_owned(),
+        _ => top.to_owned(),
+    };
+    Ok(Repository { root, worktree: top.to_owned(), identity })
+}
+
+fn resolve(from: &Path, path: &str) -> io::Result<PathBuf> {
+    from.join(path).canonicalize()
+}
+
+/// Git's pointer files hold one path; more than a path's length is none.
+fn first_line(path: &Path) -> Result<String, PlacesError> {
+    let meta = fs::metadata(path).map_err(|e| unusable(path, e.to_string()))?;
+    if !meta.is_file() || meta.len() > 2 * crate::base::limits::PATH_LEN_MAX as u64 {
+        return Err(unusable(path, "is not one of git's pointer files; run `git worktree repair`"));
+    }
+    let text = fs::read_to_string(path).map_err(|e| unusable(path, e.to_string()))?;
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// The folders above a private one: made where missing (0700), never judged, since they are the user's.
+fn make_folder(path: &Path) -> Result<(), PlacesError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|e| {
+        unusable(
+            path,
+            format!("cannot be made: {e}; make it, or point the XDG variables at a folder of your own"),
+        )
+    })
+}
+
+fn make_private(path: &Path) -> Result<(), PlacesError> {
+    make_folder(path)?;
+    let meta = fs::symlink_metadata(path).map_err(|e| unusable(path, e.to_string()))?;
+    if !meta.is_dir() {
+        return Err(unusable(path, "is a link and not a folder; remove it"));
+    }
+    private(&meta)
+        .map_err(|why| unusable(path, format!("{why}; run `chmod 700` on it if it is yours, else remove it")))
+}
+
+fn usable_runtime(dir: &Path) -> Result<(), String> {
+    let meta = fs::symlink_metadata(dir).map_err(|e| format!("cannot be used ({e})"))?;
+    if !meta.is_dir() {
+        return Err("is not a folder".into());
+    }
+    private(&meta)
+}
+
+/// Whether only we can read and write it.
+pub(super) fn private(meta: &Metadata) -> Result<(), String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let us = rustix::process::geteuid().as_raw();
+        if meta.uid() != us {
+            return Err(format!("belongs to uid {} and not to us, uid {us}", meta.uid()));
+        }
+        if meta.mode() & 0o077 != 0 {
+            return Err(format!("is open to others (mode {:03o})", meta.mode() & 0o777));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = meta;
+    Ok(())
+}
+
+/// Whether nobody but us and root can write it. A group of our own, as Debian gives every user, is us.
+pub(super) fn trusted(meta: &Metadata) -> Result<(), String> {
+    owned(meta)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let own_group = meta.gid() == meta.uid() && meta.gid() == rustix::process::getegid().as_raw();
+        let others = if own_group { 0o002 } else { 0o022 };
+        if meta.mode() & others != 0 {
+            return Err(format!("can be written by others (mode {:03o})", meta.mode() & 0o777));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it belongs to us or to root.
+fn owned(meta: &Metadata) -> Result<(), String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let us = rustix::process::geteuid().as_raw();
+        if meta.uid() != us && meta.uid() != 0 {
+            return Err(format!("belongs to uid {}, neither to us nor to root", meta.uid()));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = meta;
+    Ok(())
+}

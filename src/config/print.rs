@@ -1,0 +1,153 @@
+//! The table of settings as the sample file and as the page of documentation.
+
+use super::env;
+use super::table::{Worker, sections};
+use super::value::{Mark, Row};
+
+/// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing.
+pub fn print_toml() -> String {
+    let mut out = String::from(
+        "# Every setting of Provost with its default. Uncomment what you change.\n\
+         #\n\
+         # Read in this order, later ones win: /etc/provost/provost.toml, $XDG_CONFIG_HOME/provost/provost.toml,\n\
+         # .provost/provost.toml of the repository once `provost allow` has been told so, and `--config FILE`.\n\
+         # Durations are written 800ms, 30s, 10m, 24h, 7d; sizes 512MiB, 2GiB; paths relative to the file or with ~/.\n\
+         # This file is printed from src/config/table.rs: change it there.\n",
+    );
+    for (path, about, rows) in sections() {
+        out += &format!("\n{}[{path}]\n", wrapped(about));
+        rows.iter().for_each(|row| out += &sample(row, ""));
+    }
+    out += &format!("\n{}#[workers.example]\n", wrapped(Worker::ABOUT.trim_ascii()));
+    Worker::rows().iter().for_each(|row| out += &sample(row, "# "));
+    out
+}
+
+/// One setting of the sample. Absent values and those of the sample worker stay prose, so that uncommenting
+/// the `#key` lines gives a file that means exactly the defaults.
+fn sample(row: &Row, prose: &str) -> String {
+    let value = match (&row.default, prose) {
+        (Some(default), "") => format!("#{} = {default}", row.key),
+        (Some(default), _) => format!("{prose}{} = {default}", row.key),
+        (None, _) => format!("# {} =", row.key),
+    };
+    format!("{}{value}\n", wrapped(&format!("{} {}", row.says, brackets(row))))
+}
+
+/// A sentence as comment lines of at most 110 characters.
+fn wrapped(sentence: &str) -> String {
+    let mut lines = vec![String::from("#")];
+    for word in sentence.split(' ') {
+        if lines.last().is_some_and(|line| line.chars().count() + word.chars().count() > 108) {
+            lines.push("#".into());
+        }
+        lines.last_mut().into_iter().for_each(|line| *line += &format!(" {word}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn brackets(row: &Row) -> String {
+    let mut parts = vec![kind(row)];
+    parts.extend(marks(row).map(String::from));
+    format!("({})", parts.join("; "))
+}
+
+fn kind(row: &Row) -> String {
+    match row.words {
+        [] if row.unit.is_empty() || row.unit == row.kind => row.kind.into(),
+        [] => format!("{}: {}", row.kind, row.unit),
+        words => words.join(" or "),
+    }
+}
+
+fn marks(row: &Row) -> impl Iterator<Item = &'static str> {
+    row.marks.iter().map(|mark| match mark {
+        Mark::Strict => "a wrong value is an error",
+        Mark::Required => "required",
+        Mark::Owner => "not from a repository's file",
+    })
+}
+
+/// `docs/configuration.md`: the layers, every setting and every environment variable.
+pub fn print_markdown() -> String {
+    let mut out = String::from(INTRODUCTION);
+    for (path, about, rows) in sections() {
+        out += &format!("\n## `[{path}]`\n\n{about}\n\n{}", table(&rows));
+    }
+    out += &format!(
+        "\n## `[workers.<ident>]`\n\n{}\n\n{WORKERS}\n{}",
+        Worker::ABOUT.trim_ascii(),
+        table(&Worker::rows())
+    );
+    out += "\n## Environment\n\n| variable | read by | meaning |\n|---|---|---|\n";
+    for variable in env::VARIABLES {
+        out += &format!("| `{}` | {} | {} |\n", variable.name, variable.reader, variable.says);
+    }
+    out + DEVIT
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut out = String::from("| key | value | default | what for |\n|---|---|---|---|\n");
+    for row in rows {
+        let default = match &row.default {
+            _ if row.marks.contains(&Mark::Required) => "required".into(),
+            Some(default) => format!("`{default}`"),
+            None => "none".into(),
+        };
+        let marks: Vec<_> =
+            marks(row).filter(|mark| *mark != "required").map(|mark| format!(" *{mark}.*")).collect();
+        out += &format!(
+            "| `{}` | {} | {default} | {}{} |\n",
+            row.key,
+            kind(row).replace('|', "or"),
+            row.says,
+            capital(&marks.concat())
+        );
+    }
+    out
+}
+
+/// The marks stand behind a full stop and so begin with a capital letter.
+fn capital(marks: &str) -> String {
+    marks.replace("*a wrong", "*A wrong").replace("*not from", "*Not from")
+}
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+This page and `config/provost.toml` are printed from `src/config/table.rs`; a test compares them.
+
+Provost runs without any configuration. Files are read in this order, and a later one wins key by key (a
+worker's entry is replaced as a whole):
+
+1. the defaults below,
+2. `/etc/provost/provost.toml`,
+3. `$XDG_CONFIG_HOME/provost/provost.toml`,
+4. `.provost/provost.toml` and `devit.core.toml` of the repository, but only content that `provost allow` has
+   shown to you and pinned; when the file changes it is ignored, loudly, until you allow it again,
+5. the file named with `--config`, accepted as given.
+
+Durations are written `800ms`, `30s`, `10m`, `24h` or `7d`, sizes `512MiB` or `2GiB`. Paths are relative to the
+folder of the file that names them; `~/` is your home.
+
+A key that is not known is named, with the nearest one that is. A wrong value is reported and the value
+beneath stays in force, except where the table says that it is an error: those settings enforce something, and
+the daemon does not start without them. A worker whose entry is wrong is refused, with the reason, to everyone
+who asks for it; the others work.
+";
+
+const WORKERS: &str = "\
+A worker named `shell` is built in: `/bin/sh -c <goal>`, plain text, in the jail, without network.
+";
+
+const DEVIT: &str = "
+## An existing `devit.core.toml`
+
+It is read as it is, from the repository once allowed, from `DEVIT_CORE_CONFIG`, or from `--config`. What counts
+in it: `workspace.sandbox_root`, `workers.*`, `daemon.expected_worker_version`,
+`daemon.approvals.default_target`, `orchestration.capabilities.screenshot.*` and `tools.screenshot.*` (pictures
+only when both are enabled), and `orchestration.daemon_socket`, which tells clients where to connect and becomes
+`devit.socket`. Keys for clients alone are left to them. Keys that were documented and never did anything
+(`timeout` of a worker, `[orchestration.notify_hook]`, `orchestration.expected_worker_version` and a few more) are
+named, with what to write instead.
+";

@@ -1,0 +1,307 @@
+//! The one table of settings: name, type, default, unit, marks, and a sentence that says what it is for.
+//!
+//! A row becomes a field of its section's struct, that field's default, the check of its value, and its lines
+//! in `config/provost.toml` and `docs/configuration.md`. After changing a row, run the tests once with
+//! `UPDATE=1`, which prints both files anew.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::load::RefusedWorker;
+use super::value::{
+    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Tier, Value, Versions,
+    WorkerKind, checked,
+};
+use crate::base::{AgentId, Json, Ttl};
+
+/// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
+macro_rules! key {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident $key:literal) => {
+        $key
+    };
+}
+
+/// One section: a struct with a field per row, its defaults, its description, and assignment by key.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        $Section:ident {
+            $(
+                $(#[doc = $says:literal])+
+                $name:ident $(as $key:literal)?: $Type:ty = $default:expr, $unit:literal
+                $(within $range:expr)? $(, $mark:ident)*;
+            )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $Section {
+            $($(#[doc = $says])+ pub $name: $Type,)+
+        }
+
+        impl Default for $Section {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        impl $Section {
+            /// What the section is for.
+            pub const ABOUT: &'static str = concat!($($about),+);
+
+            /// The rows of this section, in the order of the table.
+            pub fn rows() -> Vec<Row> {
+                let defaults = Self::default();
+                vec![$(Row {
+                    key: key!($name $($key)?),
+                    kind: <$Type as Value>::NAME,
+                    words: <$Type as Value>::WORDS,
+                    default: defaults.$name.print(),
+                    unit: $unit,
+                    marks: &[$(Mark::$mark),*],
+                    says: concat!($($says),+).trim_ascii(),
+                },)+]
+            }
+
+            /// Assigns one key; `None` when the section has no such key.
+            pub(super) fn set(
+                &mut self,
+                key: &str,
+                value: &toml::de::DeValue<'_>,
+                context: &Context,
+            ) -> Option<Result<(), String>> {
+                match key {
+                    $(key!($name $($key)?) => Some(
+                        checked(value, context, None$(.or(Some($range)))?).map(|value| self.$name = value)
+                    ),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// All sections, and the configuration that they make up.
+macro_rules! settings {
+    ($(
+        $(#[doc = $about:literal])+
+        [$path:literal] $field:ident: $Section:ident { $($rows:tt)+ }
+    )+) => {
+        $(section! { $(#[doc = $about])+ $Section { $($rows)+ } })+
+
+        /// Every setting in force, and every worker that may be started or was refused.
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct Config {
+            $(#[doc = concat!("The section `[", $path, "]`.")] pub $field: $Section,)+
+            /// Workers by ident, from `[workers.<ident>]`.
+            pub workers: BTreeMap<AgentId, Worker>,
+            /// Workers whose entry cannot be used, by the name in the file: asking for one is answered with why.
+            pub refused_workers: BTreeMap<String, RefusedWorker>,
+        }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self {
+                    $($field: $Section::default(),)+
+                    workers: built_in_workers(),
+                    refused_workers: BTreeMap::new(),
+                }
+            }
+        }
+
+        impl Config {
+            /// Assigns `key` of the section at `path`; `None` when there is no such setting.
+            pub(super) fn set(
+                &mut self,
+                path: &str,
+                key: &str,
+                value: &toml::de::DeValue<'_>,
+                context: &Context,
+            ) -> Option<Result<(), String>> {
+                match path {
+                    $($path => self.$field.set(key, value, context),)+
+                    _ => None,
+                }
+            }
+        }
+
+        /// Every section with its path, what it is for, and its rows; the workers' table is [`Worker::rows`].
+        pub fn sections() -> Vec<(&'static str, &'static str, Vec<Row>)> {
+            vec![$(($path, $Section::ABOUT.trim_ascii(), $Section::rows()),)+]
+        }
+    };
+}
+
+settings! {
+    /// The daemon itself.
+    ["daemon"] daemon: Daemon {
+        /// DevIt worker versions that may REGISTER, one or a list; while empty, any version may and REGISTER is optional.
+        expected_worker_version: Versions = Versions::default(), "version", Strict;
+        /// The version told to DevIt clients; those with `DEVIT_EXPECTED_DAEMON_VERSION` compare it for equality.
+        advertised_version: String = "devitd/0.1.0".into(), "version";
+        /// Stop after this long without clients, unfinished tasks and open approvals.
+        auto_shutdown_after: Option<Ttl> = None, "duration";
+        /// The uid that workers run as when the daemon was started as root with `--allow-root`.
+        worker_uid: Option<u32> = None, "uid" within Some(1)..=Some(u32::MAX - 1), Strict, Owner;
+    }
+
+    /// Who is asked when a request needs someone's word.
+    ["daemon.approvals"] approvals: Approvals {
+        /// The agent that gets APPROVAL messages, where the policy rule admits it; otherwise only people are asked.
+        default_target: AgentId = ours("client:approver"), "ident", Strict;
+        /// An unanswered request is denied after this long, or sooner where its rule says so.
+        expires: Ttl = Ttl::minutes(10), "duration";
+    }
+
+    /// The DevIt door.
+    ["devit"] devit: Devit {
+        /// One more Unix socket to listen on, for clients with a fixed address; it gets mode 0600 and the peer's uid is checked.
+        socket: Option<PathBuf> = None, "path";
+        /// How far a frame's `ts` may be from our clock; frames outside it are refused as stale.
+        window: Ttl = Ttl::minutes(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(60), Strict;
+        /// Whether the unsigned dialect of the published document is spoken: the secret is sent once, a token follows.
+        dialect_document: bool = true, "", Strict;
+        /// How long an empty POLL of an agent with unfinished tasks waits for news; clients give up after one second.
+        poll_hold: Option<Ttl> = Ttl::from_millis(800), "duration" within None..=Ttl::from_millis(900);
+        /// The shortest lease of a task that a worker took; a longer task timeout makes a longer lease.
+        lease_min: Ttl = Ttl::minutes(15), "duration";
+        /// How long a worker that is away keeps the tasks given to it.
+        away_keep: Ttl = Ttl::minutes(24 * 60), "duration";
+        /// How long messages are kept for an agent that does not collect them.
+        mail_keep: Ttl = Ttl::minutes(24 * 60), "duration";
+    }
+
+    /// What is run when a task's state changes.
+    ["notify"] notify: Notify {
+        /// A shell command run outside the jail for every notification; it gets the `DEVIT_NOTIFY_*` variables.
+        hook: Option<String> = None, "shell command", Owner;
+        /// A hook that runs longer than this is killed.
+        hook_timeout: Ttl = Ttl::minutes(1), "duration";
+    }
+
+    /// Pictures of the screen. Policy has its word on each one besides.
+    ["screenshot"] screenshot: Screenshot {
+        /// Whether SCREENSHOT is answered at all.
+        enabled: bool = false, "", Strict;
+        /// How many are taken at most.
+        rate_limit: Rate = Rate { count: 10, per_s: 60 }, "count/time", Strict;
+        /// The program that takes them: `scrot` or `import`; without it, whichever is installed.
+        backend: Option<String> = None, "program";
+        /// Image format, as a file extension.
+        format: String = "png".into(), "extension";
+        /// Folder for the pictures, below the workspace.
+        output_dir: String = ".devit/screenshots".into(), "path";
+    }
+
+    /// Where work happens.
+    ["workspace"] workspace: Workspace {
+        /// No worker gets a directory outside this one; without it, the repository's root.
+        sandbox_root: Option<PathBuf> = None, "path", Strict;
+    }
+
+    /// What is kept, and how firmly.
+    ["store"] store: StoreSettings {
+        /// `verb`: delegations, approvals and the like are on disk before they are answered; `full`: everything is.
+        durability: Durability = Durability::Verb, "", Strict, Owner;
+        /// Finished tasks that stay readable.
+        tasks_keep: u32 = 10_000, "tasks" within 1_000..=10_000_000, Owner;
+        /// Finished tasks older than this are dropped.
+        tasks_keep_days: u32 = 30, "days" within 1..=36_500, Owner;
+        /// Payloads of events older than this are dropped; counts and the journal's chain stay.
+        events_keep_days: u32 = 90, "days" within 1..=36_500, Owner;
+    }
+
+    /// The rules that decide. Without any, the built-in rules apply and nothing else is allowed.
+    ["policy"] policy: PolicySettings {
+        /// Rule files read besides the built-in rules, `policy.toml` beside the system's and beside the user's configuration.
+        files: Vec<PathBuf> = Vec::new(), "path", Strict, Owner;
+    }
+
+    /// The daemon's own log. What agents did is in the journal, not here.
+    ["log"] log: LogSettings {
+        /// The least important message that is written.
+        level: LogLevel = LogLevel::Info, "";
+        /// Folder of the log files; without it, `log` in the state folder.
+        dir: Option<PathBuf> = None, "path", Owner;
+        /// Log files kept, one a day.
+        max_files: u32 = 14, "files" within 1..=1_000, Owner;
+    }
+
+    /// How much may happen at once.
+    ["limits"] limits: Limits {
+        /// Jailed workers running at the same time; further tasks wait their turn.
+        workers: u32 = 4, "workers" within 1..=256, Owner;
+        /// Unfinished tasks that one agent may have delegated.
+        tasks_per_agent: u32 = 256, "tasks" within 1..=10_000, Owner;
+        /// Notification hooks running at the same time; further ones wait.
+        hooks: u32 = 8, "hooks" within 1..=64, Owner;
+    }
+}
+
+section! {
+    /// One `[workers.<ident>]` entry: a program that does delegated work, in the jail unless its type is `polling`.
+    Worker {
+        /// `cli`: run once per task; `mcp`: spoken to over stdio; `polling`: connects by itself and no jail binds it.
+        kind as "type": WorkerKind = WorkerKind::Polling, "", Required;
+        /// The program, absolute or found on `PATH`; needed unless the type is `polling`, and never with `..` in it.
+        binary: Option<String> = None, "program";
+        /// Its arguments; `{goal}`, `{workspace}`, `{task_id}` and `{model}` are filled in. Without `{goal}` the goal comes last.
+        args: Vec<String> = Vec::new(), "";
+        /// The worker is stopped after this long, or sooner where the task says so.
+        timeout_secs: u64 = 300, "seconds" within 1..=604_800;
+        /// Whether standard output is one JSON value or plain text. A worker of type `mcp` always speaks JSON.
+        parse_mode: ParseMode = ParseMode::Json, "";
+        /// The directory it starts in, with placeholders; without it, the task's, else the workspace.
+        working_dir: Option<String> = None, "path";
+        /// Standard output beyond this is cut off and marked as truncated.
+        max_response_chars: Option<u64> = None, "bytes" within Some(1)..=Some(1 << 30);
+        /// The tool that a worker of type `mcp` is called with.
+        mcp_tool: String = "devit_delegate".into(), "tool";
+        /// Arguments added to that call; they win over the task's.
+        mcp_arguments: Option<Json> = None, "";
+        /// The model used when the task names none.
+        default_model: Option<String> = None, "model";
+        /// The models that a task may ask for; without this list, any.
+        allowed_models: Option<Vec<String>> = None, "model", Strict;
+        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces. Policy sets the minimum.
+        tier: Tier = Tier::Ns, "", Strict;
+        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed. This version can only do `none` and refuses the others.
+        network: Network = Network::None, "", Strict;
+        /// Local ports that it may reach; never those of our own doors.
+        ports: Vec<u16> = Vec::new(), "port", Strict;
+        /// Hosts that it may reach, as `host:port`.
+        hosts: Vec<String> = Vec::new(), "host:port", Strict;
+        /// Paths outside the workspace that the worker may read.
+        read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
+        /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
+        env: BTreeMap<String, String> = BTreeMap::new(), "";
+        /// Names of the secrets that a task of this worker may be given; how is the policy's to say.
+        secrets: Vec<String> = Vec::new(), "name", Strict;
+        /// Private memory that each of its processes may have.
+        memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
+        /// Processes and threads that it may have at once.
+        processes: u32 = 256, "processes" within 1..=65_536, Strict;
+        /// Give each task a copy of its directory instead of the directory itself.
+        copy: bool = false, "", Strict;
+    }
+}
+
+/// The worker that needs no configuration: `sh -c <goal>` in the jail.
+fn built_in_workers() -> BTreeMap<AgentId, Worker> {
+    let shell = Worker {
+        kind: WorkerKind::Cli,
+        binary: Some("/bin/sh".into()),
+        args: vec!["-c".into(), "{goal}".into()],
+        parse_mode: ParseMode::Text,
+        ..Worker::default()
+    };
+    BTreeMap::from([(ours("shell"), shell)])
+}
+
+/// An ident written in this file.
+fn ours(ident: &str) -> AgentId {
+    AgentId::parse(ident).expect("idents in the table of settings are short plain words")
+}

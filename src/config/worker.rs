@@ -1,0 +1,116 @@
+//! The entries of `[workers]`, the same in our own files and in DevIt's.
+
+use std::path::{Component, Path};
+
+use toml::de::{DeTable, DeValue};
+
+use super::devit;
+use super::load::{File, Loading, RefusedWorker, Severity, join};
+use super::suggest::nearest;
+use super::table::Worker;
+use super::value::{Mark, Network, Row, WorkerKind};
+use crate::base::AgentId;
+
+impl Loading {
+    /// The entries of `[workers]`: each stands alone, and replaces what an earlier file said about its name.
+    pub(super) fn workers(&mut self, file: &File<'_>, workers: &DeTable<'_>) {
+        for (name, entry) in workers {
+            let (name, at) = (name.get_ref().to_string(), name.span().start);
+            let full = join("workers", &name);
+            self.done.config.refused_workers.remove(&name);
+            let id = AgentId::parse(&name).map_err(|why| format!("the name {why}"));
+            if let Ok(id) = &id {
+                self.done.config.workers.remove(id);
+            }
+            let worker = match entry.get_ref() {
+                DeValue::Table(table) => self.worker(file, &full, table),
+                other => Err(format!("expected a table, found {}", other.type_str())),
+            };
+            match id.and_then(|id| Ok((id, worker?))) {
+                Ok((id, worker)) => {
+                    self.done.config.workers.insert(id, worker);
+                    self.done.origins.insert(full, file.name.into());
+                }
+                Err(reason) => {
+                    self.note(file, at, &full, format!("{reason}; this worker is refused"), Severity::Error);
+                    let refused = RefusedWorker { file: file.name.into(), reason };
+                    self.done.config.refused_workers.insert(name, refused);
+                }
+            }
+        }
+    }
+
+    fn worker(&mut self, file: &File<'_>, full: &str, table: &DeTable<'_>) -> Result<Worker, String> {
+        let (mut worker, rows) = (Worker::default(), Worker::rows());
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            match worker.set(name, value.get_ref(), &file.context) {
+                Some(result) => result.map_err(|why| format!("`{name}`: {why}"))?,
+                None => {
+                    let message = unknown(name, &rows)?;
+                    self.note(file, key.span().start, &join(full, name), message, Severity::Warning);
+                }
+            }
+        }
+        if let Some(row) =
+            rows.iter().find(|row| row.marks.contains(&Mark::Required) && !table.contains_key(row.key))
+        {
+            return Err(format!("`{}` is missing: write {}", row.key, row.words.join(" or ")));
+        }
+        fit_together(worker)
+    }
+}
+
+/// What to say about a key that no worker has.
+///
+/// # Errors
+/// The same for whoever asks for the worker, when the key was meant to restrict it.
+fn unknown(key: &str, rows: &[Row]) -> Result<String, String> {
+    if let Some(known) = devit::worker_key(key) {
+        return Ok(known.into());
+    }
+    let meant = nearest(key, rows.iter().map(|row| row.key));
+    let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    let restricts = rows.iter().any(|row| meant == Some(row.key) && row.marks.contains(&Mark::Strict));
+    if restricts {
+        return Err(format!("`{key}` is not a setting of a worker{hint}"));
+    }
+    Ok(format!("is not a setting of a worker{hint}"))
+}
+
+/// What the keys of a worker demand of each other.
+fn fit_together(worker: Worker) -> Result<Worker, String> {
+    let refuse = |reason: &str| Err(reason.to_string());
+    match (&worker.binary, worker.kind) {
+        (None, WorkerKind::Cli | WorkerKind::Mcp) => {
+            return refuse("`binary` is missing: name the program to run");
+        }
+        (Some(_), WorkerKind::Polling) => {
+            return refuse("a `polling` worker connects by itself: remove `binary`");
+        }
+        (Some(binary), _) if Path::new(binary).components().any(|part| part == Component::ParentDir) => {
+            return refuse("`binary` must not contain `..`");
+        }
+        _ => {}
+    }
+    if let (Some(model), Some(allowed)) = (&worker.default_model, &worker.allowed_models)
+        && !allowed.contains(model)
+    {
+        return Err(format!("`default_model` {model:?} is not among `allowed_models`"));
+    }
+    if worker.network != Network::Hosts && !worker.hosts.is_empty() {
+        return refuse("`hosts` needs `network = \"hosts\"`");
+    }
+    if worker.network != Network::Ports && !worker.ports.is_empty() {
+        return refuse("`ports` needs `network = \"ports\"`");
+    }
+    for name in worker.env.keys() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(format!("`env`: {name:?} cannot be the name of a variable"));
+        }
+        if name == "DEVIT_SECRET" {
+            return refuse("`env`: a worker never gets DEVIT_SECRET; it is recognised without it");
+        }
+    }
+    Ok(worker)
+}

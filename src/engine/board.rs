@@ -1,0 +1,65 @@
+//! What doors may look at without asking the engine: whether an agent's mail is known to be empty.
+//!
+//! A HEARTBEAT that finds nothing is by far the most frequent request. The engine writes here what it knows
+//! before it answers anybody, so a look can be out of date only in the direction of asking once too often.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Notify;
+
+use crate::base::limits::AGENTS_MAX;
+use crate::base::{AgentId, Timestamp, Ttl};
+
+/// How long an empty queue is believed to be empty; also how often the engine hears of a sign of life.
+const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);
+
+/// One agent's place on the board.
+#[derive(Debug, Default)]
+pub struct Slot {
+    idle_until: AtomicI64,
+    /// Told whenever mail is queued.
+    pub arrived: Notify,
+}
+
+impl Slot {
+    /// Whether the engine is known to have no mail for this agent at the moment.
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        now.0 < self.idle_until.load(Ordering::Acquire)
+    }
+}
+
+/// All places.
+#[derive(Debug, Default)]
+pub struct Board(RwLock<HashMap<AgentId, Arc<Slot>>>);
+
+impl Board {
+    /// An agent's place, made if there is none.
+    pub fn slot(&self, agent: &AgentId) -> Arc<Slot> {
+        if let Some(slot) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(agent) {
+            return slot.clone();
+        }
+        let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= 2 * AGENTS_MAX {
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        slots.entry(agent.clone()).or_default().clone()
+    }
+
+    pub(super) fn empty(&self, agent: &AgentId, now: Timestamp) {
+        self.slot(agent).idle_until.store(now.after(IDLE_FOR).0, Ordering::Release);
+    }
+
+    pub(super) fn arrived(&self, agent: &AgentId) {
+        let slot = self.slot(agent);
+        slot.idle_until.store(0, Ordering::Release);
+        slot.arrived.notify_waiters();
+    }
+
+    pub(super) fn forget_all(&self) {
+        for slot in self.0.read().unwrap_or_else(PoisonError::into_inner).values() {
+            slot.idle_until.store(0, Ordering::Release);
+        }
+    }
+}

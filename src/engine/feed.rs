@@ -1,0 +1,82 @@
+//! Events since a cursor, then live.
+//!
+//! A subscriber that is too slow for the live channel goes back to the store; what it sees has no gaps.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Engine;
+use crate::base::EventSeq;
+use crate::base::limits::EVENT_PAGE_MAX;
+use crate::domain::Event;
+use crate::store::{Reader, StoreError};
+
+/// One subscriber's place in the log.
+pub struct Feed {
+    engine: Engine,
+    after: EventSeq,
+    live: broadcast::Receiver<Arc<Event>>,
+    page: VecDeque<Arc<Event>>,
+    reader: Option<Box<dyn Reader>>,
+    caught_up: bool,
+}
+
+impl Feed {
+    pub(super) fn new(engine: Engine, after: EventSeq) -> Self {
+        // Subscribed before the store is read, so that nothing falls between the two.
+        let live = engine.subscribe();
+        Self { engine, after, live, page: VecDeque::new(), reader: None, caught_up: false }
+    }
+
+    /// The next event. Waits for one when there is none; pruned events are passed over.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or the engine has stopped.
+    pub async fn next(&mut self) -> Result<Arc<Event>, StoreError> {
+        loop {
+            if let Some(event) = self.page.pop_front() {
+                self.after = event.seq;
+                return Ok(event);
+            }
+            if !self.caught_up {
+                self.caught_up = !self.read_page().await?;
+                continue;
+            }
+            match self.live.recv().await {
+                Ok(event) if event.seq <= self.after => {}
+                Ok(event) => {
+                    self.after = event.seq;
+                    return Ok(event);
+                }
+                Err(RecvError::Lagged(_)) => self.caught_up = false,
+                Err(RecvError::Closed) => return Err(StoreError::Io("the engine has stopped".into())),
+            }
+        }
+    }
+
+    /// Reads one page from the store; `false` when there was nothing.
+    async fn read_page(&mut self) -> Result<bool, StoreError> {
+        let mut reader = match self.reader.take() {
+            Some(reader) => reader,
+            None => self.engine.reader().await?,
+        };
+        let after = self.after;
+        let (reader, page) = tokio::task::spawn_blocking(move || {
+            let page = reader.events_after(after, EVENT_PAGE_MAX);
+            (reader, page)
+        })
+        .await
+        .map_err(|err| StoreError::Io(err.to_string().into()))?;
+        self.reader = Some(reader);
+        let page = page?;
+        let found = !page.is_empty();
+        if let Some(last) = page.last() {
+            self.after = last.seq;
+        }
+        self.page.extend(page.into_iter().filter_map(|stored| stored.event).map(Arc::new));
+        Ok(found)
+    }
+}

@@ -1,0 +1,213 @@
+//! Order. One thread owns the core and the store; everybody else hands it commands and waits.
+//!
+//! Promises: commands are applied one after another; nothing is answered before it is committed; an idle
+//! Provost commits each command at once and a busy one commits many with one flush, without any timer; reads
+//! never see what is not committed. What the commands mean is `domain`'s business, where they rest is `store`'s.
+#![forbid(unsafe_code)]
+
+mod board;
+mod clock;
+mod feed;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+pub use board::{Board, Slot};
+pub use clock::{Clock, SystemClock};
+pub use feed::Feed;
+
+use crate::base::EffectId;
+use crate::base::limits::ENGINE_QUEUE_MAX;
+use crate::domain::view::View;
+use crate::domain::{
+    Answer, Command, Core, Effect, Event, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State, Verb,
+};
+use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
+use worker::Worker;
+
+/// Events that a subscriber may be behind before it has to go back to the store.
+const EVENTS_BUFFERED: usize = 4096;
+
+type Answered = Result<Answer<Reply>, Refusal>;
+type Look = Box<dyn FnOnce(crate::base::Timestamp, &State) + Send>;
+
+/// What the thread is handed.
+enum Envelope {
+    Command { who: Principal, command: Box<Command>, facts: Box<Facts>, reply: oneshot::Sender<Answered> },
+    Look(Look),
+    Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
+    Head(oneshot::Sender<JournalHead>),
+    SetJudge(Box<dyn Judge>),
+    SetSettings(Box<Settings>),
+    Stop,
+}
+
+/// A handle for doors, services and effects. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    queue: SyncSender<Envelope>,
+    events: broadcast::Sender<Arc<Event>>,
+    board: Arc<Board>,
+}
+
+/// A running engine.
+pub struct Started {
+    /// The handle.
+    pub engine: Engine,
+    /// Effects to carry out from now on, in commit order.
+    pub effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
+    /// Effects that an earlier run still owes.
+    pub owed: Vec<Owed>,
+    /// Whether the last run stopped in order.
+    pub clean: bool,
+    /// The thread; it ends after [`Engine::stop`].
+    pub thread: JoinHandle<()>,
+}
+
+/// Loads the store and starts the engine's thread.
+///
+/// # Errors
+/// When the store cannot be read or its journal does not verify.
+pub fn start(
+    mut store: Box<dyn Store>,
+    judge: Box<dyn Judge>,
+    settings: Settings,
+    clock: Box<dyn Clock>,
+    retention: Retention,
+) -> Result<Started, StoreError> {
+    let loaded = store.load(settings)?;
+    let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
+    let (events, _) = broadcast::channel(EVENTS_BUFFERED);
+    let (owe, effects) = mpsc::unbounded_channel();
+    let board = Arc::new(Board::default());
+    let engine = Engine { queue, events: events.clone(), board: board.clone() };
+    let core = Core::new(loaded.state, judge);
+    let worker = Worker::new(core, store, clock, retention, inbox, events, owe, board);
+    let thread = std::thread::Builder::new()
+        .name("engine".into())
+        .spawn(move || worker.run())
+        .map_err(|err| StoreError::Io(format!("cannot start the engine's thread: {err}").into()))?;
+    Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread })
+}
+
+impl Engine {
+    /// Hands a verb to the core and waits until its outcome is committed.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<Answer<V::Reply>, Refusal> {
+        self.submit_with(who, verb, Facts::default()).await
+    }
+
+    /// The same, with what a service has found out about the command.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn submit_with<V: Verb>(
+        &self,
+        who: &Principal,
+        verb: V,
+        facts: Facts,
+    ) -> Result<Answer<V::Reply>, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let (command, facts) = (Box::new(verb.into()), Box::new(facts));
+        self.hand_over(Envelope::Command { who: who.clone(), command, facts, reply })?;
+        Ok(match answer.await.map_err(|_| gone())?? {
+            Answer::Parked(id) => Answer::Parked(id),
+            Answer::Denied(denial) => Answer::Denied(denial),
+            Answer::Done(reply) => Answer::Done(
+                reply.try_into().map_err(|_| ()).expect("the verbs! table pairs each verb with its reply"),
+            ),
+        })
+    }
+
+    /// Answers a question from memory.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn view<V: View>(&self, view: V) -> Result<V::Out, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.hand_over(Envelope::Look(Box::new(move |now, state| {
+            // The asker may have gone; nobody else wants the answer.
+            let _ = reply.send(view.look(now, state));
+        })))?;
+        answer.await.map_err(|_| gone())
+    }
+
+    /// A read-only view of history, for a blocking thread.
+    ///
+    /// # Errors
+    /// When the store cannot be opened a second time.
+    pub async fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || StoreError::Io("the engine has stopped".into());
+        self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Where the journal's chain ends at the moment.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn journal_head(&self) -> Result<JournalHead, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.hand_over(Envelope::Head(reply))?;
+        answer.await.map_err(|_| gone())
+    }
+
+    /// Puts other rules in force.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub fn set_judge(&self, judge: Box<dyn Judge>) -> Result<(), Refusal> {
+        self.hand_over(Envelope::SetJudge(judge))
+    }
+
+    /// Takes over another configuration.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub fn set_settings(&self, settings: Settings) -> Result<(), Refusal> {
+        self.hand_over(Envelope::SetSettings(Box::new(settings)))
+    }
+
+    /// Events after the newest, as they are committed.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
+    }
+
+    /// Events since a cursor, then live; never skips one.
+    pub fn feed(&self, after: crate::base::EventSeq) -> Feed {
+        Feed::new(self.clone(), after)
+    }
+
+    /// What doors may look at without asking.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Ends the thread after what is already queued. Later commands are refused.
+    pub fn stop(&self) {
+        // A full queue empties within milliseconds; blocking here would stop the runtime with it.
+        let mut envelope = Envelope::Stop;
+        while let Err(TrySendError::Full(back)) = self.queue.try_send(envelope) {
+            envelope = back;
+            std::thread::yield_now();
+        }
+    }
+
+    fn hand_over(&self, envelope: Envelope) -> Result<(), Refusal> {
+        self.queue.try_send(envelope).map_err(|err| match err {
+            TrySendError::Full(_) => Refusal::busy("too many requests at once"),
+            TrySendError::Disconnected(_) => gone(),
+        })
+    }
+}
+
+fn gone() -> Refusal {
+    Refusal::Unavailable { why: "it is shutting down".into() }
+}

@@ -1,0 +1,252 @@
+//! The engine's thread: drain, apply, commit, answer.
+//!
+//! ```text
+//!   [working] --commit fails--> [read-only] --probe succeeds--> [working]
+//! ```
+//! A failed commit is rolled back and memory is rebuilt from the store; reads go on, writes are refused with a
+//! reason. The process ends only when memory cannot be rebuilt.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use super::{Answered, Board, Clock, Envelope, Look};
+use crate::base::limits::BATCH_MAX;
+use crate::base::{EffectId, Timestamp};
+use crate::domain::{Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply};
+use crate::store::{Retention, Store};
+
+/// How often old history is pruned, and a failed store is tried again.
+const PRUNE_EVERY: Duration = Duration::from_secs(600);
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+/// Rows pruned at a time, so that nobody waits for housekeeping.
+const PRUNE_BITE: u32 = 200;
+
+/// What is owed to one caller once the batch is committed.
+struct Waiting {
+    reply: oneshot::Sender<Answered>,
+    answer: Answered,
+}
+
+pub(super) struct Worker {
+    core: Core,
+    store: Box<dyn Store>,
+    clock: Box<dyn Clock>,
+    retention: Retention,
+    inbox: Receiver<Envelope>,
+    events: broadcast::Sender<Arc<Event>>,
+    effects: mpsc::UnboundedSender<(EffectId, Effect)>,
+    board: Arc<Board>,
+    out: Outbox,
+    now: Timestamp,
+    broken: Option<Box<str>>,
+    probed: Instant,
+    pruned: Instant,
+}
+
+impl Worker {
+    #[expect(clippy::too_many_arguments, reason = "one call, in `start`, that wires the thread's ends together")]
+    pub(super) fn new(
+        core: Core,
+        store: Box<dyn Store>,
+        clock: Box<dyn Clock>,
+        retention: Retention,
+        inbox: Receiver<Envelope>,
+        events: broadcast::Sender<Arc<Event>>,
+        effects: mpsc::UnboundedSender<(EffectId, Effect)>,
+        board: Arc<Board>,
+    ) -> Self {
+        let now = clock.now();
+        Self {
+            core,
+            store,
+            clock,
+            retention,
+            inbox,
+            events,
+            effects,
+            board,
+            out: Outbox::default(),
+            now,
+            broken: None,
+            probed: Instant::now(),
+            pruned: Instant::now(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let mut waiting = Vec::with_capacity(BATCH_MAX);
+        let mut looks = Vec::new();
+        loop {
+            let first = match self.inbox.recv_timeout(self.patience()) {
+                Ok(envelope) => Some(envelope),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            let mut stop = false;
+            self.tell_time();
+            let mut next = first;
+            while let Some(envelope) = next.take() {
+                stop |= self.take_in(envelope, &mut waiting, &mut looks);
+                if waiting.len() + looks.len() < BATCH_MAX {
+                    next = self.inbox.try_recv().ok();
+                }
+            }
+            self.tick();
+            self.commit(&mut waiting);
+            for Waiting { reply, answer } in waiting.drain(..) {
+                // The peer may have hung up; its command stands all the same.
+                let _ = reply.send(answer);
+            }
+            looks.drain(..).for_each(|look: Look| look(self.now, self.core.state()));
+            if stop {
+                break;
+            }
+            self.housekeeping();
+        }
+    }
+
+    /// How long to sleep when nothing comes in.
+    fn patience(&self) -> Duration {
+        if self.broken.is_some() {
+            return PROBE_EVERY;
+        }
+        let due = self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
+        due.unwrap_or(PRUNE_EVERY).min(PRUNE_EVERY)
+    }
+
+    /// Time never runs backwards, whatever the system clock does.
+    fn tell_time(&mut self) {
+        self.now = self.now.max(self.clock.now());
+    }
+
+    /// Takes one envelope; `true` when it was the last.
+    fn take_in(&mut self, envelope: Envelope, waiting: &mut Vec<Waiting>, looks: &mut Vec<Look>) -> bool {
+        match envelope {
+            Envelope::Command { who, command, facts, reply } => {
+                // A caller that has gone before anything was granted gets nothing granted.
+                if !reply.is_closed() {
+                    let answer = self.apply(&who, *command, *facts);
+                    waiting.push(Waiting { reply, answer });
+                }
+            }
+            // Views wait for the commit, so that nobody sees what may still be rolled back.
+            Envelope::Look(look) => looks.push(look),
+            Envelope::Reader(reply) => {
+                let _ = reply.send(self.store.reader());
+            }
+            Envelope::Head(reply) => {
+                let _ = reply.send(self.store.journal_head());
+            }
+            Envelope::SetJudge(judge) => self.core.set_judge(judge),
+            Envelope::SetSettings(settings) => {
+                self.core.set_settings(*settings);
+                self.board.forget_all();
+            }
+            Envelope::Stop => return true,
+        }
+        false
+    }
+
+    fn apply(&mut self, who: &Principal, command: Command, facts: Facts) -> Answered {
+        if let Some(why) = &self.broken {
+            return Err(Refusal::Unavailable { why: why.clone() });
+        }
+        let past = match command.names_task() {
+            Some(id) if self.core.state().tasks.get(id).is_none() => self
+                .store
+                .past_task(id)
+                .map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })?,
+            _ => None,
+        };
+        let collects = matches!(command, Command::CollectMail(_));
+        let call = Call { now: self.now, who, facts, past };
+        let answer = self.core.apply(call, command, &mut self.out);
+        if collects
+            && let Ok(Answer::Done(Reply::Collected(collected))) = &answer
+            && collected.mail.is_none()
+        {
+            self.board.empty(who.agent(), self.now);
+        }
+        answer
+    }
+
+    fn tick(&mut self) {
+        if self.broken.is_none() && self.core.state().next_deadline().is_some_and(|at| at <= self.now) {
+            self.core.tick(self.now, &mut self.out);
+        }
+    }
+
+    fn commit(&mut self, waiting: &mut [Waiting]) {
+        if !self.out.is_empty()
+            && let Err(err) = self.store.commit(&self.out)
+        {
+            self.fall_back(&err, waiting);
+            return;
+        }
+        for change in &self.out.changes {
+            match change {
+                Change::PutMail(mail) => self.board.arrived(&mail.to),
+                Change::CarryMail(agent, _, false) => self.board.arrived(agent),
+                _ => {}
+            }
+        }
+        for event in self.out.events.drain(..) {
+            // Nobody may be listening.
+            let _ = self.events.send(Arc::new(event));
+        }
+        for effect in self.out.effects.drain(..) {
+            // Without hands the effects stay owed in the store, which is where a restart finds them.
+            let _ = self.effects.send(effect);
+        }
+        self.out.clear();
+    }
+
+    /// Memory is ahead of the store: rebuild it the way a start does, and refuse writes until the store answers.
+    fn fall_back(&mut self, err: &crate::store::StoreError, waiting: &mut [Waiting]) {
+        let why = self.report("cannot commit", err);
+        self.out.clear();
+        for it in waiting.iter_mut().filter(|it| it.answer.is_ok()) {
+            it.answer = Err(Refusal::Unavailable { why: why.clone() });
+        }
+        let settings = self.core.state().settings.clone();
+        match self.store.load(settings) {
+            Ok(loaded) => self.core.restore(loaded.state),
+            Err(err) => {
+                tracing::error!(%err, "memory cannot be rebuilt from the store; ending, so that nothing false is said");
+                std::process::abort();
+            }
+        }
+        self.board.forget_all();
+        (self.broken, self.probed) = (Some(why), Instant::now());
+    }
+
+    /// Logs the cause under a number, and returns a sentence without paths or statements.
+    fn report(&self, what: &str, err: &crate::store::StoreError) -> Box<str> {
+        let incident = format!("{:x}", self.now.0);
+        tracing::error!(%err, incident, "{what}");
+        format!("the store failed (incident {incident}; see the log and the free space of its disk)").into()
+    }
+
+    fn housekeeping(&mut self) {
+        if self.broken.is_some() && self.probed.elapsed() >= PROBE_EVERY {
+            self.probed = Instant::now();
+            if self.store.probe().is_ok() {
+                tracing::warn!("the store answers again; writes go on");
+                self.broken = None;
+            }
+        }
+        if self.broken.is_none() && self.pruned.elapsed() >= PRUNE_EVERY {
+            match self.store.prune(self.now, &self.retention, PRUNE_BITE) {
+                Ok(pruned) if pruned.more => {}
+                Ok(_) => self.pruned = Instant::now(),
+                Err(err) => {
+                    tracing::warn!(%err, "old history could not be pruned");
+                    self.pruned = Instant::now();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! DevIt's words and ours: payloads to verbs, tasks and mail to payloads, refusals to errors.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::wire::{self, Code, Fault};
+use crate::base::limits::NOTES_MAX;
+use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl};
+use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
+use crate::domain::{
+    Delegate, Denial, Failure, Mail, MailKind, Refusal, Report, Status, Task, TaskNote, TaskState, Tool, Verdict,
+};
+use crate::service::{Snapshot, TaskFilter};
+
+/// DevIt 1.5: a delegation without a timeout has half an hour.
+const TIMEOUT_DEFAULT_S: u64 = 1800;
+
+/// A message to be signed and sent.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Message {
+    pub(super) msg_type: &'static str,
+    /// `None` for a fresh one.
+    pub(super) msg_id: Option<String>,
+    /// Who speaks; the daemon, but for a lease that ran out.
+    pub(super) from: String,
+    pub(super) payload: Json,
+}
+
+impl Message {
+    pub(super) fn new(msg_type: &'static str, payload: Json) -> Self {
+        Self { msg_type, msg_id: None, from: wire::ORCHESTRATOR.into(), payload }
+    }
+
+    pub(super) fn ack(payload: &Value) -> Self {
+        Self::new("ACK", Json::from_value(payload))
+    }
+
+    pub(super) fn fault(fault: &Fault) -> Self {
+        Self::new("ERR", fault.payload())
+    }
+}
+
+fn text(it: Option<String>) -> Option<Box<str>> {
+    it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).map(Into::into)
+}
+
+fn json_of(it: Option<&Value>) -> Option<Json> {
+    it.filter(|it| !it.is_null()).map(Json::from_value)
+}
+
+fn agent(name: &str, member: &str) -> Result<AgentId, Fault> {
+    AgentId::parse(name).map_err(|err| Fault::invalid(format!("{member} {err}")))
+}
+
+pub(super) fn task_id(name: &str) -> Result<TaskId, Fault> {
+    TaskId::parse(name).map_err(|err| Fault::invalid(format!("task id {err}")))
+}
+
+pub(super) fn register(payload: wire::Register, peer_pid: Option<u32>) -> Register {
+    let caps = payload.caps.into_iter().map(Into::into).collect();
+    Register { caps, pid: payload.pid, peer_pid, version: text(payload.version) }
+}
+
+/// DELEGATE: the message's id is the task's, `to` is the worker.
+pub(super) fn delegate(msg_id: &str, to: &str, raw: &str) -> Result<Delegate, Fault> {
+    let payload: wire::Delegate = wire::payload(raw)?;
+    let json = Json::parse(raw).map_err(|err| Fault::invalid(format!("payload: {err}")))?;
+    order(task_id(msg_id)?, agent(to, "worker")?, payload, json)
+}
+
+pub(super) fn order(task: TaskId, worker: AgentId, payload: wire::Delegate, json: Json) -> Result<Delegate, Fault> {
+    let order = payload.task.unwrap_or_default();
+    let return_to = text(payload.return_to).map(|it| agent(&it, "return_to")).transpose()?;
+    let seconds = order.timeout.or(order.timeout_s).unwrap_or(TIMEOUT_DEFAULT_S);
+    let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
+    Ok(Delegate {
+        goal: text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into()),
+        worker,
+        return_to,
+        tool: Tool {
+            name: text(order.action).unwrap_or_else(|| "unknown".into()),
+            path: order.path.as_deref().map(|it| crate::base::normalised_path(it).into()),
+            command: command.map(Into::into),
+            max_bytes: order.max_bytes,
+            timeout_s: order.timeout_secs,
+        },
+        timeout: Ttl::seconds_clamped(if seconds == 0 { TIMEOUT_DEFAULT_S } else { seconds }),
+        model: text(order.model).or_else(|| {
+            text(order.context.as_ref().and_then(|it| it.get("model")).and_then(Value::as_str).map(str::to_owned))
+        }),
+        context: json_of(order.context.as_ref()),
+        watch_patterns: order.watch_patterns.unwrap_or_default().into_iter().map(Into::into).collect(),
+        working_dir: text(order.working_dir),
+        format: text(order.format),
+        payload: json,
+        task,
+    })
+}
+
+/// What a NOTIFY asks for.
+pub(super) enum Notified {
+    Ack(AckTask),
+    Report(Box<ReportTask>),
+}
+
+/// NOTIFY. The document's words are taken by their meaning; other words are progress for a signed client and an
+/// error (`strict`) in the document's dialect.
+pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, Fault> {
+    let payload: wire::Notify = wire::payload(raw)?;
+    let task = task_id(payload.task_id.as_deref().unwrap_or(msg_id))?;
+    let said = payload.status.clone().unwrap_or_else(|| "completed".into());
+    let status = match said.to_ascii_lowercase().as_str() {
+        "ack" => return Ok(Notified::Ack(AckTask { task })),
+        "completed" => Status::Completed,
+        "failed" => Status::Failed,
+        "cancelled" => Status::Cancelled,
+        "pending" => Status::Pending,
+        "in_progress" | "progress" | "blocked" => Status::InProgress,
+        other if strict => {
+            let known = "pending, in_progress, progress, blocked, completed, failed, cancelled, ack";
+            return Err(Fault::invalid(format!("status '{other}' is not one of {known}")));
+        }
+        _ => Status::InProgress,
+    };
+    let relay = (!strict).then(|| Json::parse(raw)).transpose().map_err(|err| Fault::invalid(err.to_string()))?;
+    let report = Report { relay, ..report(&payload) };
+    let message = Some(msg_id.into()).filter(|it: &Box<str>| !it.is_empty());
+    Ok(Notified::Report(Box::new(ReportTask { task, status, report, message })))
+}
+
+/// DevIt 1.5, NOTIFY: which parts of `artifacts` become which parts of a note.
+fn report(payload: &wire::Notify) -> Report {
+    let none = Value::Null;
+    let artifacts = payload.artifacts.as_ref().unwrap_or(&none);
+    let object = artifacts.as_object();
+    let member = |name: &str| object.and_then(|it| it.get(name));
+    let summary = match (payload.summary.as_deref(), member("summary").and_then(Value::as_str)) {
+        (Some(text), _) | (None, Some(text)) => text.to_owned(),
+        (None, None) if object.is_some() => "daemon notification".to_owned(),
+        (None, None) => artifacts.to_string(),
+    };
+    let mut details = member("details").cloned().or_else(|| payload.details.clone()).filter(|it| !it.is_null());
+    for name in ["truncated", "original_size"] {
+        let Some(value) = member(name).filter(|it| !it.is_null()) else { continue };
+        let held = details.take().unwrap_or_else(|| json!({}));
+        let mut held = if held.is_object() { held } else { json!({ "payload": held }) };
+        held[name] = value.clone();
+        details = Some(held);
+    }
+    Report {
+        summary: summary.into(),
+        details: json_of(details.as_ref()),
+        evidence: json_of(member("evidence").or(payload.evidence.as_ref())),
+        metadata: json_of(member("metadata")),
+        original_size: member("original_size").and_then(Value::as_u64),
+        relay: None,
+    }
+}
+
+/// APPROVAL_DECISION. Which approval is meant is the message's own id.
+pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerApproval, Fault> {
+    let payload: wire::ApprovalDecision = wire::payload(raw)?;
+    let named = payload.approval_id.as_deref().unwrap_or(msg_id);
+    let unknown = || Fault::new(Code::ApprovalNotFound, format!("no approval '{named}' is waiting"));
+    let approval = approval_of(named, salt).ok_or_else(unknown)?;
+    let verdict = match payload.status.as_deref().map(str::to_ascii_lowercase).as_deref() {
+        Some("granted" | "approved") => Verdict::Granted,
+        Some("denied" | "rejected") => Verdict::Denied,
+        other => {
+            let got = other.unwrap_or("nothing");
+            return Err(Fault::invalid(format!("status is 'granted' or 'denied', not '{got}'; the request still waits")));
+        }
+    };
+    let shown = payload.digest.map(Digest::try_from).transpose();
+    let shown = shown.map_err(|err| Fault::invalid(format!("digest: {err}")))?;
+    Ok(AnswerApproval { approval, verdict, note: text(payload.note), shown })
+}
+
+/// An approval's id on the wire: a UUID (version 8) of its number and a keyed check, so that it can be found
+/// again without a table and cannot be guessed from another one.
+pub(super) fn approval_id(id: ApprovalId, salt: &Digest) -> String {
+    let check = Digest::of_fields([salt.as_bytes().as_slice(), &id.0.to_be_bytes()]);
+    let mut bytes = [0; 16];
+    bytes[..6].copy_from_slice(&id.0.to_be_bytes()[2..]);
+    bytes[6..].copy_from_slice(&check.as_bytes()[..10]);
+    Uuid::new_v8(bytes).to_string()
+}
+
+fn approval_of(text: &str, salt: &Digest) -> Option<ApprovalId> {
+    let uuid = Uuid::parse_str(text).ok()?;
+    let mut number = [0; 8];
+    number[2..].copy_from_slice(&uuid.as_bytes()[..6]);
+    let id = ApprovalId(u64::from_be_bytes(number));
+    (approval_id(id, salt) == uuid.to_string()).then_some(id)
+}
+
+pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, Fault> {
+    match name.unwrap_or("all") {
+        "all" => Ok(TaskFilter::All),
+        "active" => Ok(TaskFilter::Active),
+        "completed" => Ok(TaskFilter::Completed),
+        "failed" => Ok(TaskFilter::Failed),
+        other => Err(Fault::invalid(format!("filter '{other}' is not one of all, active, completed, failed"))),
+    }
+}
+
+pub(super) fn status(snapshot: &Snapshot, salt: &Digest) -> wire::Status {
+    wire::Status {
+        active_tasks: snapshot.active.iter().map(|it| task(it, salt)).collect(),
+        completed_tasks: snapshot.finished.tasks.iter().map(|it| task(it, salt)).collect(),
+        summary: wire::Summary {
+            total_active: snapshot.active.len(),
+            total_completed: snapshot.completed,
+            total_failed: snapshot.failed,
+            oldest_active_task: snapshot.active.first().map(|it| it.id().to_string()),
+        },
+        truncated: snapshot.finished.truncated,
+    }
+}
+
+pub(super) fn word(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "pending",
+        Status::InProgress => "in_progress",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
+    let order = &task.order;
+    let working_dir = task.directory.as_ref().map(|it| it.relative.as_str()).filter(|it| !it.is_empty());
+    let approval = match task.state {
+        TaskState::Awaiting { approval } => Some(approval_id(approval, salt)),
+        _ => None,
+    };
+    wire::Task {
+        id: order.task.to_string(),
+        goal: order.goal.to_string(),
+        delegated_to: order.worker.to_string(),
+        created_at: task.created_at.rfc3339(),
+        timeout_secs: order.timeout.as_seconds(),
+        status: word(task.state.status()),
+        context: order.context.as_ref().map(Json::value),
+        watch_patterns: order.watch_patterns.iter().map(ToString::to_string).collect(),
+        last_activity: task.updated_at.rfc3339(),
+        notifications: task.notes.iter().take(NOTES_MAX).map(|it| note(task, it)).collect(),
+        working_dir: working_dir.map(str::to_owned),
+        response_format: order.format.as_ref().map(ToString::to_string),
+        model: order.model.as_ref().map(ToString::to_string),
+        model_resolved: task.model_used.as_ref().map(ToString::to_string),
+        approval_id: approval,
+    }
+}
+
+fn note(task: &Task, note: &TaskNote) -> wire::Note {
+    let failure = note.failure.as_ref().map(|it| failure(it, task.id(), &task.order.worker, &task.order.goal));
+    let (details, metadata) = with_failure(&note.report, failure);
+    wire::Note {
+        received_at: note.at.rfc3339(),
+        status: note.said.to_string(),
+        summary: note.report.summary.to_string(),
+        details,
+        evidence: note.report.evidence.as_ref().map(Json::value),
+        auto_generated: true,
+        metadata,
+    }
+}
+
+/// `details` and `metadata` of a report, completed by why the daemon let it fail.
+fn with_failure(report: &Report, failure: Option<(Value, Value)>) -> (Option<Value>, Option<Value>) {
+    let (mut details, mut metadata) =
+        (report.details.as_ref().map(Json::value), report.metadata.as_ref().map(Json::value));
+    if let Some((more, failure)) = failure {
+        details = details.or(Some(more));
+        let mut block = metadata.filter(Value::is_object).unwrap_or_else(|| json!({}));
+        block["failure"] = failure;
+        metadata = Some(block);
+    }
+    (details, metadata)
+}
+
+/// `details` and `metadata.failure` for what the daemon itself has to say about a failure. DevIt 1.5, 1.6.
+fn failure(failure: &Failure, task: &TaskId, worker: &AgentId, goal: &str) -> (Value, Value) {
+    let reason = failure.reason();
+    let (mut details, mut block) = (json!({ "reason": reason }), json!({ "reason": reason }));
+    let mut both = |name: &str, value: Value| {
+        details[name] = value.clone();
+        block[name] = value;
+    };
+    both("task_id", json!(task.as_str()));
+    match failure {
+        Failure::PolicyDenied { rule, reason, tool } => {
+            both("tool", json!(tool));
+            both("rule", json!(rule.as_str()));
+            both("explanation", json!(reason));
+        }
+        Failure::ApprovalDenied { approver, note, tool, .. } => {
+            both("tool", json!(tool));
+            both("approver", json!(approver.as_str()));
+            if let Some(note) = note {
+                both("note", json!(note));
+            }
+        }
+        Failure::ApprovalTimeout { tool, .. } => both("tool", json!(tool)),
+        Failure::Sandbox { why } | Failure::JailRefused { why } | Failure::WorkerFailed { why } => {
+            both("explanation", json!(why));
+        }
+        Failure::LeaseTimeout { timeout_s, worker } => {
+            both("timeout_secs", json!(timeout_s));
+            both("worker", json!(worker.as_str()));
+        }
+        Failure::WorkerAway { kept_s, worker } => {
+            both("kept_secs", json!(kept_s));
+            both("worker", json!(worker.as_str()));
+        }
+        Failure::RunTimeout { timeout_s } => both("timeout_secs", json!(timeout_s)),
+        Failure::Lost => {}
+    }
+    details["worker"] = json!(worker.as_str());
+    details["goal"] = json!(goal);
+    (details, block)
+}
+
+/// A queued message in DevIt's words.
+pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
+    match &mail.kind {
+        MailKind::Work { task, payload } => {
+            Message { msg_id: Some(task.to_string()), ..Message::new("DELEGATE", payload.clone()) }
+        }
+        MailKind::Word { report: Report { relay: Some(relay), .. }, .. } => Message::new("NOTIFY", relay.clone()),
+        MailKind::Word { failure, worker, .. } => {
+            let from = match failure {
+                Some(Failure::LeaseTimeout { .. }) => worker.to_string(),
+                _ => wire::ORCHESTRATOR.to_owned(),
+            };
+            Message { from, ..Message::new("NOTIFY", Json::from_value(&word_payload(mail, now))) }
+        }
+        MailKind::Approval { approval, task, tool, reason, risk, details, shown, expires_at } => {
+            let payload = json!({
+                "reason": "on_request",
+                "explanation": reason,
+                "tool": tool,
+                "task_id": task.as_ref().map(TaskId::as_str),
+                "original_msg_id": task.as_ref().map(TaskId::as_str),
+                "details": details.value(),
+                "timestamp": mail.at.rfc3339().replace('Z', "+00:00"),
+                "risk_level": risk,
+                "digest": shown.to_string(),
+                "expires_at": expires_at.rfc3339(),
+            });
+            let msg_id = Some(approval_id(*approval, salt));
+            Message { msg_id, ..Message::new("APPROVAL", Json::from_value(&payload)) }
+        }
+    }
+}
+
+/// NOTIFY as the daemon itself writes it, for its own workers and for failures. DevIt 1.10.
+fn word_payload(mail: &Mail, now: Timestamp) -> Value {
+    let MailKind::Word { task, worker, goal, said, report, failure: why, return_to, .. } = &mail.kind else {
+        return Value::Null;
+    };
+    let why = why.as_ref().map(|it| failure(it, task, worker, goal));
+    let failed = why.as_ref().map(|(_, block)| block.clone());
+    let (details, metadata) = with_failure(report, why);
+    let mut artifacts = json!({ "summary": report.summary, "reported_at": now.rfc3339() });
+    if let Some(details) = details {
+        artifacts["details"] = details;
+    }
+    if let Some(evidence) = &report.evidence {
+        artifacts["evidence"] = evidence.value();
+    }
+    if let Some(size) = report.original_size {
+        artifacts["truncated"] = json!(true);
+        artifacts["original_size"] = json!(size);
+    }
+    if let Some(metadata) = metadata {
+        artifacts["metadata"] = metadata;
+    }
+    let mut payload = json!({ "task_id": task.as_str(), "status": said, "artifacts": artifacts });
+    if let Some(failed) = failed {
+        payload["metadata"] = json!({ "failure": failed });
+    }
+    if let Some(return_to) = return_to {
+        payload["return_to"] = json!(return_to.as_str());
+    }
+    payload
+}
+
+/// What a delegation that policy or the sandbox turned down is answered with.
+pub(super) fn denied(denial: &Denial, verb: &Delegate) -> Fault {
+    let (details, _) = failure(&denial.failure, &verb.task, &verb.worker, &verb.goal);
+    match &denial.failure {
+        Failure::Sandbox { why } => Fault::new(Code::Sandbox, why.to_string()).with(json!({ "details": details })),
+        _ => {
+            let message = format!("Task denied by policy (tool: {})", verb.tool.name);
+            Fault::new(Code::PolicyDenied, message).with(json!({ "details": details }))
+        }
+    }
+}
+
+/// Refusals in DevIt's words. Adding one makes this door answer for it.
+pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
+    let text = refusal.to_string();
+    let code = match &refusal {
+        Refusal::VersionMismatch { expected, received } => {
+            return Fault::new(Code::VersionMismatch, text).with(json!({
+                "expected_worker_version": expected,
+                "received_worker_version": received,
+                "daemon_version": advertised,
+            }));
+        }
+        Refusal::VersionMissing { expected } | Refusal::RegisterFirst { expected } => {
+            return Fault::new(Code::VersionMismatch, text).with(json!({
+                "expected_worker_version": expected,
+                "received_worker_version": null,
+                "detail_code": "E_VERSION_MISSING",
+                "daemon_version": advertised,
+            }));
+        }
+        Refusal::OutOfScope { .. }
+        | Refusal::TaskNotYours { .. }
+        | Refusal::ApprovalOwn
+        | Refusal::ApprovalNotYours { .. } => Code::Forbidden,
+        Refusal::TaskExists => Code::TaskExists,
+        Refusal::TaskNotFound => Code::TaskNotFound,
+        Refusal::TaskFinished | Refusal::TaskCannot { .. } => Code::TaskFinished,
+        Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
+        Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
+        Refusal::Denied { .. } => Code::PolicyDenied,
+        Refusal::SwitchedOff { .. } => Code::ScreenshotDenied,
+        Refusal::Busy { .. } => Code::Busy,
+        Refusal::Unavailable { .. } => Code::Internal,
+    };
+    Fault::new(code, text)
+}

@@ -1,0 +1,269 @@
+//! DevIt's messages as they travel. Shapes only; what they mean is in `map`.
+//!
+//! DevIt 1.5 (signed verbs) and the protocol document (its `method`/`params` dialect).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::base::Json;
+
+/// The name the daemon goes by on this door.
+pub(super) const ORCHESTRATOR: &str = "orchestrator";
+
+/// What a client hears when its request is turned down.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Fault {
+    pub(super) code: Code,
+    pub(super) message: String,
+    /// Merged into the error's payload, in which it may add members but not replace these.
+    pub(super) more: Value,
+}
+
+/// Error codes: the words of today's daemon, the numbers of the protocol document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Code {
+    Auth,
+    Forbidden,
+    VersionMismatch,
+    TaskNotFound,
+    ApprovalNotFound,
+    Invalid,
+    TaskExists,
+    TaskFinished,
+    Sandbox,
+    PolicyDenied,
+    ScreenshotDenied,
+    Busy,
+    Internal,
+}
+
+impl Code {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Code::Auth => "E_AUTH",
+            Code::Forbidden => "E_FORBIDDEN",
+            Code::VersionMismatch => "E_VERSION_MISMATCH",
+            Code::TaskNotFound => "E_TASK_NOT_FOUND",
+            Code::ApprovalNotFound => "E_APPROVAL_NOT_FOUND",
+            Code::Invalid => "E_INVALID",
+            Code::TaskExists => "E_TASK_EXISTS",
+            Code::TaskFinished => "E_TASK_FINISHED",
+            Code::Sandbox => "E_SANDBOX",
+            Code::PolicyDenied => "E_POLICY_DENIED",
+            Code::ScreenshotDenied => "E_SCREENSHOT_DENIED",
+            Code::Busy => "E_BUSY",
+            Code::Internal => "E_INTERNAL",
+        }
+    }
+
+    /// The document, "Error Codes": 1001 authentication, 1002 task not found, 1003 invalid request, 1004
+    /// timeout waiting for a worker, 1005 internal.
+    pub(super) fn number(self) -> u16 {
+        match self {
+            Code::Auth | Code::Forbidden => 1001,
+            Code::TaskNotFound | Code::ApprovalNotFound => 1002,
+            Code::Busy | Code::Internal => 1005,
+            _ => 1003,
+        }
+    }
+}
+
+impl Fault {
+    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), more: Value::Null }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::Invalid, message)
+    }
+
+    pub(super) fn with(mut self, more: Value) -> Self {
+        self.more = more;
+        self
+    }
+
+    /// The payload of a signed ERR.
+    pub(super) fn payload(&self) -> Json {
+        let mut payload = match &self.more {
+            Value::Object(more) => Value::Object(more.clone()),
+            _ => json!({}),
+        };
+        payload["code"] = json!(self.code.word());
+        payload["message"] = json!(self.message);
+        payload["data"] = json!({ "code": self.code.number() });
+        Json::from_value(&payload)
+    }
+
+    /// The error object of the document's dialect: numbers in `data.code`, everything else beside it.
+    pub(super) fn rpc_error(&self) -> Value {
+        let mut data = match &self.more {
+            Value::Object(more) => Value::Object(more.clone()),
+            _ => json!({}),
+        };
+        data["code"] = json!(self.code.number());
+        data["reason"] = json!(self.code.word());
+        json!({ "code": -32000, "message": self.message, "data": data })
+    }
+}
+
+/// REGISTER.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct Register {
+    #[serde(default)]
+    pub(super) caps: Vec<String>,
+    #[serde(default)]
+    pub(super) pid: Option<u64>,
+    #[serde(default)]
+    pub(super) version: Option<String>,
+}
+
+/// DELEGATE.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct Delegate {
+    #[serde(default)]
+    pub(super) task: Option<TaskOrder>,
+    #[serde(default)]
+    pub(super) return_to: Option<String>,
+}
+
+/// `payload.task` of a DELEGATE. Members that are not listed are relayed untouched.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct TaskOrder {
+    #[serde(default)]
+    pub(super) action: Option<String>,
+    #[serde(default)]
+    pub(super) goal: Option<String>,
+    #[serde(default)]
+    pub(super) timeout: Option<u64>,
+    #[serde(default)]
+    pub(super) timeout_s: Option<u64>,
+    #[serde(default)]
+    pub(super) timeout_secs: Option<u64>,
+    #[serde(default)]
+    pub(super) context: Option<Value>,
+    #[serde(default)]
+    pub(super) watch_patterns: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) working_dir: Option<String>,
+    #[serde(default)]
+    pub(super) format: Option<String>,
+    #[serde(default)]
+    pub(super) model: Option<String>,
+    #[serde(default)]
+    pub(super) path: Option<String>,
+    #[serde(default)]
+    pub(super) command: Option<Value>,
+    #[serde(default)]
+    pub(super) max_bytes: Option<u64>,
+}
+
+/// NOTIFY.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct Notify {
+    #[serde(default)]
+    pub(super) task_id: Option<String>,
+    #[serde(default)]
+    pub(super) status: Option<String>,
+    #[serde(default)]
+    pub(super) artifacts: Option<Value>,
+    /// The document puts these beside the status instead of into artifacts.
+    #[serde(default)]
+    pub(super) summary: Option<String>,
+    #[serde(default)]
+    pub(super) details: Option<Value>,
+    #[serde(default)]
+    pub(super) evidence: Option<Value>,
+}
+
+/// STATUS_REQUEST; all members are extensions, today's clients send `{}`.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct StatusRequest {
+    #[serde(default)]
+    pub(super) filter: Option<String>,
+    #[serde(default)]
+    pub(super) task_id: Option<String>,
+    #[serde(default)]
+    pub(super) limit: Option<usize>,
+}
+
+/// TASK_REQUEST and the document's `task`.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct TaskRequest {
+    #[serde(default)]
+    pub(super) task_id: Option<String>,
+}
+
+/// APPROVAL_DECISION; which approval is the message's own id, or named.
+#[derive(Deserialize, Debug, Default)]
+pub(super) struct ApprovalDecision {
+    #[serde(default)]
+    pub(super) status: Option<String>,
+    #[serde(default)]
+    pub(super) note: Option<String>,
+    #[serde(default)]
+    pub(super) approval_id: Option<String>,
+    #[serde(default)]
+    pub(super) digest: Option<String>,
+}
+
+/// STATUS_RESPONSE.
+#[derive(Serialize, Debug)]
+pub(super) struct Status {
+    pub(super) active_tasks: Vec<Task>,
+    pub(super) completed_tasks: Vec<Task>,
+    pub(super) summary: Summary,
+    /// Whether older finished tasks were left out; not among today's members, which ignore it.
+    pub(super) truncated: bool,
+}
+
+/// `summary` of a STATUS_RESPONSE.
+#[derive(Serialize, Debug)]
+pub(super) struct Summary {
+    pub(super) total_active: usize,
+    pub(super) total_completed: u64,
+    pub(super) total_failed: u64,
+    pub(super) oldest_active_task: Option<String>,
+}
+
+/// A task as DevIt's clients read it.
+#[derive(Serialize, Debug)]
+pub(super) struct Task {
+    pub(super) id: String,
+    pub(super) goal: String,
+    pub(super) delegated_to: String,
+    pub(super) created_at: String,
+    pub(super) timeout_secs: u64,
+    pub(super) status: &'static str,
+    pub(super) context: Option<Value>,
+    pub(super) watch_patterns: Vec<String>,
+    pub(super) last_activity: String,
+    pub(super) notifications: Vec<Note>,
+    pub(super) working_dir: Option<String>,
+    pub(super) response_format: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) model_resolved: Option<String>,
+    /// The approval it waits for; not among today's members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) approval_id: Option<String>,
+}
+
+/// One entry of a task's `notifications`.
+#[derive(Serialize, Debug)]
+pub(super) struct Note {
+    pub(super) received_at: String,
+    pub(super) status: String,
+    pub(super) summary: String,
+    pub(super) details: Option<Value>,
+    pub(super) evidence: Option<Value>,
+    pub(super) auto_generated: bool,
+    pub(super) metadata: Option<Value>,
+}
+
+/// Parses a payload, naming the member that is wrong.
+pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, Fault> {
+    // A payload that is not an object is a message without members.
+    if !text.trim_start().starts_with('{') {
+        return Ok(T::default());
+    }
+    serde_json::from_str(text).map_err(|err| Fault::invalid(format!("payload: {err}")))
+}

@@ -1,0 +1,78 @@
+//! What has to be known before a delegation is judged.
+
+use super::Provost;
+use crate::base::{Digest, RepoPath};
+use crate::domain::command::Delegated;
+use crate::domain::{Answer, Delegate, Directory, Facts, Principal, Refusal};
+use crate::jail::{Fill, Profile};
+
+impl Provost {
+    /// Finds out where a delegation would work and with which executable, and submits it.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn delegate(&self, who: &Principal, verb: Delegate) -> Result<Answer<Delegated>, Refusal> {
+        let provost = self.clone();
+        let (verb, facts) = tokio::task::spawn_blocking(move || {
+            let facts = provost.facts(&verb);
+            (verb, facts)
+        })
+        .await
+        .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        self.engine().submit_with(who, verb, facts).await
+    }
+
+    fn facts(&self, verb: &Delegate) -> Facts {
+        let profile = self.profiles().get(&verb.worker).cloned();
+        let mut facts = Facts::default();
+        match self.directory(verb, profile.as_deref()) {
+            Ok(directory) => facts.directory = Some(directory),
+            Err(why) => {
+                tracing::warn!(task = %verb.task, why, "working directory refused");
+                facts.directory_refused = Some(why.into());
+            }
+        }
+        facts.program = profile.and_then(|profile| self.program(&profile));
+        facts
+    }
+
+    /// The worker's own directory, else the task's, else the workspace itself; always beneath the workspace.
+    fn directory(&self, verb: &Delegate, profile: Option<&Profile>) -> Result<Directory, String> {
+        let asked = verb.working_dir.as_deref().unwrap_or_default();
+        let root = self.root().path().to_string_lossy().into_owned();
+        let from_profile = profile.and_then(|it| it.working_dir.as_deref().map(|dir| (it, dir)));
+        let text = match from_profile {
+            Some((profile, dir)) => {
+                let fill = Fill {
+                    goal: &verb.goal,
+                    workspace: &root,
+                    task_id: verb.task.as_str(),
+                    model: verb.model.as_deref(),
+                };
+                profile.filled(dir, &fill).map_err(|err| err.to_string())?
+            }
+            None => asked.to_owned(),
+        };
+        let relative = beneath(&text, &root)?;
+        let found = self.root().resolve_dir(&relative).map_err(|err| format!("working_dir '{text}': {err}"))?;
+        let inside = found.path().strip_prefix(self.root().path()).unwrap_or(found.path());
+        let relative = RepoPath::parse(&inside.to_string_lossy())
+            .map_err(|err| format!("working_dir '{text}' leads to a path that {err}"))?;
+        let absolute = found.path().to_string_lossy().into();
+        Ok(Directory { relative, absolute, dev: found.dev(), ino: found.ino() })
+    }
+
+    fn program(&self, profile: &Profile) -> Option<Digest> {
+        self.0.programs.digest(&profile.program)
+    }
+}
+
+/// Clients may write the workspace's own absolute path in front; everything else absolute is refused.
+fn beneath(text: &str, root: &str) -> Result<RepoPath, String> {
+    let text = text.trim();
+    let inside = match text.strip_prefix(root) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest.trim_start_matches('/'),
+        _ => text,
+    };
+    RepoPath::parse(inside).map_err(|err| format!("working_dir '{text}' {err}"))
+}

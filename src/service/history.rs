@@ -1,0 +1,130 @@
+//! Looking at tasks, wherever they rest: the unfinished in memory, the rest in the store.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{Provost, unreadable};
+use crate::base::TaskId;
+use crate::base::limits::{STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
+use crate::domain::command::Status;
+use crate::domain::view::{LiveTask, LiveTasks};
+use crate::domain::{Refusal, Task};
+use crate::store::FinishedFilter;
+
+/// Which tasks a caller wants to see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TaskFilter {
+    /// All of them, within bounds.
+    #[default]
+    All,
+    /// The unfinished.
+    Active,
+    /// The completed and cancelled.
+    Completed,
+    /// The failed.
+    Failed,
+}
+
+/// Tasks and totals at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Unfinished, oldest first.
+    pub active: Vec<Arc<Task>>,
+    /// Finished, newest first.
+    pub finished: Finished,
+    /// Completed and cancelled since the beginning.
+    pub completed: u64,
+    /// Failed since the beginning.
+    pub failed: u64,
+}
+
+/// A bounded page of finished tasks.
+#[derive(Clone, Debug, Default)]
+pub struct Finished {
+    /// Newest first.
+    pub tasks: Vec<Task>,
+    /// Whether there are more than fit.
+    pub truncated: bool,
+}
+
+impl Provost {
+    /// All unfinished tasks and the newest finished ones, within `limit` and the bytes of a status answer.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn snapshot(&self, filter: TaskFilter, limit: Option<usize>) -> Result<Snapshot, Refusal> {
+        let live = self.view(LiveTasks).await?;
+        let active = match filter {
+            TaskFilter::All | TaskFilter::Active => live.tasks,
+            TaskFilter::Completed | TaskFilter::Failed => Vec::new(),
+        };
+        let finished = match filter {
+            TaskFilter::Active => Finished::default(),
+            TaskFilter::All => self.finished(None, limit).await?,
+            TaskFilter::Completed => self.finished(Some(Status::Completed), limit).await?,
+            TaskFilter::Failed => self.finished(Some(Status::Failed), limit).await?,
+        };
+        Ok(Snapshot { active, finished, completed: live.completed, failed: live.failed })
+    }
+
+    async fn finished(&self, status: Option<Status>, limit: Option<usize>) -> Result<Finished, Refusal> {
+        let limit = limit.unwrap_or(STATUS_FINISHED_MAX).min(STATUS_FINISHED_MAX);
+        let mut reader = self.engine().reader().await.map_err(|err| unreadable(&err))?;
+        let filter = FinishedFilter { status, ..FinishedFilter::default() };
+        let page = tokio::task::spawn_blocking(move || reader.finished(filter, limit, STATUS_BYTES_MAX)).await;
+        let (tasks, truncated) = page
+            .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?
+            .map_err(|err| unreadable(&err))?;
+        Ok(Finished { tasks, truncated })
+    }
+
+    /// One task, finished or not.
+    ///
+    /// # Errors
+    /// [`Refusal::TaskNotFound`], [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn task(&self, id: &TaskId) -> Result<Arc<Task>, Refusal> {
+        if let Some(task) = self.view(LiveTask(id.clone())).await? {
+            return Ok(task);
+        }
+        let mut reader = self.engine().reader().await.map_err(|err| unreadable(&err))?;
+        let id = id.clone();
+        let found = tokio::task::spawn_blocking(move || reader.task(&id)).await;
+        found
+            .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?
+            .map_err(|err| unreadable(&err))?
+            .map(Arc::new)
+            .ok_or(Refusal::TaskNotFound)
+    }
+
+    /// Waits until something is said about a task, or it changes; returns it as it is then.
+    ///
+    /// # Errors
+    /// As [`Provost::task`].
+    pub async fn task_after(
+        &self,
+        id: &TaskId,
+        seen: impl Fn(&Task) -> bool,
+        patience: std::time::Duration,
+    ) -> Result<Arc<Task>, Refusal> {
+        let mut events = self.engine().subscribe();
+        let until = tokio::time::Instant::now() + patience;
+        loop {
+            let task = self.task(id).await?;
+            if task.state.is_finished() || !seen(&task) {
+                return Ok(task);
+            }
+            loop {
+                match tokio::time::timeout_at(until, events.recv()).await {
+                    Err(_) => return Ok(task),
+                    Ok(Ok(event)) if event.kind.task() == Some(id) => break,
+                    Ok(Ok(_)) => {}
+                    Ok(Err(RecvError::Lagged(_))) => break,
+                    Ok(Err(RecvError::Closed)) => {
+                        return Err(Refusal::Unavailable { why: "it is shutting down".into() });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Facts before, events after.
+//!
+//! Doors hand their verbs to [`Provost`], which finds out what the core needs to know (where a working
+//! directory leads, what an executable hashes to), submits, and waits for events where a caller wants to. It
+//! decides nothing.
+#![forbid(unsafe_code)]
+
+mod delegate;
+mod history;
+mod mail;
+mod programs;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use history::{Finished, Snapshot, TaskFilter};
+
+use crate::base::AgentId;
+use crate::domain::view::View;
+use crate::domain::{Answer, Principal, Refusal, Verb};
+use crate::engine::Engine;
+use crate::jail::{OutputBoard, Profile, Root};
+use crate::store::StoreError;
+use programs::Programs;
+
+/// The workers of the configuration, replaced as a whole on reload.
+pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
+
+/// Everything a door may use. Cheap to clone.
+#[derive(Clone)]
+pub struct Provost(Arc<Parts>);
+
+struct Parts {
+    engine: Engine,
+    root: Root,
+    outputs: OutputBoard,
+    profiles: RwLock<Profiles>,
+    programs: Programs,
+}
+
+impl Provost {
+    /// Puts the parts together.
+    pub fn new(engine: Engine, root: Root, outputs: OutputBoard, profiles: Profiles) -> Self {
+        let profiles = RwLock::new(profiles);
+        Self(Arc::new(Parts { engine, root, outputs, profiles, programs: Programs::default() }))
+    }
+
+    /// The engine, for what needs no facts.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// The workspace.
+    pub fn root(&self) -> &Root {
+        &self.0.root
+    }
+
+    /// What running workers have said so far.
+    pub fn outputs(&self) -> &OutputBoard {
+        &self.0.outputs
+    }
+
+    /// The workers of the configuration.
+    pub fn profiles(&self) -> Profiles {
+        self.0.profiles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over other workers from the next task on.
+    pub fn set_profiles(&self, profiles: Profiles) {
+        *self.0.profiles.write().unwrap_or_else(PoisonError::into_inner) = profiles;
+    }
+
+    /// Submits a verb that needs no facts.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<Answer<V::Reply>, Refusal> {
+        self.0.engine.submit(who, verb).await
+    }
+
+    /// Answers a question from memory.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn view<V: View>(&self, view: V) -> Result<V::Out, Refusal> {
+        self.0.engine.view(view).await
+    }
+}
+
+/// A store that cannot be read is "unavailable" to callers; the log has the cause.
+fn unreadable(err: &StoreError) -> Refusal {
+    tracing::error!(%err, "history cannot be read");
+    Refusal::Unavailable { why: "its history cannot be read; see the log".into() }
+}

@@ -1,0 +1,268 @@
+//! Lines in and out: one frame per line, each bounded in length and in the time it may take.
+//!
+//! There is one buffer per connection. It grows with the line, and shrinks again after it; what it holds for a
+//! peer that has proved nothing comes out of a budget that all such peers of a door share.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::base::limits::FRAME_LEN_MAX;
+
+/// Size of a buffer between lines, in bytes. Nearly every frame fits.
+const BUFFER_IDLE: usize = 4 << 10;
+
+/// What came from the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line<'a> {
+    /// One line without its line break and surrounding ASCII blanks; may be empty, and may be anything but a
+    /// line break. The last one before the end need not have had a line break.
+    Frame(&'a [u8]),
+    /// The peer has closed, and everything it had sent was read.
+    Eof,
+    /// A line that is longer than allowed. Nothing can be read after it.
+    TooLong,
+    /// A line was begun and not ended in time. Nothing should be read after it.
+    TimedOut,
+    /// The budget for unproven peers is spent. Nothing should be read after it.
+    OverBudget,
+}
+
+/// Whether what came after a message was written shows that the peer had read it.
+///
+/// A peer that goes on or closes has; one whose end was closed with the message unread resets the connection,
+/// which is an error here (`ECONNRESET`, `EPIPE`). When in doubt it has not, and will get it again.
+pub fn delivered(after: &io::Result<Line<'_>>) -> bool {
+    matches!(after, Ok(Line::Frame(_) | Line::Eof))
+}
+
+/// A number of bytes that many connections share.
+#[derive(Clone, Debug)]
+pub struct ByteBudget(Arc<Semaphore>);
+
+impl ByteBudget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// The bytes that nobody holds.
+    pub fn left(&self) -> usize {
+        self.0.available_permits()
+    }
+}
+
+/// How much of a budget one buffer holds.
+#[derive(Debug)]
+struct Share {
+    budget: ByteBudget,
+    held: Option<OwnedSemaphorePermit>,
+}
+
+impl Share {
+    /// Holds `bytes` from now on; says no, and holds what it held, when there are not so many.
+    fn hold(&mut self, bytes: usize) -> bool {
+        let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        if bytes <= held {
+            let surplus = self.held.as_mut().and_then(|permit| permit.split(held - bytes));
+            drop(surplus);
+            return true;
+        }
+        let Ok(missing) = u32::try_from(bytes - held) else { return false };
+        let Ok(more) = Arc::clone(&self.budget.0).try_acquire_many_owned(missing) else { return false };
+        match &mut self.held {
+            Some(permit) => permit.merge(more),
+            None => self.held = Some(more),
+        }
+        true
+    }
+}
+
+/// Reads lines.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// Where the next line begins.
+    start: usize,
+    /// Up to where no line break was found.
+    scanned: usize,
+    /// Until when the line that was begun must end.
+    deadline: Option<Instant>,
+    frame_len_max: usize,
+    line_time_max: Duration,
+    share: Option<Share>,
+    ended: bool,
+    too_long: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Lines of at most [`FRAME_LEN_MAX`] bytes, each of which must end within `line_time_max` of its first
+    /// byte. Between lines it waits for ever; the caller knows how long that may be.
+    pub fn new(source: R, line_time_max: Duration) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            scanned: 0,
+            deadline: None,
+            frame_len_max: FRAME_LEN_MAX,
+            line_time_max,
+            share: None,
+            ended: false,
+            too_long: false,
+        }
+    }
+
+    /// Takes the buffer's bytes out of `budget` until the peer is proven.
+    #[must_use]
+    pub fn within(mut self, budget: &ByteBudget) -> Self {
+        self.share = Some(Share { budget: budget.clone(), held: None });
+        self
+    }
+
+    /// The peer is believed: its bytes do not count any more.
+    pub fn release_budget(&mut self) {
+        self.share = None;
+    }
+
+    /// The next line. May be dropped while it waits; nothing is lost.
+    ///
+    /// # Errors
+    /// What the connection says; `ECONNRESET` if the peer closed without reading all we wrote.
+    pub async fn next(&mut self) -> io::Result<Line<'_>> {
+        loop {
+            if self.too_long {
+                return Ok(Line::TooLong);
+            }
+            let found = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
+            if let Some(found) = found {
+                let line = self.start..self.scanned + found;
+                self.take(line.end + 1);
+                if line.len() > self.frame_len_max {
+                    self.too_long = true;
+                    continue;
+                }
+                return Ok(self.frame(line));
+            }
+            self.scanned = self.buffer.len();
+            let line = self.start..self.buffer.len();
+            if line.len() > self.frame_len_max {
+                self.too_long = true;
+                continue;
+            }
+            if self.ended {
+                self.take(line.end);
+                return Ok(if line.is_empty() { Line::Eof } else { self.frame(line) });
+            }
+            if !self.make_room() {
+                return Ok(Line::OverBudget);
+            }
+            match self.fill().await? {
+                Some(0) => self.ended = true,
+                Some(_) => {}
+                None => return Ok(Line::TimedOut),
+            }
+        }
+    }
+
+    /// The connection, to answer on it.
+    pub fn get_mut(&mut self) -> &mut R {
+        &mut self.source
+    }
+
+    /// The connection, to ask who is at its other end.
+    pub fn get_ref(&self) -> &R {
+        &self.source
+    }
+
+    /// The connection alone; what was read ahead is dropped.
+    pub fn into_inner(self) -> R {
+        self.source
+    }
+
+    fn frame(&self, line: Range<usize>) -> Line<'_> {
+        Line::Frame(self.buffer[line].trim_ascii())
+    }
+
+    fn take(&mut self, next: usize) {
+        self.start = next;
+        self.scanned = next;
+        self.deadline = None;
+    }
+
+    /// Makes sure that something can be read. `false` if the budget does not allow it.
+    fn make_room(&mut self) -> bool {
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.buffer.shrink_to(BUFFER_IDLE);
+        } else {
+            self.buffer.drain(..self.start);
+        }
+        self.start = 0;
+        self.scanned = self.buffer.len();
+        let mut size = self.buffer.capacity();
+        if self.buffer.len() == size {
+            // One byte more than a frame, to see that it is too long, and one for its line break.
+            size = (2 * size).clamp(BUFFER_IDLE, self.frame_len_max.max(BUFFER_IDLE) + 2);
+        }
+        // The old and the new buffer exist side by side while the one is copied; that is what a share is for
+        // too, but only for an instant on this thread, so the larger one stands for both.
+        if self.share.as_mut().is_some_and(|share| !share.hold(size)) {
+            return false;
+        }
+        self.buffer.reserve_exact(size - self.buffer.len());
+        true
+    }
+
+    /// Reads what there is. `None` when the line that was begun took too long.
+    async fn fill(&mut self) -> io::Result<Option<usize>> {
+        if self.buffer.is_empty() {
+            return self.source.read_buf(&mut self.buffer).await.map(Some);
+        }
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + self.line_time_max);
+        match timeout_at(deadline, self.source.read_buf(&mut self.buffer)).await {
+            Ok(read) => read.map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl LineReader<super::Stream> {
+    /// The peer is believed from now on; see [`super::Stream::proven`].
+    pub fn proven(&mut self) {
+        self.release_budget();
+        self.source.proven();
+    }
+}
+
+/// Writes one line and its line break, in one system call where the kernel takes it whole.
+///
+/// # Errors
+/// `TimedOut` when the peer did not read within `time_max`; otherwise what the connection says. Part of the line
+/// may have been written, so that nothing else can follow.
+pub async fn write_line<W: AsyncWrite + Unpin>(
+    to: &mut W,
+    line: &[u8],
+    time_max: Duration,
+) -> io::Result<()> {
+    let write = async {
+        let mut slices = [IoSlice::new(line), IoSlice::new(b"\n")];
+        let mut rest = &mut slices[..];
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match to.write_vectored(rest).await? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                written => IoSlice::advance_slices(&mut rest, written),
+            }
+        }
+        to.flush().await
+    };
+    timeout(time_max, write).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+}

@@ -1,0 +1,272 @@
+//! Unix sockets: made so that nobody else can connect, taken over only when nobody listens, removed only when
+//! they are still ours.
+//!
+//! A socket is bound inside a folder that only we can enter, and moved to its place when it has its mode. All
+//! names are resolved relative to an open folder, so that paths may be longer than the 107 bytes of an address.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use tokio::net::{UnixListener, UnixStream};
+
+use super::Stream;
+
+/// Whose folder a socket is put in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A folder of our own: made if missing (0700), refused if others can enter it.
+    Ours,
+    /// A folder somebody named, perhaps one that all users share. It must be there.
+    Given,
+}
+
+/// Why a socket cannot be had. The texts are for the person who starts the daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Someone listens there.
+    #[error("{}: another daemon listens here; stop it or choose another address", .0.display())]
+    InUse(PathBuf),
+    /// There is something that is not a socket. It is left alone.
+    #[error("{}: exists and is not a socket; remove it or choose another address", .0.display())]
+    NotASocket(PathBuf),
+    /// The folder is open to others.
+    #[error("{}: is open to other users; `chmod 700 {}`", .0.display(), .0.display())]
+    OpenFolder(PathBuf),
+    /// The folder is not ours.
+    #[error("{}: belongs to another user; choose another address", .0.display())]
+    ForeignFolder(PathBuf),
+    /// The address has no file name.
+    #[error("{}: is not the name of a file", .0.display())]
+    NotAName(PathBuf),
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A listening socket, which removes its file when it is dropped.
+#[derive(Debug)]
+pub struct Bound {
+    listener: UnixListener,
+    path: PathBuf,
+    folder: OwnedFd,
+    name: OsString,
+    identity: Identity,
+}
+
+/// Tells a file from another that has come to bear its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    /// Inode numbers are used again; a socket's time of change is that of its making.
+    modified: (i64, i64),
+}
+
+impl Identity {
+    #[expect(clippy::unnecessary_cast, reason = "the widths of these fields differ between systems")]
+    fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        }
+    }
+}
+
+/// Listens at `path`. Must be called within the runtime.
+///
+/// # Errors
+/// [`BindError`]. Nothing but a socket that nobody listens to is ever removed.
+pub fn bind(path: &Path, place: Place) -> Result<Bound, BindError> {
+    let (folder_path, name) = split(path)?;
+    let folder = open_folder(&folder_path, place)?;
+    let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
+
+    let private_name = format!(".provost-{}", uuid::Uuid::new_v4().simple());
+    fs::mkdirat(&folder, &private_name, Mode::RWXU).map_err(|e| io(e.into()))?;
+    let made = make(&folder, &folder_path, &private_name);
+    let placed = made.map_err(io).and_then(|(private, listener, identity)| {
+        place_socket(&private, &folder, path, &name)?;
+        Ok((listener, identity))
+    });
+    // Whatever is left in it is what could not be placed.
+    let _socket = fs::unlinkat(&folder, format!("{private_name}/s"), AtFlags::empty());
+    let _folder = fs::unlinkat(&folder, &private_name, AtFlags::REMOVEDIR);
+    let (listener, identity) = placed?;
+    Ok(Bound { listener, path: path.to_owned(), folder, name, identity })
+}
+
+impl Bound {
+    /// The address.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next connection, whose peer has proved nothing.
+    ///
+    /// # Errors
+    /// What the system says; lack of descriptors among it, which passes.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        let (stream, _) = self.listener.accept().await?;
+        Ok(Stream::unproven(stream))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let still_ours = fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| Identity::of(&stat) == self.identity);
+        if still_ours {
+            // A file that stays behind is replaced at the next start.
+            let _removed = fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Connects to the socket at `path`, however long that is.
+///
+/// # Errors
+/// `NotFound` without a socket, `ConnectionRefused` when nobody listens, and what else the system says.
+pub async fn connect(path: &Path) -> io::Result<Stream> {
+    let address = Address::of(path)?;
+    UnixStream::connect(&address.path).await.map(Stream::trusted)
+}
+
+/// A short path to a socket, good for as long as this lives.
+struct Address {
+    path: PathBuf,
+    /// Keeps the short path pointing to the socket.
+    _socket: Option<OwnedFd>,
+}
+
+impl Address {
+    #[cfg(target_os = "linux")]
+    fn of(path: &Path) -> io::Result<Self> {
+        let socket = fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", socket.as_raw_fd()));
+        Ok(Self { path, _socket: Some(socket) })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), _socket: None })
+    }
+}
+
+fn split(path: &Path) -> Result<(PathBuf, OsString), BindError> {
+    let name = path.file_name().ok_or_else(|| BindError::NotAName(path.to_owned()))?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    Ok((folder.to_owned(), name.to_owned()))
+}
+
+fn open_folder(path: &Path, place: Place) -> Result<OwnedFd, BindError> {
+    let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
+    let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if place == Place::Given {
+        return fs::open(path, flags, Mode::empty()).map_err(|e| io(e.into()));
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
+    flags |= OFlags::NOFOLLOW;
+    let folder = fs::open(path, flags, Mode::empty()).map_err(|e| io(e.into()))?;
+    let stat = fs::fstat(&folder).map_err(|e| io(e.into()))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(BindError::ForeignFolder(path.to_owned()));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return Err(BindError::OpenFolder(path.to_owned()));
+    }
+    Ok(folder)
+}
+
+/// Makes the socket inside the private folder, where its mode can be set before anyone can reach it.
+fn make(folder: &OwnedFd, folder_path: &Path, name: &str) -> io::Result<(OwnedFd, UnixListener, Identity)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let private = fs::openat(folder, name, flags, Mode::empty())?;
+    fs::fchmod(&private, Mode::RWXU)?;
+    let address = if cfg!(target_os = "linux") {
+        PathBuf::from(format!("/proc/self/fd/{}/s", private.as_raw_fd()))
+    } else {
+        folder_path.join(name).join("s")
+    };
+    let listener = UnixListener::bind(address)?;
+    fs::chmodat(&private, "s", Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+    let identity = Identity::of(&fs::statat(&private, "s", AtFlags::SYMLINK_NOFOLLOW)?);
+    Ok((private, listener, identity))
+}
+
+/// Moves the socket to its place; a dead one that is there already is moved aside first.
+fn place_socket(private: &OwnedFd, folder: &OwnedFd, path: &Path, name: &OsStr) -> Result<(), BindError> {
+    let io = |e: Errno| BindError::Io { path: path.to_owned(), source: e.into() };
+    // Twice is enough, unless several daemons start here at once; then all but one may as well give up.
+    for _ in 0..4 {
+        match move_in(private, OsStr::new("s"), folder, name) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EXIST) => {}
+            Err(e) => return Err(io(e)),
+        }
+        let dead = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket => {
+                return Err(BindError::NotASocket(path.to_owned()));
+            }
+            Ok(stat) => Identity::of(&stat),
+            Err(Errno::NOENT) => continue,
+            Err(e) => return Err(io(e)),
+        };
+        if !nobody_listens(path).map_err(|source| BindError::Io { path: path.to_owned(), source })? {
+            return Err(BindError::InUse(path.to_owned()));
+        }
+        // Another daemon may have put its own there since; what was taken is looked at before it is removed.
+        fs::renameat(folder, name, private, "old").map_err(io)?;
+        let taken = fs::statat(private, "old", AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
+        if Identity::of(&taken) != dead {
+            let _given_back = move_in(private, OsStr::new("old"), folder, name);
+            return Err(BindError::InUse(path.to_owned()));
+        }
+        fs::unlinkat(private, "old", AtFlags::empty()).map_err(io)?;
+    }
+    Err(BindError::InUse(path.to_owned()))
+}
+
+/// Moves a file, and fails if there is one of that name.
+fn move_in(from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(), Errno> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    match fs::renameat_with(from, old, to, new, fs::RenameFlags::NOREPLACE) {
+        // Some file systems do not know the flag.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        done => return done,
+    }
+    fs::linkat(from, old, to, new, AtFlags::empty())?;
+    fs::unlinkat(from, old, AtFlags::empty())
+}
+
+/// Whether the socket is what a daemon left behind that has ended.
+fn nobody_listens(path: &Path) -> io::Result<bool> {
+    let address = match Address::of(path) {
+        Ok(address) => address,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(e) => return Err(e),
+    };
+    // Without waiting: a daemon whose queue is full does listen.
+    let flags = rustix::net::SocketFlags::NONBLOCK | rustix::net::SocketFlags::CLOEXEC;
+    let kind = rustix::net::SocketType::STREAM;
+    let socket = rustix::net::socket_with(rustix::net::AddressFamily::UNIX, kind, flags, None)?;
+    let address = rustix::net::SocketAddrUnix::new(&address.path)?;
+    match rustix::net::connect(&socket, &address) {
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(true),
+        Ok(()) | Err(Errno::AGAIN) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,142 @@
+//! No frame is believed twice, and what is not remembered is not believed.
+
+use provost::auth::Rejected;
+use provost::auth::replay::ReplayGuard;
+use provost::base::Timestamp;
+
+const START: i64 = 1_700_000_000;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp((START + seconds) * 1000)
+}
+
+fn guard(capacity: usize) -> ReplayGuard {
+    ReplayGuard::new(at(-10_000), 300, capacity)
+}
+
+fn ts(seconds: i64) -> u64 {
+    at(seconds).seconds()
+}
+
+#[test]
+fn a_nonce_is_good_once_per_sender() {
+    let guard = guard(100);
+    assert_eq!(guard.check("a", ts(0), "n", at(0)), Ok(()));
+    assert_eq!(guard.check("a", ts(0), "n", at(0)), Err(Rejected::Replayed));
+    assert_eq!(guard.check("a", ts(0), "n", at(299)), Err(Rejected::Replayed));
+    assert_eq!(guard.check("b", ts(0), "n", at(0)), Ok(()));
+    assert_eq!(guard.check("a", ts(0), "m", at(0)), Ok(()));
+    // Names are not run together.
+    assert_eq!(guard.check("ab", ts(0), "c", at(0)), Ok(()));
+    assert_eq!(guard.check("a", ts(0), "bc", at(0)), Ok(()));
+}
+
+#[test]
+fn the_window_has_two_ends() {
+    let guard = guard(100);
+    assert_eq!(guard.check("a", ts(-300), "1", at(0)), Ok(()));
+    assert_eq!(guard.check("a", ts(-301), "2", at(0)), Err(Rejected::TooOld));
+    assert_eq!(guard.check("a", ts(300), "3", at(0)), Ok(()));
+    assert_eq!(guard.check("a", ts(301), "4", at(0)), Err(Rejected::TooNew));
+    assert_eq!(guard.check("a", 0, "5", at(0)), Err(Rejected::TooOld));
+    assert_eq!(guard.check("a", u64::MAX, "6", at(0)), Err(Rejected::TooNew));
+}
+
+#[test]
+fn frames_from_before_the_start_are_refused_by_whole_seconds() {
+    let started = Timestamp(START * 1000 + 900);
+    let guard = ReplayGuard::new(started, 300, 100);
+    let now = Timestamp(START * 1000 + 950);
+    assert_eq!(guard.check("a", ts(-1), "1", now), Err(Rejected::BeforeStart));
+    assert_eq!(guard.check("a", ts(0), "2", now), Ok(()));
+}
+
+#[test]
+fn what_has_left_the_window_is_forgotten_and_stays_refused() {
+    let guard = guard(100);
+    for second in 0..50 {
+        guard.check("a", ts(second), "n", at(second)).unwrap();
+    }
+    assert_eq!(guard.remembered(), 50);
+    guard.check("a", ts(340), "n", at(340)).unwrap();
+    assert_eq!(guard.remembered(), 11);
+    // Even when the clock is set back.
+    assert_eq!(guard.check("a", ts(20), "n", at(30)), Err(Rejected::Forgotten));
+}
+
+#[test]
+fn a_full_memory_drops_the_oldest_second_and_refuses_what_is_as_old() {
+    let guard = guard(4);
+    for (second, nonce) in [(0, "1"), (0, "2"), (1, "3"), (2, "4")] {
+        guard.check("a", ts(second), nonce, at(2)).unwrap();
+    }
+    assert_eq!(guard.check("a", ts(2), "5", at(2)), Ok(()));
+    assert_eq!(guard.remembered(), 3);
+    assert_eq!(guard.check("a", ts(0), "1", at(2)), Err(Rejected::Forgotten));
+    assert_eq!(guard.check("a", ts(0), "new", at(2)), Err(Rejected::Forgotten));
+    assert_eq!(guard.check("a", ts(1), "3", at(2)), Err(Rejected::Replayed));
+}
+
+#[test]
+fn a_memory_that_is_full_within_one_second_refuses() {
+    let guard = guard(3);
+    for nonce in ["1", "2", "3"] {
+        guard.check("a", ts(0), nonce, at(0)).unwrap();
+    }
+    assert_eq!(guard.check("a", ts(0), "4", at(0)), Err(Rejected::TooMany));
+    // A frame that is older than all that is remembered does not push it out.
+    assert_eq!(guard.check("a", ts(-1), "5", at(0)), Err(Rejected::TooMany));
+    assert_eq!(guard.check("a", ts(0), "1", at(0)), Err(Rejected::Replayed));
+    assert_eq!(guard.check("a", ts(1), "4", at(1)), Ok(()));
+}
+
+#[test]
+fn a_clock_that_was_ahead_does_not_shut_the_door_for_ever() {
+    let guard = guard(3);
+    let year = 365 * 86_400;
+    for nonce in ["1", "2", "3"] {
+        guard.check("a", ts(year), nonce, at(year)).unwrap();
+    }
+    assert_eq!(guard.check("a", ts(0), "4", at(0)), Ok(()));
+    assert_eq!(guard.check("a", ts(0), "4", at(0)), Err(Rejected::Replayed));
+}
+
+#[test]
+fn refused_frames_leave_no_trace() {
+    let guard = guard(10);
+    assert!(guard.check("a", ts(-1000), "n", at(0)).is_err());
+    assert!(guard.check("a", ts(1000), "n", at(0)).is_err());
+    assert_eq!(guard.remembered(), 0);
+    assert_eq!(guard.check("a", ts(0), "n", at(0)), Ok(()));
+}
+
+#[test]
+fn of_many_threads_with_one_frame_one_is_believed() {
+    let guard = guard(1000);
+    for round in 0..50 {
+        let nonce = format!("n{round}");
+        let believed: usize = std::thread::scope(|scope| {
+            let check = || usize::from(guard.check("a", ts(0), &nonce, at(0)).is_ok());
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(check)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(believed, 1);
+    }
+}
+
+#[test]
+fn memory_never_exceeds_its_bound() {
+    let guard = guard(500);
+    let mut state = 1u64;
+    for step in 0..20_000i64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let now = step / 20;
+        let second = now + (state >> 33) as i64 % 600 - 300;
+        let accepted = guard.check("a", ts(second.max(0)), &step.to_string(), at(now));
+        assert!(guard.remembered() <= 500);
+        if accepted.is_ok() {
+            let again = guard.check("a", ts(second.max(0)), &step.to_string(), at(now));
+            assert!(matches!(again, Err(Rejected::Replayed | Rejected::Forgotten)));
+        }
+    }
+}
