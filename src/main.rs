@@ -1,2 +1,5 @@
 //! The one executable.
-fn main() {}
+
+fn main() {
+    provost::jail::main_if_asked();
+}

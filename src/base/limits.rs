@@ -95,3 +95,21 @@ pub const STDERR_BYTES_MAX: usize = 64 << 10;
 
 /// Longest `exit_reason` in a result, in bytes. It is a sentence.
 pub const REASON_LEN_MAX: usize = 1_000;
+
+/// Size of a worker's plan as it travels to its supervisor, in bytes. A plan is paths and an environment.
+pub const PLAN_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes given to a worker on its standard input. A prompt; anything larger is a file in the workspace.
+pub const STDIN_BYTES_MAX: usize = 1 << 20;
+
+/// Time a jail may take to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
+pub const JAIL_SETUP_MS_MAX: u64 = 30_000;
+
+/// Time a supervisor has to end every process of its jail and say so, in milliseconds; then it is killed too.
+pub const JAIL_END_MS_MAX: u64 = 10_000;
+
+/// Output answered to one question about a running task, in bytes; the next question goes on from there.
+pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
+
+/// Tasks whose output is held in memory at once; the one that was added first gives way.
+pub const OUTPUT_TASKS_MAX: usize = 64;

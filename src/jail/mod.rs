@@ -1,3 +1,39 @@
-//! Placeholder.
+//! CONFINEMENT: where a worker runs, and what it can reach from there.
+//!
+//! A [`Plan`] says everything that one worker may touch. [`launch`] starts this executable again as a one-shot
+//! supervisor (`provost __jail`), hands it the plan over a socket, and follows the worker until no process of
+//! it is left. The supervisor builds the jail from kernel features alone: no helper program, no root.
+//!
+//! What it promises:
+//! - Fail closed. A worker is executed only with the proof that every layer of its tier is in force; anything
+//!   less is a [`SetupError`] that names the layer and says what can be done. There is no weaker second try.
+//! - The whole tree of processes ends with the worker: at its exit, at its time limit, when it is stopped, when
+//!   [`Running`] is dropped, and when the daemon dies of whatever cause.
+//! - Bounded output: a worker that floods its standard output neither blocks nor grows the daemon.
+//!
+//! Two tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then Landlock,
+//! a system call filter, resource limits and no capabilities. `ll` is for hosts without unprivileged user
+//! namespaces and has the last four only: files below the workspace cannot be protected there, and metadata
+//! (modes, times, extended attributes) of the user's other files stays within reach.
+//!
+//! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
+
+mod child;
+mod control;
+mod environment;
+mod host;
+mod launch;
+mod output;
+mod plan;
 mod profile;
+mod root;
+
+pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
+pub use control::{SetupError, Step};
+pub use environment::{Environment, EnvironmentRefused};
+pub use host::{Finding, HostSupport, probe};
+pub use launch::{Exit, ExitReason, Running, Supervisor, launch};
+pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
+pub use plan::{Draft, Grounds, Guard, Limits, Missing, Network, Plan, PlanRefused, Tier, Topic};
 pub use profile::{BadRun, Fill, ParseMode, Profile};
+pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};

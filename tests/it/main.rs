@@ -2,6 +2,7 @@
 
 mod config;
 mod frames;
+mod jail;
 mod keys;
 mod layers;
 mod replay;

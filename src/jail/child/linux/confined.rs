@@ -1,0 +1,146 @@
+//! From a forked process to the worker. The program is executed by [`execute`] alone, which takes [`Confined`],
+//! which is made of the proofs of all layers: there is no other way to run something.
+#![forbid(unsafe_code)]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::process::Signal;
+
+use super::landlock::{self, Fenced};
+use super::limits::{self, Limited, Powerless};
+use super::seccomp::{self, Filtered};
+use super::{about, step, sys};
+use crate::jail::control::{SetupError, Step};
+use crate::jail::plan::{Plan, Tier};
+
+/// Where a worker finds its home and its temporary files.
+pub(super) struct Inside {
+    home: PathBuf,
+    tmp: PathBuf,
+    /// What it may write besides the plan's directories.
+    pub(super) writable: Vec<PathBuf>,
+}
+
+impl Inside {
+    /// In a root directory of its own.
+    pub(super) fn own_root(plan: &Plan) -> Self {
+        let writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
+        Self { home: plan.home.clone(), tmp: "/tmp".into(), writable }
+    }
+
+    /// In a private folder on the host.
+    pub(super) fn in_scratch(scratch: &Path) -> Self {
+        Self { home: scratch.join("home"), tmp: scratch.join("tmp"), writable: vec![scratch.into()] }
+    }
+}
+
+/// A process in which every layer is in force. Nothing else can be executed.
+#[must_use]
+struct Confined {
+    program: File,
+    args: Vec<CString>,
+    environment: Vec<CString>,
+    _limited: Limited,
+    _fenced: Fenced,
+    _powerless: Powerless,
+    _filtered: Filtered,
+}
+
+/// Confines this process and becomes the worker. Comes back only with the reason why not.
+pub(super) fn become_the_worker(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> SetupError {
+    match confine(plan, inside, input) {
+        Ok(confined) => execute(plan, &confined),
+        Err(error) => error,
+    }
+}
+
+fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confined, SetupError> {
+    step(plan, Step::DeathSignal, || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)))?;
+    step(plan, Step::WorkingDirectory, || working_directory(plan))?;
+    let program = step(plan, Step::Program, || program(plan))?;
+    let (args, environment) = step(plan, Step::Execute, || words(plan, inside))?;
+    step(plan, Step::Input, || input.map_or(Ok(()), |input| sys::redirect(&input, 0)))?;
+    step(plan, Step::Session, sys::reset_signals)?;
+    let limited = step(plan, Step::Limits, || limits::set(plan))?;
+    step(plan, Step::NoNewPrivileges, || {
+        rustix::thread::set_no_new_privs(true)?;
+        match rustix::thread::no_new_privs()? {
+            true => Ok(()),
+            false => Err(io::Error::other("not set")),
+        }
+    })?;
+    let fenced = step(plan, Step::Landlock, || landlock::fence(plan, inside))?;
+    let powerless = step(plan, Step::Capabilities, || limits::drop_capabilities(plan.tier == Tier::Ns))?;
+    let filtered = step(plan, Step::Seccomp, || seccomp::filter(plan.tier))?;
+    Ok(Confined {
+        program,
+        args,
+        environment,
+        _limited: limited,
+        _fenced: fenced,
+        _powerless: powerless,
+        _filtered: filtered,
+    })
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let never = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), never)
+        .map_err(|e| about(path)(e.into()))
+}
+
+fn working_directory(plan: &Plan) -> io::Result<()> {
+    let place = &plan.cwd;
+    let found = open(place.path(), OFlags::PATH | OFlags::DIRECTORY)?;
+    let stat = rustix::fs::fstat(&found)?;
+    if (stat.st_dev, stat.st_ino) != (place.dev(), place.ino()) {
+        return Err(about(place.path())(io::Error::other("is not the one that the task was accepted for")));
+    }
+    Ok(rustix::process::fchdir(&found)?)
+}
+
+/// Opens the program once; what is executed is this open file.
+fn program(plan: &Plan) -> io::Result<File> {
+    let program = plan.program();
+    let path = program.place().path();
+    let file = File::from(open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?);
+    match program.is_unchanged(&file)? {
+        true => Ok(file),
+        false => Err(about(path)(io::Error::other("has changed since the task was accepted"))),
+    }
+}
+
+type Words = Vec<CString>;
+
+fn words(plan: &Plan, inside: &Inside) -> io::Result<(Words, Words)> {
+    let own_name = sys::c_string(plan.program().asked().as_os_str().as_bytes());
+    let args = plan.args.iter().map(|arg| sys::c_string(arg));
+    let args = std::iter::once(own_name).chain(args).collect::<io::Result<_>>()?;
+    let ours = [("HOME", &inside.home), ("TMPDIR", &inside.tmp), ("PWD", &plan.cwd.path().to_path_buf())]
+        .map(|(name, path)| sys::c_string(format!("{name}={}", path.display())));
+    let given = plan.environment.iter().map(|(name, value)| sys::c_string(format!("{name}={value}")));
+    Ok((args, ours.into_iter().chain(given).collect::<io::Result<_>>()?))
+}
+
+fn execute(plan: &Plan, confined: &Confined) -> SetupError {
+    if cfg!(debug_assertions) && plan.fail_at == Some(Step::Execute) {
+        return SetupError::new(Step::Execute, "made to fail");
+    }
+    let Confined { program, args, environment, .. } = confined;
+    let mut start = [0; 2];
+    let script = program.read_exact_at(&mut start, 0).is_ok() && start == *b"#!";
+    // An interpreter opens its script by name. In `ns` nothing else can be at that name; in `ll` only someone who
+    // may already replace the user's programs could put it there.
+    let error = match script {
+        true => sys::execute_script(plan.program().place().path(), args, environment),
+        false => sys::execute(program, args, environment),
+    };
+    SetupError::new(Step::Execute, about(plan.program().asked())(error))
+}

@@ -1,0 +1,95 @@
+//! What a daemon does to itself, and what it does for a jail whose supervisor was killed.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit};
+
+use super::{family, sys};
+use crate::base::limits::JAIL_END_MS_MAX;
+use crate::jail::host::Facts;
+
+/// Makes the daemon's memory, descriptors and environment unreadable for other processes of the same user, and
+/// keeps them out of core files. Called once, at start.
+///
+/// # Errors
+/// The system's, if it refuses; the daemon should not go on then.
+pub fn harden_daemon() -> io::Result<()> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    Ok(rustix::process::setrlimit(Resource::Core, none)?)
+}
+
+/// Lets what a killed supervisor leaves behind come to this process, where [`sweep_orphans`] finds it. Called
+/// once, at start.
+///
+/// # Errors
+/// The system's, if it refuses.
+pub fn become_subreaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Kills what a killed supervisor of tier `ll` has left behind, and answers how many processes that were.
+///
+/// They are recognised by what they cannot take off: children of ours that have no way to new privileges and
+/// obey a system call filter. Supervisors do not, nor do other programs that the daemon starts. Takes as long as
+/// it takes until none is left, at most [`JAIL_END_MS_MAX`]; not to be called on a thread that others wait for.
+pub fn sweep_orphans() -> u32 {
+    let us = rustix::process::getpid().as_raw_nonzero().get();
+    let limit = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
+    let mut swept = 0;
+    while Instant::now() < limit {
+        let all = family::processes();
+        let orphans: Vec<_> = all.iter().filter(|p| p.parent == us && is_jailed(p.pid)).collect();
+        if orphans.is_empty() {
+            break;
+        }
+        for orphan in orphans {
+            // First those below, which would otherwise come up as new orphans.
+            for process in family::descendants(orphan.pid, &all) {
+                let _gone = sys::signal(process.pid, libc::SIGKILL);
+            }
+            if !orphan.is_zombie {
+                let _gone = sys::signal(orphan.pid, libc::SIGKILL);
+            }
+            if let Ok(Some(_)) = sys::collect(orphan.pid) {
+                swept += 1;
+            }
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    swept
+}
+
+fn is_jailed(pid: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let is = |name: &str, value: &str| {
+        status.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.trim() == value))
+    };
+    is("NoNewPrivs:", "1") && is("Seccomp:", "2")
+}
+
+/// What the running kernel says about itself.
+pub(in crate::jail) fn host_facts() -> Facts {
+    let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_string()).ok();
+    let own_group = read("/proc/self/cgroup").unwrap_or_default();
+    let group = own_group.lines().find_map(|line| line.strip_prefix("0::"));
+    let mounts = read("/proc/self/mountinfo").unwrap_or_default();
+    let unified = mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        after.starts_with("cgroup2 ").then(|| before.split(' ').nth(4))?
+    });
+    let delegated = group.zip(unified).and_then(|(group, mount)| {
+        let folder = format!("{mount}{}", group.trim_end_matches('/'));
+        let writable =
+            rustix::fs::access(format!("{folder}/cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
+        writable.then(|| read(&format!("{folder}/cgroup.controllers")))?
+    });
+    Facts {
+        kernel: read("/proc/sys/kernel/osrelease"),
+        landlock_abi: sys::landlock_abi(),
+        seccomp_actions: read("/proc/sys/kernel/seccomp/actions_avail"),
+        cgroup_controllers: delegated,
+    }
+}

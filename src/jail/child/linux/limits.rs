@@ -1,0 +1,113 @@
+//! Resource limits, privileges, and the private folder of tier `ll`.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+
+use super::family;
+use crate::jail::plan::{Plan, Tier};
+
+/// Bytes that a worker may lock into memory, and keep in message queues.
+const LOCKED_BYTES: u64 = 64 << 10;
+
+/// Proof that every limit is set.
+pub(super) struct Limited(());
+
+/// Proof that no capability is left and none can come back.
+pub(super) struct Powerless(());
+
+/// Sets every limit, for this process and all that it starts.
+pub(super) fn set(plan: &Plan) -> io::Result<Limited> {
+    let limits = &plan.limits;
+    let processes = match plan.tier {
+        // Counted in the user namespace, in which there is nobody else than the first process.
+        Tier::Ns => u64::from(limits.processes) + 1,
+        // Counted over everything that the user runs, so that has to be added.
+        Tier::Ll => u64::from(limits.processes) + family::tasks_of_this_user()?,
+    };
+    let all = [
+        (Resource::Core, 0),
+        (Resource::Nproc, processes),
+        (Resource::Nofile, limits.open_files.into()),
+        (Resource::Fsize, limits.file_bytes),
+        (Resource::Data, limits.data_bytes),
+        (Resource::Memlock, LOCKED_BYTES),
+        (Resource::Msgqueue, LOCKED_BYTES),
+        (Resource::Rtprio, 0),
+    ];
+    for (resource, most) in all {
+        at_most(resource, most, most)?;
+    }
+    // First the signal that a program can report, a second later the one that it cannot ignore.
+    at_most(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1)?;
+    Ok(Limited(()))
+}
+
+/// Sets a limit, or keeps a stricter one that we were started with.
+fn at_most(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let had = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let limit = Rlimit { current: Some(soft.min(had)), maximum: Some(hard.min(had)) };
+    Ok(rustix::process::setrlimit(resource, limit)?)
+}
+
+/// Empties every set of capabilities. In a user namespace of our own the ways in which they could come back are
+/// closed as well; elsewhere we never had the capability to close them, nor anything else.
+pub(super) fn drop_capabilities(own_namespace: bool) -> io::Result<Powerless> {
+    if own_namespace {
+        for number in 0..64 {
+            let capability = CapabilitySet::from_bits_retain(1 << number);
+            // An error here means that the kernel does not know so many.
+            if rustix::thread::capability_is_in_bounding_set(capability).unwrap_or(false) {
+                rustix::thread::remove_capability_from_bounding_set(capability)?;
+            }
+        }
+        use CapabilitiesSecureBits as Bits;
+        let bits =
+            Bits::NO_ROOT | Bits::NO_ROOT_LOCKED | Bits::NO_SETUID_FIXUP | Bits::NO_SETUID_FIXUP_LOCKED;
+        let ambient = Bits::NO_CAP_AMBIENT_RAISE | Bits::NO_CAP_AMBIENT_RAISE_LOCKED;
+        rustix::thread::set_capabilities_secure_bits(bits | ambient | Bits::KEEP_CAPS_LOCKED)?;
+    }
+    rustix::thread::clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets)?;
+    match rustix::thread::capabilities(None)? {
+        left if left.effective.is_empty() && left.permitted.is_empty() && left.inheritable.is_empty() => {
+            Ok(Powerless(()))
+        }
+        _ => Err(io::Error::other("some were left")),
+    }
+}
+
+/// The folder for temporary files and home of a worker without a mount namespace. Removed when dropped.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes it, with a name that nobody can guess, for us alone.
+    pub(super) fn new() -> io::Result<Self> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = std::fs::canonicalize("/tmp")?.join(format!("provost-{name}"));
+        // The umask makes all three private.
+        std::fs::create_dir(&path)?;
+        let scratch = Self(path);
+        std::fs::create_dir(scratch.0.join("home"))?;
+        std::fs::create_dir(scratch.0.join("tmp"))?;
+        Ok(scratch)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Follows no link, so that only what is in the folder goes.
+        let _left = std::fs::remove_dir_all(&self.0);
+    }
+}

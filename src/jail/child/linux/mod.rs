@@ -1,0 +1,48 @@
+//! Jails on Linux. The order of the files is the order of the steps.
+//!
+//! ```text
+//! daemon ── supervisor ── first process of the namespaces ── worker      (tier ns)
+//!                    └──────────────────────────────────────  worker      (tier ll)
+//! ```
+//!
+//! The supervisor is single-threaded from its first instruction to its last, so it may fork and allocate. It
+//! stays outside of the jail, where it can end it and clean up after it.
+
+mod confined;
+mod daemon;
+mod family;
+mod landlock;
+mod limits;
+mod mounts;
+mod namespaces;
+mod placeholders;
+mod seccomp;
+mod supervisor;
+mod sys;
+
+use std::fmt;
+use std::io;
+
+pub(in crate::jail) use daemon::host_facts;
+pub use daemon::{become_subreaper, harden_daemon, sweep_orphans};
+pub(super) use supervisor::main;
+
+use crate::jail::control::{SetupError, Step};
+use crate::jail::plan::Plan;
+
+/// Does one step of the setup. The only way in which a step fails, by itself or on purpose.
+fn step<T, E: fmt::Display>(
+    plan: &Plan,
+    step: Step,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, SetupError> {
+    if cfg!(debug_assertions) && plan.fail_at == Some(step) {
+        return Err(SetupError::new(step, "made to fail"));
+    }
+    work().map_err(|cause| SetupError::new(step, cause))
+}
+
+/// An error with the path that it is about.
+fn about(path: &std::path::Path) -> impl Fn(io::Error) -> io::Error {
+    move |e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+}

@@ -1,0 +1,150 @@
+//! The first process of the namespaces: maps its user, builds the world, starts the worker, and from then on
+//! only collects what ends. When the worker ends it ends too, and the kernel kills whatever is left.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{DumpableBehavior, Signal};
+
+use super::confined::{Inside, become_the_worker};
+use super::placeholders::Bind;
+use super::supervisor::FaultWriter;
+use super::sys::{self, Forked};
+use super::{landlock, limits, mounts, step};
+use crate::jail::control::{SetupError, Step};
+use crate::jail::plan::Plan;
+
+/// Everything that can be separated.
+pub(super) const FLAGS: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWNET;
+
+/// What holds a worker of tier `ns`.
+pub(super) fn layers() -> Vec<String> {
+    let names = ["user", "mount", "pid", "ipc", "uts", "cgroup", "net"];
+    let mut layers: Vec<String> = names.iter().map(|name| format!("{name} namespace")).collect();
+    layers.push("root directory".into());
+    layers.extend(landlock::layers());
+    layers
+}
+
+/// The first process. Ends with the worker.
+pub(super) fn main(
+    plan: &Plan,
+    owner: Owner,
+    binds: &[Bind],
+    input: Option<OwnedFd>,
+    fault: FaultWriter,
+    status: &OwnedFd,
+) -> ! {
+    match world(plan, owner, binds, &fault) {
+        Ok(()) => {}
+        Err(error) => fault.give_up(&error),
+    }
+    let worker = match step(plan, Step::Fork, || sys::fork_into(0)) {
+        Ok(Forked::Child) => {
+            let error = become_the_worker(plan, &Inside::own_root(plan), input);
+            fault.give_up(&error)
+        }
+        Ok(Forked::Parent(worker)) => worker,
+        Err(error) => fault.give_up(&error),
+    };
+    drop(input);
+    if let Err(error) = become_inert() {
+        fault.give_up(&SetupError::new(Step::Capabilities, error));
+    }
+    drop(fault);
+    loop {
+        match sys::wait_for_any() {
+            Ok((pid, raw)) if pid == worker => {
+                let told = rustix::io::write(status, &raw.to_le_bytes()).is_ok();
+                sys::exit(i32::from(!told))
+            }
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => sys::exit(1),
+        }
+    }
+}
+
+fn world(plan: &Plan, owner: Owner, binds: &[Bind], fault: &FaultWriter) -> Result<(), SetupError> {
+    step(plan, Step::DeathSignal, || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The supervisor is outside of this process namespace and could have died before the line above.
+        match fault.is_abandoned() {
+            true => Err(io::Error::other("the supervisor has gone")),
+            false => Ok(()),
+        }
+    })?;
+    step(plan, Step::IdMap, || owner.map())?;
+    step(plan, Step::NoNewPrivileges, || rustix::thread::set_no_new_privs(true))?;
+    step(plan, Step::Loopback, || {
+        let socket =
+            rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        sys::loopback_up(&socket)?;
+        sys::set_hostname(c"jail")
+    })?;
+    // Written before /proc/sys becomes read-only. It holds for this user namespace and all below it.
+    step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
+    mounts::build(plan, binds)
+}
+
+fn tell(path: &str, word: &str) -> io::Result<()> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    File::from(file).write_all(word.as_bytes()).map_err(super::about(std::path::Path::new(path)))
+}
+
+/// User and group as the host knows them. Inside of a new user namespace they have no number until they are
+/// mapped, so they are asked for before.
+#[derive(Clone, Copy)]
+pub(super) struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+impl Owner {
+    /// Of this process, which must still be outside.
+    pub(super) fn of_this_process() -> Self {
+        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
+    }
+
+    /// Maps the user's own number and group inside, and nothing else.
+    fn map(self) -> io::Result<()> {
+        let Self { uid, gid } = self;
+        tell("/proc/self/setgroups", "deny")?;
+        tell("/proc/self/uid_map", &format!("{uid} {uid} 1"))?;
+        tell("/proc/self/gid_map", &format!("{gid} {gid} 1"))
+    }
+}
+
+/// A process that can do nothing and tells nothing: it is the one that everybody inside could look at.
+fn become_inert() -> io::Result<()> {
+    limits::drop_capabilities(true)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    sys::redirect(&null, 1)?;
+    sys::redirect(&null, 2)
+}
+
+/// Tries to make the namespaces and to map the user, and answers 0 or the system's error number.
+pub(super) fn attempt() -> i32 {
+    let owner = Owner::of_this_process();
+    let number = |e: io::Error| e.raw_os_error().unwrap_or(255);
+    match sys::fork_into(FLAGS) {
+        Ok(Forked::Child) => sys::exit(owner.map().err().map_or(0, number)),
+        Ok(Forked::Parent(_)) => match sys::wait_for_any() {
+            Ok((_, status)) if libc::WIFEXITED(status) => libc::WEXITSTATUS(status),
+            Ok(_) => 255,
+            Err(e) => number(e),
+        },
+        Err(e) => number(e),
+    }
+}

@@ -1,0 +1,241 @@
+//! Protected and masked paths: found on the host before the jail is built, and stood in for where missing.
+//!
+//! A path that does not exist cannot be mounted upon, so an empty file or directory is put there for the time
+//! of the run. It is recognised by its time of modification, which nothing else has, and it is locked (shared)
+//! by every supervisor whose jail relies on it. Whoever ends last removes it, also after a predecessor that was
+//! killed. Something that a person has put in its place has another time, and stays.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps,
+};
+
+use super::about;
+use crate::jail::plan::{Missing, Plan};
+
+/// Seconds of the time of modification of a placeholder: "provost" on the keys of a telephone.
+const MARK: i64 = 7_768_678;
+
+/// Attempts to agree with other supervisors that come and go.
+const ATTEMPTS: u32 = 100;
+
+/// How a path appears in the jail.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Look {
+    /// As it is; a mount of its own so that it cannot be renamed away with what is protected below it.
+    Pinned,
+    /// Read-only.
+    ReadOnly,
+    /// Empty and read-only.
+    Empty,
+}
+
+/// A path with the inode that it had when it was looked at.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Bind {
+    pub(super) path: PathBuf,
+    pub(super) look: Look,
+    pub(super) identity: (u64, u64),
+    pub(super) is_dir: bool,
+}
+
+/// Everything that this jail relies on, and what has to be removed afterwards.
+pub(super) struct Placeholders {
+    binds: Vec<Bind>,
+    /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
+    held: Vec<(OwnedFd, PathBuf, OwnedFd, bool)>,
+}
+
+impl Placeholders {
+    /// Looks at every protected, masked and hidden path of a plan, and puts something where nothing is.
+    pub(super) fn put(plan: &Plan) -> io::Result<Self> {
+        let mut all = Self { binds: Vec::new(), held: Vec::new() };
+        let roots: Vec<&Path> = plan.writable.iter().map(|place| place.path()).collect();
+        let root_of = |path: &Path| {
+            let above = roots.iter().filter(|root| path.starts_with(root) && path != **root);
+            above.max_by_key(|root| root.components().count()).copied()
+        };
+        for (path, missing) in &plan.guards {
+            if let Some(root) = root_of(path) {
+                all.walk(root, path, *missing, Look::ReadOnly).map_err(about(path))?;
+            }
+        }
+        for path in &plan.masked {
+            if let Some(root) = root_of(path) {
+                all.walk(root, path, Missing::Directory, Look::Empty).map_err(about(path))?;
+            }
+        }
+        for path in &plan.hidden {
+            if let Some(found) = find(path).map_err(about(path))? {
+                all.bind(path, Look::Empty, &found)?;
+            }
+        }
+        // A path may have been met on several ways; the strictest look wins.
+        all.binds.sort();
+        all.binds.reverse();
+        all.binds.dedup_by(|a, b| a.path == b.path);
+        all.binds.reverse();
+        Ok(all)
+    }
+
+    /// What has to be mounted, each path once.
+    pub(super) fn binds(&self) -> &[Bind] {
+        &self.binds
+    }
+
+    /// Goes down from a writable directory to a path, pinning what is on the way. A file on the way is made
+    /// read-only as a whole (a linked worktree has a `.git` that is one).
+    fn walk(&mut self, root: &Path, path: &Path, missing: Missing, look: Look) -> io::Result<()> {
+        let below = path.strip_prefix(root).map_err(io::Error::other)?;
+        let mut at = root.to_path_buf();
+        let mut names = below.components().peekable();
+        while let Some(name) = names.next() {
+            let parent = at.clone();
+            at.push(name);
+            let last = names.peek().is_none();
+            let (found, made) = match find(&at)? {
+                Some(found) => (found, false),
+                None if missing == Missing::Leave => return Ok(()),
+                None => (make(&parent, &at, if last { missing } else { Missing::Directory })?, true),
+            };
+            if made || is_marked(&found)? {
+                let is_dir = is_dir(&found)?;
+                self.hold(&parent, &at, is_dir)?;
+                // Empty by itself, and nothing can be protected below it.
+                return self.bind(&at, Look::ReadOnly, &found);
+            }
+            let on_the_way = !last && is_dir(&found)?;
+            self.bind(
+                &at,
+                if on_the_way {
+                    Look::Pinned
+                } else if last {
+                    look
+                } else {
+                    Look::ReadOnly
+                },
+                &found,
+            )?;
+            if !on_the_way {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, path: &Path, look: Look, found: &OwnedFd) -> io::Result<()> {
+        let stat = rustix::fs::fstat(found)?;
+        let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+        self.binds.push(Bind { path: path.into(), look, identity: (stat.st_dev, stat.st_ino), is_dir });
+        Ok(())
+    }
+
+    fn hold(&mut self, parent: &Path, path: &Path, is_dir: bool) -> io::Result<()> {
+        if self.held.iter().any(|(_, held, ..)| held == path) {
+            return Ok(());
+        }
+        for _ in 0..ATTEMPTS {
+            let placeholder = open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+            rustix::fs::flock(&placeholder, FlockOperation::LockShared)?;
+            // Whoever held it alone may have removed it just now.
+            let same = find(path)?.is_some_and(|now| same_inode(&now, &placeholder));
+            if same {
+                let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+                self.held.push((parent, path.into(), placeholder, is_dir));
+                return Ok(());
+            }
+            if find(path)?.is_none() {
+                make(parent, path, if is_dir { Missing::Directory } else { Missing::File })?;
+            }
+        }
+        Err(io::Error::other("placeholders come and go too fast"))
+    }
+}
+
+impl Drop for Placeholders {
+    /// Removes what nobody relies on any more. A name that cannot be removed has become someone's own.
+    fn drop(&mut self) {
+        for (parent, path, placeholder, is_dir) in self.held.drain(..).rev() {
+            let alone = rustix::fs::flock(&placeholder, FlockOperation::NonBlockingLockExclusive).is_ok();
+            let Some(name) = path.file_name() else { continue };
+            let same = find_at(parent.as_fd(), Path::new(name))
+                .is_ok_and(|now| now.is_some_and(|now| same_inode(&now, &placeholder)));
+            if alone && same && is_marked(&placeholder).unwrap_or(false) {
+                let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+                let _kept = rustix::fs::unlinkat(&parent, name, flags);
+            }
+        }
+    }
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let never = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), never)?)
+}
+
+/// What is at a path, if anything. A symbolic link anywhere on the way is an error.
+pub(super) fn find(path: &Path) -> io::Result<Option<OwnedFd>> {
+    find_at(CWD, path)
+}
+
+fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
+    let never = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match rustix::fs::openat2(from, path, flags, Mode::empty(), never) {
+        Ok(found) => Ok(Some(found)),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Makes a placeholder under another name and moves it to its own when it is complete, so that nobody ever sees
+/// one without its mark.
+fn make(parent: &Path, path: &Path, kind: Missing) -> io::Result<OwnedFd> {
+    let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let draft = format!(".provost-{}", rustix::process::getpid().as_raw_nonzero());
+    let is_dir = matches!(kind, Missing::Directory | Missing::Leave);
+    if is_dir {
+        rustix::fs::mkdirat(&parent, &draft, Mode::RWXU)?;
+    } else {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&parent, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+        if kind == Missing::FileSayingHere {
+            File::from(file).write_all(b".\n")?;
+        }
+    }
+    let mark = Timespec { tv_sec: MARK, tv_nsec: 0 };
+    let times = Timestamps { last_access: mark, last_modification: mark };
+    rustix::fs::utimensat(&parent, &draft, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    let moved = rustix::fs::renameat_with(&parent, &draft, &parent, name, RenameFlags::NOREPLACE);
+    if let Err(e) = moved {
+        let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        rustix::fs::unlinkat(&parent, &draft, flags)?;
+        // Another supervisor was faster; what it made does as well.
+        if e != rustix::io::Errno::EXIST {
+            return Err(e.into());
+        }
+    }
+    find(path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn is_marked(found: &OwnedFd) -> io::Result<bool> {
+    let stat = rustix::fs::fstat(found)?;
+    Ok(stat.st_mtime == MARK && stat.st_mtime_nsec == 0)
+}
+
+fn is_dir(found: &OwnedFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(found)?.st_mode).is_dir())
+}
+
+fn same_inode(a: &OwnedFd, b: &OwnedFd) -> bool {
+    match (rustix::fs::fstat(a), rustix::fs::fstat(b)) {
+        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
+        _ => false,
+    }
+}

@@ -1,0 +1,277 @@
+//! The system call filter: what no worker needs and what Landlock and namespaces do not see.
+//!
+//! Two programs, both pure BPF. One answers "no such call" for calls whose arguments lie in memory, where a
+//! filter cannot look, so that C libraries fall back to the older call that it can judge. The other answers "not
+//! permitted". Calls of another architecture end the process; the x32 numbers do not exist.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::io;
+
+use libc::*;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+use crate::jail::plan::Tier;
+
+/// Proof that both programs are in force.
+pub(super) struct Filtered(());
+
+/// Mounts and roots: nothing of the file tree is rearranged.
+const TREE: [c_long; 19] = [
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_mount_setattr,
+    OPEN_TREE_ATTR,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_quotactl,
+    SYS_quotactl_fd,
+    SYS_acct,
+];
+
+/// Namespaces.
+const NAMESPACES: [c_long; 2] = [SYS_unshare, SYS_setns];
+
+/// Reaching into other processes.
+const PROCESSES: [c_long; 9] = [
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_process_madvise,
+    SYS_process_mrelease,
+    SYS_pidfd_getfd,
+    SYS_kcmp,
+    SYS_migrate_pages,
+    SYS_move_pages,
+];
+
+/// Large parts of the kernel with a history, and what belongs to the host's owner.
+const KERNEL: [c_long; 27] = [
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_fanotify_init,
+    SYS_fanotify_mark,
+    SYS_kexec_load,
+    SYS_kexec_file_load,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_reboot,
+    SYS_syslog,
+    SYS_vhangup,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_adjtimex,
+    SYS_clock_adjtime,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_lookup_dcookie,
+    SYS_nfsservctl,
+];
+
+#[cfg(target_arch = "x86_64")]
+const OF_THIS_MACHINE: [c_long; 7] =
+    [SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib, SYS_ustat, SYS_sysfs, SYS__sysctl];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_THIS_MACHINE: [c_long; 0] = [];
+
+/// System V and POSIX queues and memory: without an IPC namespace they are the whole host's.
+const HOST_IPC: [c_long; 13] = [
+    SYS_shmget,
+    SYS_shmat,
+    SYS_shmctl,
+    SYS_semget,
+    SYS_semop,
+    SYS_semtimedop,
+    SYS_semctl,
+    SYS_msgget,
+    SYS_msgsnd,
+    SYS_msgrcv,
+    SYS_msgctl,
+    SYS_mq_open,
+    SYS_mq_unlink,
+];
+
+/// Priorities and limits of other processes of this user, which Landlock does not see: only a zero in the given
+/// argument, "myself", passes.
+const MYSELF_ONLY: [(c_long, u8); 7] = [
+    (SYS_prlimit64, 0),
+    (SYS_sched_setaffinity, 0),
+    (SYS_sched_setscheduler, 0),
+    (SYS_sched_setparam, 0),
+    (SYS_sched_setattr, 0),
+    (SYS_setpriority, 1),
+    (SYS_ioprio_set, 1),
+];
+
+/// Calls that take a mode, and the argument that holds it.
+#[cfg(target_arch = "x86_64")]
+const MODES: [(c_long, u8); 9] = [
+    (SYS_chmod, 1),
+    (SYS_fchmod, 1),
+    (SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (SYS_mknod, 1),
+    (SYS_mknodat, 2),
+    (SYS_creat, 1),
+    (SYS_mkdir, 1),
+    (SYS_mkdirat, 2),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES: [(c_long, u8); 5] =
+    [(SYS_fchmod, 1), (SYS_fchmodat, 2), (FCHMODAT2, 2), (SYS_mknodat, 2), (SYS_mkdirat, 2)];
+
+/// Calls that take flags and, if they create, a mode.
+#[cfg(target_arch = "x86_64")]
+const CREATES: [(c_long, u8, u8); 2] = [(SYS_open, 1, 2), (SYS_openat, 2, 3)];
+#[cfg(not(target_arch = "x86_64"))]
+const CREATES: [(c_long, u8, u8); 1] = [(SYS_openat, 2, 3)];
+
+/// Calls that can connect on the side, and the argument with the flags.
+const SENDS: [(c_long, u8); 3] = [(SYS_sendto, 3), (SYS_sendmsg, 2), (SYS_sendmmsg, 3)];
+
+/// Terminals: pushing input, redirecting the console, changing the line discipline.
+const TERMINAL: [u64; 4] = [0x5412, 0x541c, 0x541d, 0x5423];
+
+// Younger than the C library's list, the same number on every architecture.
+const FCHMODAT2: c_long = 452;
+const OPEN_TREE_ATTR: c_long = 467;
+const MPTCP: u64 = 262;
+const FIRST_X32: u32 = 0x4000_0000;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Puts the filter of a tier in force, for good.
+pub(super) fn filter(tier: Tier) -> io::Result<Filtered> {
+    let programs = programs(tier).map_err(|e| io::Error::other(e.to_string()))?;
+    for program in &programs {
+        seccompiler::apply_filter(program).map_err(|e| io::Error::other(e.to_string()))?;
+    }
+    Ok(Filtered(()))
+}
+
+fn programs(tier: Tier) -> Result<[BpfProgram; 2], BackendError> {
+    let mut absent = Rules::new();
+    deny(&mut absent, &[SYS_clone3, SYS_openat2]);
+    Ok([compile(absent, ENOSYS)?, without_x32(compile(refused(tier)?, EPERM)?)])
+}
+
+fn compile(rules: Rules, answer: i32) -> Result<BpfProgram, BackendError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    // Error numbers are small and positive.
+    let answer = SeccompAction::Errno(answer.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, answer, arch)?.try_into()
+}
+
+/// Calls by their x32 numbers pass for this architecture's own; none of that range exists for a worker.
+fn without_x32(mut program: BpfProgram) -> BpfProgram {
+    if cfg!(target_arch = "x86_64") {
+        let load_number = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+        let is_x32 = sock_filter { code: 0x35, jt: 0, jf: 1, k: FIRST_X32 };
+        let no_such_call =
+            sock_filter { code: 0x06, jt: 0, jf: 0, k: SECCOMP_RET_ERRNO | ENOSYS.unsigned_abs() };
+        program.splice(0..0, [load_number, is_x32, no_such_call]);
+    }
+    program
+}
+
+fn refused(tier: Tier) -> Result<Rules, BackendError> {
+    let mut rules = Rules::new();
+    for calls in [&TREE[..], &NAMESPACES, &PROCESSES, &KERNEL, &OF_THIS_MACHINE] {
+        deny(&mut rules, calls);
+    }
+    if tier == Tier::Ll {
+        deny(&mut rules, &HOST_IPC);
+        for (call, argument) in MYSELF_ONLY {
+            when(&mut rules, call, vec![isnt(argument, 0)?])?;
+        }
+    }
+    // The kernel looks at the lower half of an ioctl's command only, and so does the filter.
+    for command in TERMINAL {
+        when(&mut rules, SYS_ioctl, vec![is(1, command)?])?;
+    }
+    let flags =
+        [CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP];
+    for flag in flags {
+        when(&mut rules, SYS_clone, vec![has(0, bits(flag))?])?;
+    }
+    for bit in [bits(S_ISUID as i32), bits(S_ISGID as i32)] {
+        for (call, mode) in MODES {
+            when(&mut rules, call, vec![has(mode, bit)?])?;
+        }
+        for (call, flags, mode) in CREATES {
+            when(&mut rules, call, vec![has(flags, bits(O_CREAT))?, has(mode, bit)?])?;
+        }
+    }
+    for (call, flags) in SENDS {
+        when(&mut rules, call, vec![has(flags, bits(MSG_FASTOPEN))?])?;
+    }
+    // Normal, "which one is it?", and no randomised addresses (debuggers ask for that) are harmless.
+    let harmless = [0, 0xffff_ffff, 0x0004_0000];
+    when(&mut rules, SYS_personality, harmless.iter().map(|p| isnt(0, *p)).collect::<Result<_, _>>()?)?;
+    when(&mut rules, SYS_prctl, vec![is(0, bits(PR_SET_PTRACER))?])?;
+    when(&mut rules, SYS_prctl, vec![is(0, bits(PR_SET_MM))?])?;
+    sockets(&mut rules, tier)?;
+    Ok(rules)
+}
+
+/// Socket families by list. Own network namespace: local sockets and an empty loopback. Otherwise only questions
+/// to the kernel about routes, which resolvers ask, and connected pairs.
+fn sockets(rules: &mut Rules, tier: Tier) -> Result<(), BackendError> {
+    let families: &[i32] = match tier {
+        Tier::Ns => &[AF_NETLINK, AF_UNIX, AF_INET, AF_INET6],
+        Tier::Ll => &[AF_NETLINK],
+    };
+    when(rules, SYS_socket, families.iter().map(|f| isnt(0, bits(*f))).collect::<Result<_, _>>()?)?;
+    when(rules, SYS_socket, vec![is(0, bits(AF_NETLINK))?, isnt(2, bits(NETLINK_ROUTE))?])?;
+    when(rules, SYS_socket, vec![is(2, MPTCP)?])?;
+    when(rules, SYS_socketpair, vec![isnt(0, bits(AF_UNIX))?])
+}
+
+fn deny(rules: &mut Rules, calls: &[c_long]) {
+    // A call without conditions is refused whatever its arguments are.
+    rules.extend(calls.iter().map(|call| (*call, Vec::new())));
+}
+
+/// Refuses a call when all conditions hold; several rules for one call are alternatives.
+fn when(rules: &mut Rules, call: c_long, conditions: Vec<SeccompCondition>) -> Result<(), BackendError> {
+    rules.entry(call).or_default().push(SeccompRule::new(conditions)?);
+    Ok(())
+}
+
+/// A C constant as the filter compares it: its lower 32 bits.
+fn bits(constant: i32) -> u64 {
+    u64::from(constant as u32)
+}
+
+fn is(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn isnt(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+fn has(argument: u8, bit: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bit), bit)
+}

@@ -1,0 +1,340 @@
+//! The supervisor: one process per worker, outside of the jail. Reads the plan, builds the jail of its tier,
+//! waits for the worker's end or for the order to end it, and says so when nothing is left.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::confined::{Inside, become_the_worker};
+use super::family;
+use super::placeholders::Placeholders;
+use super::sys::{self, Forked};
+use super::{landlock, limits, namespaces, step};
+use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
+use crate::jail::control::{Ended, REFUSED, Request, Said, SetupError, Step, frame};
+use crate::jail::plan::{Plan, Tier};
+
+/// How often the supervisor looks around when nothing wakes it, in milliseconds.
+const TICK_MS: i64 = 100;
+
+/// Ticks between two looks at the memory of all processes.
+const TICKS_PER_LOOK: u32 = 10;
+
+/// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
+pub(in crate::jail::child) fn main(try_namespaces: bool) -> ! {
+    if try_namespaces {
+        sys::exit(namespaces::attempt())
+    }
+    let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
+    let Err(mut error) = run(&mut control) else { sys::exit(0) };
+    error.exit = Some(REFUSED);
+    // For someone who has called this by hand; the daemon listens on the socket.
+    let _unread = writeln!(io::stderr(), "provost: {error}");
+    control.say(&Said::Refused(error));
+    sys::exit(REFUSED)
+}
+
+/// The daemon's socket.
+pub(super) struct Control(File);
+
+impl Control {
+    /// Moves the socket away from standard input, where the worker's own will be.
+    fn take() -> io::Result<Self> {
+        let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        sys::redirect(&null, 0)?;
+        Ok(Self(File::from(socket)))
+    }
+
+    fn request(&mut self) -> io::Result<(Plan, Option<Vec<u8>>)> {
+        let mut len = [0; 4];
+        self.0.read_exact(&mut len)?;
+        let len = u32::from_le_bytes(len) as usize;
+        if len > PLAN_BYTES_MAX {
+            return Err(io::Error::other("the plan is too long"));
+        }
+        let mut body = vec![0; len];
+        self.0.read_exact(&mut body)?;
+        let request: Request = serde_json::from_slice(&body)?;
+        let Some(len) = request.input else { return Ok((request.plan, None)) };
+        let mut input = vec![0; len.min(STDIN_BYTES_MAX)];
+        self.0.read_exact(&mut input)?;
+        Ok((request.plan, Some(input)))
+    }
+
+    /// A daemon that does not listen any more cannot be told; its end is noticed elsewhere.
+    pub(super) fn say(&mut self, said: &Said) {
+        if let Ok(frame) = frame(said) {
+            let _unheard = self.0.write_all(&frame);
+        }
+    }
+}
+
+fn run(control: &mut Control) -> Result<(), SetupError> {
+    let (plan, input) = control.request().map_err(|e| SetupError::new(Step::Supervisor, e))?;
+    let plan = &plan;
+    step(plan, Step::Unprivileged, || match rustix::process::geteuid().is_root() {
+        true => Err("a worker of root cannot be confined"),
+        false => Ok(()),
+    })?;
+    step(plan, Step::Session, session)?;
+    let input = step(plan, Step::Input, || Input::new(input))?;
+    let ended = match plan.tier {
+        Tier::Ns => tier_ns(plan, control, input)?,
+        Tier::Ll => tier_ll(plan, control, input)?,
+    };
+    control.say(&Said::Ended(ended));
+    Ok(())
+}
+
+fn session() -> io::Result<()> {
+    sys::close_at_exec(3)?;
+    sys::reset_signals()?;
+    // A daemon that has gone must not take us along before the jail is swept.
+    sys::ignore_broken_pipes();
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let us = rustix::process::getpid();
+    if rustix::process::getsid(None)? != us {
+        rustix::process::setsid()?;
+    }
+    Ok(())
+}
+
+/// What the worker reads on its standard input.
+struct Input {
+    /// The worker's end; without one it reads from `/dev/null`.
+    reader: Option<OwnedFd>,
+    writer: Option<File>,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Input {
+    fn new(bytes: Option<Vec<u8>>) -> io::Result<Self> {
+        let Some(bytes) = bytes else {
+            return Ok(Self { reader: None, writer: None, bytes: Vec::new(), written: 0 });
+        };
+        let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        // Only our end must not wait; the flag belongs to each end alone.
+        rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+        Ok(Self { reader: Some(reader), writer: Some(File::from(writer)), bytes, written: 0 })
+    }
+
+    /// Writes what fits. Closes the pipe when all is written, or when the worker does not want it.
+    fn pump(&mut self) {
+        let Some(writer) = &mut self.writer else { return };
+        let rest = &self.bytes[self.written..];
+        match writer.write(rest) {
+            _ if rest.is_empty() => self.writer = None,
+            Ok(written) => self.written += written,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock || e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => self.writer = None,
+        }
+        if self.written == self.bytes.len() {
+            self.writer = None;
+        }
+    }
+}
+
+/// Why the supervisor stopped waiting.
+#[derive(PartialEq, Eq)]
+enum Woken {
+    /// The process that it watches has ended.
+    Ended,
+    /// The daemon has closed its side.
+    Ordered,
+    /// Too much memory.
+    OverMemory,
+}
+
+fn wait(
+    plan: &Plan,
+    control: &Control,
+    watched: BorrowedFd<'_>,
+    input: &mut Input,
+    mut tick: impl FnMut(),
+) -> Woken {
+    let pause = Timespec { tv_sec: 0, tv_nsec: TICK_MS * 1_000_000 };
+    let mut ticks = 0_u32;
+    loop {
+        let writer = input.writer.as_ref().map(|w| PollFd::new(w, PollFlags::OUT));
+        let mut fds =
+            vec![PollFd::new(&control.0, PollFlags::IN), PollFd::from_borrowed_fd(watched, PollFlags::IN)];
+        fds.extend(writer);
+        // An interrupted poll has nothing to report and is simply repeated.
+        let _interrupted = poll(&mut fds, Some(&pause));
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        if ready[1] {
+            return Woken::Ended;
+        }
+        if ready[0] {
+            return Woken::Ordered;
+        }
+        if ready.get(2) == Some(&true) {
+            input.pump();
+        }
+        tick();
+        ticks = ticks.wrapping_add(1);
+        let most = plan.limits.resident_bytes;
+        let look = ticks.is_multiple_of(TICKS_PER_LOOK);
+        if look && family::resident_bytes() > most && family::proportional_bytes() > most {
+            return Woken::OverMemory;
+        }
+    }
+}
+
+/// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
+/// closed by the exec, so that its end without a word is the proof that the worker runs.
+pub(super) struct Fault {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl Fault {
+    fn new() -> io::Result<Self> {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        Ok(Self { read, write })
+    }
+
+    /// In the new process: keeps the end to write to.
+    pub(super) fn for_writing(self) -> FaultWriter {
+        FaultWriter(self.write)
+    }
+
+    /// In the supervisor: waits until the worker runs or cannot.
+    fn verdict(self) -> Result<(), SetupError> {
+        drop(self.write);
+        let mut said = Vec::new();
+        File::from(self.read).read_to_end(&mut said).map_err(|e| SetupError::new(Step::Execute, e))?;
+        if said.is_empty() {
+            return Ok(());
+        }
+        Err(serde_json::from_slice(&said).unwrap_or_else(|e| SetupError::new(Step::Execute, e)))
+    }
+}
+
+/// The end to write to.
+pub(super) struct FaultWriter(OwnedFd);
+
+impl FaultWriter {
+    /// Says what went wrong and ends this process.
+    pub(super) fn give_up(self, error: &SetupError) -> ! {
+        let said = serde_json::to_vec(error).unwrap_or_else(|_| b"?".to_vec());
+        let _unheard = File::from(self.0).write_all(&said);
+        sys::exit(REFUSED)
+    }
+
+    /// Whether the supervisor has gone: nobody can read from the pipe any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
+    }
+}
+
+fn pidfd(pid: i32) -> io::Result<OwnedFd> {
+    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+    Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+fn kill(pidfd: &OwnedFd) {
+    // Fails only for a process that has ended already.
+    let _gone = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
+}
+
+/// Our names of the worker's output would keep its pipes open.
+fn let_go_of_the_output() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    sys::redirect(&null, 1)?;
+    sys::redirect(&null, 2)
+}
+
+fn collect_blocking(pid: i32) -> Option<i32> {
+    let pid = Pid::from_raw(pid)?;
+    let status = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()).ok()??;
+    Some(status.1.as_raw())
+}
+
+fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
+    // Removed again when this function is left, after everything inside has ended.
+    let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan))?;
+    let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
+    let fault = Fault::new().map_err(namespaces)?;
+    let (status_read, status_write) =
+        rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| namespaces(e.into()))?;
+    let owner = namespaces::Owner::of_this_process();
+    let first = match step(plan, Step::Namespaces, || sys::fork_into(namespaces::FLAGS))? {
+        Forked::Child => {
+            let fault = fault.for_writing();
+            drop((status_read, input.writer));
+            namespaces::main(plan, owner, placeholders.binds(), input.reader, fault, &status_write)
+        }
+        Forked::Parent(first) => first,
+    };
+    drop((status_write, input.reader.take()));
+    let watched = pidfd(first).map_err(namespaces)?;
+    if let Err(error) = fault.verdict() {
+        kill(&watched);
+        collect_blocking(first);
+        return Err(error);
+    }
+    let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
+    control.say(&Said::Ready { layers: namespaces::layers(), scratch: None });
+    let woken = wait(plan, control, watched.as_fd(), &mut input, || {});
+    kill(&watched);
+    // The kernel lets the first process of a namespace end only after all others in it.
+    let own = collect_blocking(first);
+    let mut status = [0; 4];
+    let workers = File::from(status_read).read_exact(&mut status).ok().map(|()| i32::from_le_bytes(status));
+    Ok(ended(workers.or(own), woken, 0))
+}
+
+fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
+    step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
+    step(plan, Step::SignalScope, landlock::scope_signals)?;
+    let scratch = step(plan, Step::Scratch, || limits::Scratch::new())?;
+    let fork = |e: io::Error| SetupError::new(Step::Fork, e);
+    let fault = Fault::new().map_err(fork)?;
+    let inside = Inside::in_scratch(scratch.path());
+    let worker = match step(plan, Step::Fork, || sys::fork_into(0))? {
+        Forked::Child => {
+            let fault = fault.for_writing();
+            drop(input.writer);
+            let error = become_the_worker(plan, &inside, input.reader);
+            fault.give_up(&error)
+        }
+        Forked::Parent(worker) => worker,
+    };
+    drop(input.reader.take());
+    let watched = pidfd(worker).map_err(fork)?;
+    if let Err(error) = fault.verdict() {
+        kill(&watched);
+        collect_blocking(worker);
+        return Err(error);
+    }
+    let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
+    let path = scratch.path().to_path_buf();
+    control.say(&Said::Ready { layers: landlock::layers(), scratch: Some(path) });
+    let mut family = family::Family::new(worker);
+    let woken = wait(plan, control, watched.as_fd(), &mut input, || {
+        family.collect();
+    });
+    family.end();
+    Ok(ended(family.workers_status(), woken, family.swept()))
+}
+
+fn ended(status: Option<i32>, woken: Woken, swept: u32) -> Ended {
+    Ended {
+        code: status.filter(|s| libc::WIFEXITED(*s)).map(|s| libc::WEXITSTATUS(s)),
+        signal: status.filter(|s| libc::WIFSIGNALED(*s)).map(|s| libc::WTERMSIG(s)),
+        over_memory: woken == Woken::OverMemory,
+        swept,
+    }
+}

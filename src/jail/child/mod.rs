@@ -1,0 +1,44 @@
+//! The supervisor's side of a jail, one folder per system, and the few things that a daemon does to itself.
+//!
+//! Everything that asks the kernel directly is below here; `unsafe` occurs in one file, `linux/sys.rs`, one call
+//! per block.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub(super) use linux::host_facts;
+#[cfg(target_os = "linux")]
+pub use linux::{become_subreaper, harden_daemon, sweep_orphans};
+
+#[cfg(not(target_os = "linux"))]
+mod other;
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::host_facts;
+#[cfg(not(target_os = "linux"))]
+pub use other::{become_subreaper, harden_daemon, sweep_orphans};
+
+use tokio::process::Child;
+
+/// The hidden command under which this executable is a supervisor.
+pub(super) const ARGUMENT: &str = "__jail";
+
+/// What follows [`ARGUMENT`] when the supervisor is only to try whether namespaces can be made.
+pub(super) const TRY_NAMESPACES: &str = "try-namespaces";
+
+/// Becomes a supervisor if the daemon has started this process as one; does not come back then. Called first
+/// in `main`, before any thread exists, since it forks.
+pub fn main_if_asked() {
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == ARGUMENT) {
+        #[cfg(target_os = "linux")]
+        linux::main(args.next().is_some_and(|second| second == TRY_NAMESPACES));
+        #[cfg(not(target_os = "linux"))]
+        other::main();
+    }
+}
+
+/// Ends a supervisor that does not answer, and collects it.
+pub(super) async fn kill_supervisor(child: &mut Child) {
+    // Fails only for one that has been collected already.
+    let _gone = child.kill().await;
+}

@@ -1,0 +1,270 @@
+//! What a daemon and its supervisor say to each other, over the socket that is the supervisor's standard input.
+//!
+//! ```text
+//! daemon      supervisor
+//!   Request ──────▶          plan and the worker's input, once
+//!           ◀────── Ready    every layer holds, the worker runs   (or Refused: nothing ran)
+//!           ◀────── Ended    no process of the jail is left
+//!   (end)   ──────▶          the daemon has closed its side, or died: kill everything
+//! ```
+//!
+//! Every message is its length (four bytes, little-endian) and its JSON.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Plan, Tier};
+
+/// A step of building a jail. Each must succeed before the worker is executed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Step {
+    /// Starting the supervisor and hearing from it.
+    Supervisor,
+    /// The plan asks for something that this version does not have.
+    Grant,
+    /// The daemon or the worker would be root.
+    Unprivileged,
+    /// New session, closed descriptors, default signals, umask.
+    Session,
+    /// Empty files and directories where a protected path is missing.
+    Placeholders,
+    /// User, mount, process, network and other namespaces.
+    Namespaces,
+    /// The user's own number, and no other, inside the user namespace.
+    IdMap,
+    /// The worker dies with its supervisor.
+    DeathSignal,
+    /// The empty loopback interface.
+    Loopback,
+    /// No further user namespaces inside.
+    NoNestedNamespaces,
+    /// Mounts no longer propagate to the host.
+    PrivateMounts,
+    /// Directories opened without symbolic links, recognised and restricted.
+    Sources,
+    /// The new root directory and its temporary file systems.
+    NewRoot,
+    /// Six harmless device files.
+    Devices,
+    /// Attaching what the worker may see.
+    Binds,
+    /// A `/proc` that shows the jail only.
+    Proc,
+    /// Leaving the host's tree of directories behind.
+    Pivot,
+    /// Nothing above the workspace can be written.
+    ReadOnlyRoot,
+    /// A Landlock domain out of which no signal is sent (`ll`).
+    SignalScope,
+    /// The private folder for temporary files (`ll`).
+    Scratch,
+    /// Orphans of the jail come to the supervisor (`ll`).
+    Subreaper,
+    /// The worker's process itself.
+    Fork,
+    /// The directory in which the worker starts.
+    WorkingDirectory,
+    /// The worker's program, unchanged.
+    Program,
+    /// Standard input.
+    Input,
+    /// Resource limits.
+    Limits,
+    /// No setuid program gives privileges.
+    NoNewPrivileges,
+    /// Landlock's rules, fully enforced.
+    Landlock,
+    /// Every capability dropped for good.
+    Capabilities,
+    /// The system call filter.
+    Seccomp,
+    /// Executing the program.
+    Execute,
+}
+
+impl Step {
+    /// The steps that are walked through on the way to a worker in a tier, in their order.
+    pub fn all(tier: Tier) -> &'static [Step] {
+        use Step::*;
+        match tier {
+            Tier::Ns => &[
+                Unprivileged,
+                Session,
+                Input,
+                Placeholders,
+                Namespaces,
+                DeathSignal,
+                IdMap,
+                Loopback,
+                NoNestedNamespaces,
+                PrivateMounts,
+                Sources,
+                NewRoot,
+                Devices,
+                Binds,
+                Proc,
+                Pivot,
+                ReadOnlyRoot,
+                Fork,
+                WorkingDirectory,
+                Program,
+                Limits,
+                NoNewPrivileges,
+                Landlock,
+                Capabilities,
+                Seccomp,
+                Execute,
+            ],
+            Tier::Ll => &[
+                Unprivileged,
+                Session,
+                Input,
+                Subreaper,
+                SignalScope,
+                Scratch,
+                Fork,
+                DeathSignal,
+                WorkingDirectory,
+                Program,
+                Limits,
+                NoNewPrivileges,
+                Landlock,
+                Capabilities,
+                Seccomp,
+                Execute,
+            ],
+        }
+    }
+
+    /// What the step is about, in a few words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Step::Supervisor => "starting the supervisor",
+            Step::Grant => "what the plan asks for",
+            Step::Unprivileged => "running as an ordinary user",
+            Step::Session => "a session of its own",
+            Step::Placeholders => "protecting missing files",
+            Step::Namespaces => "user namespaces",
+            Step::IdMap => "the identity inside the user namespace",
+            Step::DeathSignal => "dying with the supervisor",
+            Step::Loopback => "the empty network",
+            Step::NoNestedNamespaces => "forbidding further namespaces",
+            Step::PrivateMounts => "private mounts",
+            Step::Sources => "opening the directories of the plan",
+            Step::NewRoot => "the new root directory",
+            Step::Devices => "device files",
+            Step::Binds => "attaching the directories of the plan",
+            Step::Proc => "a private /proc",
+            Step::Pivot => "leaving the host's directories",
+            Step::ReadOnlyRoot => "the read-only root directory",
+            Step::SignalScope => "Landlock's signal scope",
+            Step::Scratch => "the private temporary folder",
+            Step::Subreaper => "collecting orphans",
+            Step::Fork => "the worker's process",
+            Step::WorkingDirectory => "the working directory",
+            Step::Program => "the worker's program",
+            Step::Input => "the worker's input",
+            Step::Limits => "resource limits",
+            Step::NoNewPrivileges => "no new privileges",
+            Step::Landlock => "Landlock",
+            Step::Capabilities => "dropping capabilities",
+            Step::Seccomp => "the system call filter",
+            Step::Execute => "executing the worker's program",
+        }
+    }
+
+    /// What a person can do about it.
+    fn advice(self) -> &'static str {
+        match self {
+            Step::Supervisor => "look at the daemon's log; the executable must not be replaced while it runs",
+            Step::Grant => "remove the grant from the rule or from the request",
+            Step::Unprivileged => "start provost as an ordinary user",
+            Step::Namespaces | Step::IdMap | Step::NoNestedNamespaces => {
+                "user namespaces are off on this host, or this already is a jail: allow them \
+                 (kernel.unprivileged_userns_clone, user.max_user_namespaces, an AppArmor profile with `userns,`), \
+                 or let policy accept tier ll"
+            }
+            Step::Proc => {
+                "containers that cover parts of /proc need it uncovered, or let policy accept tier ll"
+            }
+            Step::Landlock | Step::SignalScope => {
+                "Landlock must be enabled (`landlock` in the kernel's lsm= list); tier ll needs Linux 6.12"
+            }
+            Step::Seccomp => "the kernel needs CONFIG_SECCOMP_FILTER",
+            Step::Sources | Step::Binds | Step::WorkingDirectory => {
+                "the path must exist, hold no symbolic link, and be what it was when the task was accepted"
+            }
+            Step::Placeholders => "the protected path must be a plain file or directory, not a symbolic link",
+            Step::Program | Step::Execute => "check the worker's program and its interpreter, then ask again",
+            _ => "run `provost doctor` to see what this host supports",
+        }
+    }
+}
+
+/// A worker was not started, because one step of its jail did not succeed. Nothing of it has run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
+pub struct SetupError {
+    /// The step that did not succeed.
+    pub step: Step,
+    /// The system's word for it.
+    pub cause: String,
+    /// How the supervisor ended: 125 when it refused. `None` when it never answered.
+    pub exit: Option<i32>,
+}
+
+impl SetupError {
+    pub(super) fn new(step: Step, cause: impl fmt::Display) -> Self {
+        Self { step, cause: cause.to_string(), exit: None }
+    }
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the worker was not started: {}: {}; {}", self.step.title(), self.cause, self.step.advice())
+    }
+}
+
+/// The exit code of a supervisor that refused.
+pub(super) const REFUSED: i32 = 125;
+
+/// The daemon's one message. The worker's input follows it, `input` bytes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) plan: Plan,
+    /// `None` is no input at all: the worker reads from `/dev/null`.
+    pub(super) input: Option<usize>,
+}
+
+/// The supervisor's messages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Said {
+    /// The worker runs. `layers` is what holds it; `scratch` a folder that is to be removed if the supervisor
+    /// cannot do it any more.
+    Ready { layers: Vec<String>, scratch: Option<std::path::PathBuf> },
+    /// Nothing runs.
+    Refused(SetupError),
+    /// Nothing runs any more.
+    Ended(Ended),
+}
+
+/// How a worker ended, as its supervisor saw it.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    /// All of it together had more memory than its limit.
+    pub(super) over_memory: bool,
+    /// Processes that outlived the worker's first one and were killed.
+    pub(super) swept: u32,
+}
+
+/// A message with its length in front.
+pub(super) fn frame(message: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let body = serde_json::to_vec(message)?;
+    // Plans are bounded far below four gibibytes where they are sent.
+    let mut frame = u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+    frame.extend(body);
+    Ok(frame)
+}

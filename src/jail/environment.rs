@@ -1,0 +1,221 @@
+//! The environment of a worker, built from nothing.
+//!
+//! Nothing is inherited by accident: a few names that describe language and terminal are taken over from the
+//! daemon, the rest is what configuration names. A variable that makes some program load code, or that leads
+//! to the user's agents and desktop, is refused even when it is asked for.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::limits::PATH_LEN_MAX;
+
+/// Names taken over from the daemon's own environment when they are set there.
+const TAKEN_OVER: [&str; 12] = [
+    "COLORTERM",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "NO_COLOR",
+    "TERM",
+    "TZ",
+];
+
+/// Names that the jail sets itself, since only it knows what is true inside.
+const SET_BY_THE_JAIL: [&str; 5] = ["HOME", "OLDPWD", "PWD", "SHLVL", "TMPDIR"];
+
+/// Beginnings of names that configure a loader, or inject configuration that can name programs.
+const LOADING_PREFIXES: [&str; 9] =
+    ["BASH_FUNC_", "CARGO_TARGET_", "DYLD_", "GIT_CONFIG", "GIT_TRACE", "LD_", "NPM_CONFIG_", "PIP_", "_RLD"];
+
+/// Names that make a shell, an interpreter or a tool run code from somewhere else.
+const LOADING: [&str; 72] = [
+    "BASHOPTS",
+    "BASH_ENV",
+    "BROWSER",
+    "CARGO_BUILD_RUSTC",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CDPATH",
+    "CLASSPATH",
+    "EDITOR",
+    "ENV",
+    "FPATH",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GIT_ASKPASS",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_EDITOR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "GIT_WORK_TREE",
+    "GLIBC_TUNABLES",
+    "HOSTALIASES",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "LOCPATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "MAKEFLAGS",
+    "MALLOC_TRACE",
+    "MANPAGER",
+    "NLSPATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "NODE_REPL_EXTERNAL_MODULE",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "PAGER",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PERLLIB",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PYTHONBREAKPOINT",
+    "PYTHONEXECUTABLE",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONUSERBASE",
+    "PYTHONWARNINGS",
+    "RESOLV_HOST_CONF",
+    "RES_OPTIONS",
+    "RUBYLIB",
+    "RUBYOPT",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTDOC",
+    "SHELLOPTS",
+    "VISUAL",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+];
+
+/// Names that lead out: to agents that hold keys, to the desktop, to other daemons.
+const LEADING_OUT: [&str; 12] = [
+    "CONTAINER_HOST",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "DISPLAY",
+    "DOCKER_HOST",
+    "GPG_AGENT_INFO",
+    "SSH_AGENT_PID",
+    "SSH_ASKPASS",
+    "SSH_AUTH_SOCK",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+];
+
+/// Why a variable is not given to a worker. Safe to show.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EnvironmentRefused {
+    /// Not of the form `[A-Za-z_][A-Za-z0-9_]*`.
+    #[error("`{0}` is not the name of an environment variable")]
+    Name(String),
+    /// NUL in the value, or longer than [`PATH_LEN_MAX`] times eight.
+    #[error("the value of `{0}` is too long or contains a zero byte")]
+    Value(String),
+    /// The name makes some program load code.
+    #[error("`{0}` makes programs load code from elsewhere and is never given to a worker")]
+    LoadsCode(String),
+    /// The name leads to the user's agents, desktop or other daemons.
+    #[error("`{0}` leads out of the jail and is never given to a worker")]
+    LeadsOut(String),
+    /// `HOME`, `TMPDIR` and the like.
+    #[error("`{0}` is set by the jail itself")]
+    SetByTheJail(String),
+}
+
+/// The variables of a worker. Every one that is in here has passed [`Environment::set`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// `PATH` with the system's directories, and the language and terminal names found in `host`.
+    pub fn new(host: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut environment = Self(BTreeMap::new());
+        for (name, value) in host {
+            if TAKEN_OVER.contains(&name.as_str()) && !value.contains('\0') {
+                environment.0.insert(name, value);
+            }
+        }
+        environment.0.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
+        environment.0.entry("LANG".into()).or_insert_with(|| "C.UTF-8".into());
+        environment
+    }
+
+    /// Adds or replaces one variable.
+    ///
+    /// # Errors
+    /// [`EnvironmentRefused`] says why; nothing has changed then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), EnvironmentRefused> {
+        check(name, value)?;
+        self.0.insert(name.into(), value.into());
+        Ok(())
+    }
+
+    /// Puts a directory before all others that programs are looked for in.
+    ///
+    /// # Errors
+    /// [`EnvironmentRefused::Value`] for a relative one, or one that holds the separator.
+    pub fn prepend_path(&mut self, directory: &str) -> Result<(), EnvironmentRefused> {
+        if !directory.starts_with('/') || directory.contains(':') {
+            return Err(EnvironmentRefused::Value("PATH".into()));
+        }
+        let path = match self.0.get("PATH") {
+            Some(rest) => format!("{directory}:{rest}"),
+            None => directory.into(),
+        };
+        self.set("PATH", &path)
+    }
+
+    /// Names and values, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+fn check(name: &str, value: &str) -> Result<(), EnvironmentRefused> {
+    let wellformed = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !name.bytes().next().is_none_or(|b| b.is_ascii_digit());
+    if !wellformed {
+        return Err(EnvironmentRefused::Name(name.into()));
+    }
+    // Some programs look names up without regard to case, so neither do we.
+    let upper = name.to_ascii_uppercase();
+    let is = |list: &[&str]| list.contains(&upper.as_str());
+    if LOADING_PREFIXES.iter().any(|prefix| upper.starts_with(prefix)) || is(&LOADING) {
+        return Err(EnvironmentRefused::LoadsCode(name.into()));
+    }
+    if is(&LEADING_OUT) {
+        return Err(EnvironmentRefused::LeadsOut(name.into()));
+    }
+    if is(&SET_BY_THE_JAIL) {
+        return Err(EnvironmentRefused::SetByTheJail(name.into()));
+    }
+    let relative_path = upper == "PATH" && value.split(':').any(|part| !part.starts_with('/'));
+    if value.contains('\0') || value.len() > 8 * PATH_LEN_MAX || relative_path {
+        return Err(EnvironmentRefused::Value(name.into()));
+    }
+    Ok(())
+}

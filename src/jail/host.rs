@@ -1,0 +1,121 @@
+//! What this host offers for confining workers, in words, for `provost doctor`.
+#![forbid(unsafe_code)]
+
+use std::process::{Command, Stdio};
+
+use super::child::{ARGUMENT, TRY_NAMESPACES, host_facts};
+use super::launch::Supervisor;
+use super::plan::Tier;
+
+/// One thing that a jail needs or could use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What it is.
+    pub name: &'static str,
+    /// Whether it is there.
+    pub works: bool,
+    /// What was found, and what to do if it is missing: one sentence.
+    pub note: String,
+}
+
+/// What this host offers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostSupport {
+    /// User namespaces, Landlock, system call filter, control groups, kernel.
+    pub findings: Vec<Finding>,
+    /// The tiers in which workers can run here, the stronger first. Empty: none can.
+    pub tiers: Vec<Tier>,
+}
+
+/// What a system says about itself; nothing, on a system without jails.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Facts {
+    pub(super) kernel: Option<String>,
+    pub(super) landlock_abi: i32,
+    pub(super) seccomp_actions: Option<String>,
+    pub(super) cgroup_controllers: Option<String>,
+}
+
+/// The first version of Landlock that keeps signals inside, which tier `ll` cannot do without.
+const LANDLOCK_FOR_LL: i32 = 6;
+
+/// Looks at the host. Namespaces are not guessed from settings but made, in a process of their own.
+pub fn probe(supervisor: &Supervisor) -> HostSupport {
+    let facts = host_facts();
+    let namespaces = namespaces(supervisor);
+    let landlock = landlock(facts.landlock_abi);
+    let seccomp = seccomp(facts.seccomp_actions.as_deref());
+    let mut tiers = Vec::new();
+    if namespaces.works && landlock.works && seccomp.works {
+        tiers.push(Tier::Ns);
+    }
+    if facts.landlock_abi >= LANDLOCK_FOR_LL && seccomp.works {
+        tiers.push(Tier::Ll);
+    }
+    let kernel = Finding {
+        name: "kernel",
+        works: facts.kernel.is_some(),
+        note: facts
+            .kernel
+            .map_or("unknown; workers can only be confined on Linux in this version".into(), |k| {
+                format!("{k}, as it says")
+            }),
+    };
+    let groups = control_groups(facts.cgroup_controllers.as_deref());
+    HostSupport { findings: vec![kernel, namespaces, landlock, seccomp, groups], tiers }
+}
+
+fn namespaces(supervisor: &Supervisor) -> Finding {
+    let name = "user namespaces";
+    let mut command = Command::new(supervisor.executable());
+    command.args([ARGUMENT, TRY_NAMESPACES]).env_clear().current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let cause = match command.status().map(|status| status.code()) {
+        Ok(Some(0)) => {
+            let note = "an ordinary user can make them, so tier ns works".into();
+            return Finding { name, works: true, note };
+        }
+        Ok(Some(number)) => std::io::Error::from_raw_os_error(number).to_string(),
+        Ok(None) => "the attempt was killed".into(),
+        Err(e) => e.to_string(),
+    };
+    let note = format!(
+        "{cause}: allow them (kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, or an AppArmor \
+         profile with `userns,`), or let policy accept tier ll"
+    );
+    Finding { name, works: false, note }
+}
+
+fn landlock(abi: i32) -> Finding {
+    let note = match abi {
+        0 => "not there: add `landlock` to the kernel's lsm= list; without it no worker runs".into(),
+        1..LANDLOCK_FOR_LL => {
+            format!("version {abi}: enough for tier ns; tier ll needs version {LANDLOCK_FOR_LL} (Linux 6.12)")
+        }
+        _ => format!("version {abi}: enough for both tiers"),
+    };
+    Finding { name: "Landlock", works: abi > 0, note }
+}
+
+fn seccomp(actions: Option<&str>) -> Finding {
+    let works = actions.is_some_and(|actions| actions.split(' ').any(|action| action == "errno"));
+    let note = match works {
+        true => "system calls can be filtered".into(),
+        false => "not there: the kernel needs CONFIG_SECCOMP_FILTER; without it no worker runs".into(),
+    };
+    Finding { name: "system call filter", works, note }
+}
+
+fn control_groups(controllers: Option<&str>) -> Finding {
+    let has = |wanted| controllers.is_some_and(|c| c.split(' ').any(|controller| controller == wanted));
+    let works = has("memory") && has("pids");
+    let note = match works {
+        true => "delegated, but not used in this version: total memory is watched once a second".into(),
+        false => {
+            "not delegated to this user: total memory of a worker is watched once a second, not walled in \
+                  (`Delegate=memory pids` in the service file hands them over)"
+                .into()
+        }
+    };
+    Finding { name: "control groups", works, note }
+}

@@ -1,0 +1,410 @@
+//! What a worker says: kept in bounded memory, followed from a cursor, cleaned before people see it.
+//!
+//! Of each stream the first half and the newest half of the bound are kept; what lay between is counted. Both
+//! streams share one count of bytes, in the order in which they arrived, so that one number is a cursor.
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::base::TaskId;
+use crate::base::limits::{OUTPUT_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX};
+
+/// A chunk grows up to this many bytes before the next one begins.
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// What keeping a chunk costs besides its bytes. Counted, so that output byte by byte stays bounded too.
+const CHUNK_COST: usize = 64;
+
+/// Which of the two streams.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Consecutive bytes of one stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// How many bytes, of both streams, came before.
+    pub at: u64,
+    /// Where they were written.
+    pub stream: Stream,
+    /// As they came; not necessarily text, and not safe to show as they are.
+    pub bytes: Vec<u8>,
+}
+
+impl Chunk {
+    fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    fn cost(&self) -> usize {
+        self.bytes.len() + CHUNK_COST
+    }
+
+    /// What lies at `from` and after.
+    fn since(&self, from: u64) -> Chunk {
+        let skipped =
+            usize::try_from(from.saturating_sub(self.at)).unwrap_or(usize::MAX).min(self.bytes.len());
+        Chunk { at: self.at + skipped as u64, stream: self.stream, bytes: self.bytes[skipped..].to_vec() }
+    }
+}
+
+/// One stream: the first half and the newest half of its bound.
+#[derive(Debug)]
+struct Kept {
+    half: usize,
+    head: Vec<Chunk>,
+    head_cost: usize,
+    tail: VecDeque<Chunk>,
+    tail_cost: usize,
+    dropped: u64,
+}
+
+impl Kept {
+    fn new(bound: usize) -> Self {
+        Self { half: bound / 2, head: vec![], head_cost: 0, tail: VecDeque::new(), tail_cost: 0, dropped: 0 }
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        let head_open = self.tail.is_empty() && self.head_cost + CHUNK_COST < self.half;
+        if head_open {
+            let room = self.half - self.head_cost - CHUNK_COST;
+            let (first, rest) = split(chunk, room);
+            self.head_cost += first.bytes.len();
+            if !grow(self.head.last_mut(), &first) {
+                self.head_cost += CHUNK_COST;
+                self.head.push(first);
+            }
+            if let Some(rest) = rest {
+                self.push_tail(rest);
+            }
+        } else {
+            self.push_tail(chunk);
+        }
+    }
+
+    fn push_tail(&mut self, chunk: Chunk) {
+        self.tail_cost += chunk.bytes.len();
+        if !grow(self.tail.back_mut(), &chunk) {
+            self.tail_cost += CHUNK_COST;
+            self.tail.push_back(chunk);
+        }
+        while self.tail_cost > self.half.max(CHUNK_COST + 1) {
+            // Whole chunks go, save for the last one, of which the oldest bytes do.
+            let Some(mut oldest) = self.tail.pop_front() else { return };
+            self.tail_cost -= oldest.cost();
+            if self.tail.is_empty() {
+                let keep = self.half.saturating_sub(CHUNK_COST).max(1).min(oldest.bytes.len());
+                let gone = oldest.bytes.len() - keep;
+                oldest.bytes.drain(..gone);
+                oldest.at += gone as u64;
+                self.dropped += gone as u64;
+                self.tail_cost = oldest.cost();
+                self.tail.push_back(oldest);
+                return;
+            }
+            self.dropped += oldest.bytes.len() as u64;
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut bytes: Vec<u8> = self.head.iter().flat_map(|c| c.bytes.iter().copied()).collect();
+        if self.dropped > 0 {
+            bytes.extend(format!("\n[... {} bytes dropped ...]\n", self.dropped).bytes());
+        }
+        bytes.extend(self.tail.iter().flat_map(|c| c.bytes.iter().copied()));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn split(mut chunk: Chunk, room: usize) -> (Chunk, Option<Chunk>) {
+    if chunk.bytes.len() <= room {
+        return (chunk, None);
+    }
+    let rest = chunk.bytes.split_off(room);
+    let rest = Chunk { at: chunk.end(), stream: chunk.stream, bytes: rest };
+    (chunk, Some(rest))
+}
+
+/// Adds to the last chunk if the bytes follow it directly and it is not full. False if a new one is needed.
+fn grow(last: Option<&mut Chunk>, chunk: &Chunk) -> bool {
+    match last {
+        Some(last) if last.end() == chunk.at && last.bytes.len() + chunk.bytes.len() <= CHUNK_BYTES => {
+            last.bytes.extend_from_slice(&chunk.bytes);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Both streams of one worker.
+#[derive(Debug)]
+pub struct Capture {
+    out: Kept,
+    err: Kept,
+    total: u64,
+    finished: bool,
+}
+
+impl Capture {
+    /// Keeps at most about `bound` bytes of each stream, never more than [`OUTPUT_BYTES_MAX`].
+    pub fn new(bound: usize) -> Self {
+        let bound = bound.min(OUTPUT_BYTES_MAX);
+        Self { out: Kept::new(bound), err: Kept::new(bound), total: 0, finished: false }
+    }
+
+    /// Takes what was read from one stream.
+    pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        for part in bytes.chunks(CHUNK_BYTES) {
+            let chunk = Chunk { at: self.total, stream, bytes: part.to_vec() };
+            self.total += part.len() as u64;
+            self.kept_mut(stream).push(chunk);
+        }
+    }
+
+    fn kept(&self, stream: Stream) -> &Kept {
+        match stream {
+            Stream::Out => &self.out,
+            Stream::Err => &self.err,
+        }
+    }
+
+    fn kept_mut(&mut self, stream: Stream) -> &mut Kept {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
+
+    /// Bytes seen of both streams.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes of a stream that were not kept.
+    pub fn dropped(&self, stream: Stream) -> u64 {
+        self.kept(stream).dropped
+    }
+
+    /// A stream as text; what was not kept is one line that says how much. Not yet safe for a terminal: see
+    /// [`plain_text`].
+    pub fn text(&self, stream: Stream) -> String {
+        self.kept(stream).text()
+    }
+
+    /// What is kept at `offset` and after, at most [`OUTPUT_PAGE_BYTES_MAX`] bytes, in the order of arrival.
+    pub fn read_from(&self, offset: u64) -> Page {
+        let streams = [&self.out, &self.err];
+        let kept = streams.iter().flat_map(|kept| kept.head.iter().chain(&kept.tail));
+        let mut later: Vec<&Chunk> = kept.filter(|chunk| chunk.end() > offset).collect();
+        later.sort_by_key(|chunk| chunk.at);
+        let (mut chunks, mut next, mut size) = (Vec::new(), offset, 0);
+        for chunk in later {
+            if size >= OUTPUT_PAGE_BYTES_MAX {
+                return Page { chunks, next, finished: false };
+            }
+            let part = chunk.since(offset);
+            (size, next) = (size + part.bytes.len(), part.end());
+            chunks.push(part);
+        }
+        Page { chunks, next: next.max(self.total), finished: self.finished }
+    }
+}
+
+/// Output at and after some cursor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// In the order of arrival. A gap between the end of one and the start of the next was not kept.
+    pub chunks: Vec<Chunk>,
+    /// The cursor for the next question.
+    pub next: u64,
+    /// Nothing will follow.
+    pub finished: bool,
+}
+
+/// The output of a worker that is running or has just ended, shared between who reads it and who follows it.
+#[derive(Clone, Debug)]
+pub struct LiveOutput {
+    capture: Arc<Mutex<Capture>>,
+    changed: Arc<Notify>,
+}
+
+impl LiveOutput {
+    /// Empty; see [`Capture::new`].
+    pub fn new(bound: usize) -> Self {
+        Self { capture: Arc::new(Mutex::new(Capture::new(bound))), changed: Arc::default() }
+    }
+
+    /// Takes what was read from one stream, and wakes those who follow.
+    pub fn push(&self, stream: Stream, bytes: &[u8]) {
+        self.lock().push(stream, bytes);
+        self.changed.notify_waiters();
+    }
+
+    /// Nothing will follow.
+    pub fn finish(&self) {
+        self.lock().finished = true;
+        self.changed.notify_waiters();
+    }
+
+    /// What there is at `offset` and after, now.
+    pub fn read_from(&self, offset: u64) -> Page {
+        self.lock().read_from(offset)
+    }
+
+    /// Waits until there is something at `offset`, or until nothing will follow.
+    pub async fn follow(&self, offset: u64) -> Page {
+        loop {
+            // Listening begins before looking, so that nothing slips through in between.
+            let changed = self.changed.notified();
+            let page = self.read_from(offset);
+            if !page.chunks.is_empty() || page.finished || page.next > offset {
+                return page;
+            }
+            changed.await;
+        }
+    }
+
+    /// A stream as text; see [`Capture::text`].
+    pub fn text(&self, stream: Stream) -> String {
+        self.lock().text(stream)
+    }
+
+    /// Bytes seen of both streams.
+    pub fn total(&self) -> u64 {
+        self.lock().total()
+    }
+
+    /// Bytes of a stream that were not kept.
+    pub fn dropped(&self, stream: Stream) -> u64 {
+        self.lock().dropped(stream)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Capture> {
+        // A capture is valid between any two of its statements.
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Finds the output of a task while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct OutputBoard {
+    tasks: Arc<Mutex<VecDeque<(TaskId, LiveOutput)>>>,
+}
+
+impl OutputBoard {
+    /// Puts a task's output on the board, in place of an earlier one of the same task. Beyond
+    /// [`OUTPUT_TASKS_MAX`] the one added first is taken off.
+    pub fn add(&self, task: TaskId, output: LiveOutput) {
+        let mut tasks = self.lock();
+        tasks.retain(|(known, _)| *known != task);
+        if tasks.len() >= OUTPUT_TASKS_MAX {
+            tasks.pop_front();
+        }
+        tasks.push_back((task, output));
+    }
+
+    /// Takes a task's output off the board.
+    pub fn remove(&self, task: &TaskId) {
+        self.lock().retain(|(known, _)| known != task);
+    }
+
+    /// The output of a task, to follow it. `None` when it is not on the board.
+    pub fn get(&self, task: &TaskId) -> Option<LiveOutput> {
+        self.lock().iter().find(|(known, _)| known == task).map(|(_, output)| output.clone())
+    }
+
+    /// What a task has said at `offset` and after. `None` when it is not on the board.
+    pub fn read_from(&self, task: &TaskId, offset: u64) -> Option<Page> {
+        self.get(task).map(|output| output.read_from(offset))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(TaskId, LiveOutput)>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Text that cannot do anything to a terminal or mislead a reader: escape sequences (colours, titles, clipboard
+/// writes), control characters and marks that change the direction of text are taken out; a carriage return
+/// becomes a line break.
+pub fn plain_text(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut rest),
+            '\u{9b}' => skip_until(&mut rest, |c| ('@'..='~').contains(&c)),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(&mut rest),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => plain.push('\n'),
+            '\n' | '\t' => plain.push(c),
+            c if c.is_control() => {}
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn skip_escape(rest: &mut Rest<'_>) {
+    match rest.peek() {
+        Some('[') => {
+            rest.next();
+            skip_until(rest, |c| ('@'..='~').contains(&c));
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            rest.next();
+            skip_string(rest);
+        }
+        Some(' '..='/') => skip_until(rest, |c| ('0'..='~').contains(&c)),
+        Some(c) if !c.is_control() => {
+            rest.next();
+        }
+        _ => {}
+    }
+}
+
+/// Up to and with the character that ends the sequence. A line break ends it too and stays: an unfinished
+/// sequence must not swallow what follows.
+fn skip_until(rest: &mut Rest<'_>, ends: impl Fn(char) -> bool) {
+    while let Some(c) = rest.peek().copied() {
+        if c == '\n' {
+            return;
+        }
+        rest.next();
+        if ends(c) {
+            return;
+        }
+    }
+}
+
+/// The body of a title, a clipboard write or a device command, up to its terminator or the end of the line.
+fn skip_string(rest: &mut Rest<'_>) {
+    while let Some(c) = rest.peek().copied() {
+        match c {
+            '\n' => return,
+            '\u{7}' | '\u{9c}' => {
+                rest.next();
+                return;
+            }
+            '\u{1b}' => {
+                rest.next();
+                if rest.peek() == Some(&'\\') {
+                    rest.next();
+                }
+                return;
+            }
+            _ => {
+                rest.next();
+            }
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! What one worker may touch: pure data, checked once, carried to the supervisor as it is.
+//!
+//! A [`Draft`] is what a caller asks for. [`Draft::check`] turns it into a [`Plan`], and nothing else does;
+//! launching takes a plan. What is "unset" has no value here: every limit has a number, no network is
+//! [`Network::None`], and an empty list of directories grants nothing.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::control::Step;
+use super::environment::Environment;
+use super::root::{Place, Program};
+use crate::base::limits::OUTPUT_BYTES_MAX;
+use crate::base::{RepoPath, Ttl};
+
+/// How a worker is confined. Policy names the least that it accepts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Landlock, system call filter, limits; for hosts without unprivileged user namespaces.
+    Ll,
+    /// Namespaces and a root directory of its own, and then everything that `ll` has.
+    Ns,
+}
+
+/// What a worker may reach over the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Nothing. In `ns` there is an empty loopback for the worker's own servers, in `ll` no socket at all.
+    None,
+    /// Local ports. Not available in this version: such a plan is refused at launch.
+    Ports(Vec<u16>),
+    /// Named hosts. Not available in this version: such a plan is refused at launch.
+    Hosts(Vec<String>),
+}
+
+/// Bounds of one worker. Each is always set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Limits {
+    /// Processes and threads at once. In `ll` the kernel counts the user's other ones too; they are added.
+    pub processes: u32,
+    /// Open descriptors per process.
+    pub open_files: u32,
+    /// Size of one file, in bytes.
+    pub file_bytes: u64,
+    /// Private writable memory of one process, in bytes.
+    pub data_bytes: u64,
+    /// Resident memory of all processes together, in bytes; looked at once a second.
+    pub resident_bytes: u64,
+    /// Processor time of one process, in seconds.
+    pub cpu_seconds: u64,
+    /// `/tmp`, `/dev/shm` and the home directory together, in bytes. Tier `ns` only.
+    pub tmp_bytes: u64,
+    /// Wall time of the whole run.
+    pub wall: Ttl,
+    /// Output kept of each stream, in bytes; at most [`OUTPUT_BYTES_MAX`].
+    pub output_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            processes: 256,
+            open_files: 1024,
+            file_bytes: 1 << 30,
+            data_bytes: 4 << 30,
+            resident_bytes: 6 << 30,
+            cpu_seconds: 3600,
+            tmp_bytes: 512 << 20,
+            wall: Ttl::minutes(20),
+            output_bytes: OUTPUT_BYTES_MAX,
+        }
+    }
+}
+
+impl Limits {
+    fn has_zero(&self) -> bool {
+        let numbers =
+            [self.file_bytes, self.data_bytes, self.resident_bytes, self.cpu_seconds, self.tmp_bytes];
+        self.processes == 0 || self.open_files < 3 || self.output_bytes == 0 || numbers.contains(&0)
+    }
+}
+
+/// What to do about a protected path that does not exist when the worker starts. If it stayed away, the worker
+/// could create it, and the host would run what it says after the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Missing {
+    /// Put an empty directory there for the time of the run.
+    Directory,
+    /// Put an empty file there for the time of the run.
+    File,
+    /// Put a file with the one line `.` there for the time of the run: git's word for "here".
+    FileSayingHere,
+    /// Leave it away; a path that does no harm unless something else names it.
+    Leave,
+}
+
+/// A path beneath a writable directory that stays read-only.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Guard {
+    /// Relative to the writable directory.
+    pub path: RepoPath,
+    /// What to do when it is not there.
+    pub missing: Missing,
+}
+
+/// Git's files that name programs or lead to other files that do. `git` keeps working beside them.
+const GIT_GUARDS: [(&str, Missing); 6] = [
+    (".git/hooks", Missing::Directory),
+    (".git/config", Missing::File),
+    (".git/config.worktree", Missing::File),
+    (".git/commondir", Missing::FileSayingHere),
+    (".git/modules", Missing::Leave),
+    (".git/worktrees", Missing::Leave),
+];
+
+/// Settings of agents that start programs on the host the next time someone works in the directory.
+const SETTING_GUARDS: [(&str, Missing); 6] = [
+    (".agents", Missing::Directory),
+    (".claude", Missing::Directory),
+    (".codex", Missing::Directory),
+    (".cursor", Missing::Directory),
+    (".gemini", Missing::Directory),
+    (".mcp.json", Missing::File),
+];
+
+/// Folders in which daemons meet their clients; a worker sees them empty.
+const MASKED: [&str; 5] = [".wit", ".devit", ".git-paw", ".agent-protocol", ".provost"];
+
+/// Credentials that live among the programs of a toolchain.
+const CREDENTIALS: [&str; 2] = ["credentials", "credentials.toml"];
+
+/// Directories of the system; a worker never gets to write them.
+const SYSTEM: [&str; 13] = [
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys",
+    "/usr",
+];
+
+/// What a caller asks for. Paths were found by [`Root`](super::Root) and [`find_place`](super::find_place).
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// What is executed.
+    pub program: Program,
+    /// Its arguments, without its own name.
+    pub args: Vec<String>,
+    /// Its environment.
+    pub environment: Environment,
+    /// Where it starts: one of `writable`, or a directory beneath one.
+    pub cwd: Place,
+    /// Directories that it may change. At least one.
+    pub writable: Vec<Place>,
+    /// Directories and files that it may read besides the system's.
+    pub read_only: Vec<Place>,
+    /// Paths beneath each of `writable` that stay read-only, besides git's and the agents' settings.
+    pub guards: Vec<Guard>,
+    /// Files and directories beneath `read_only` that it sees empty.
+    pub hidden: Vec<PathBuf>,
+    /// What it may reach.
+    pub network: Network,
+    /// How it is confined.
+    pub tier: Tier,
+    /// Its bounds.
+    pub limits: Limits,
+}
+
+impl Draft {
+    /// A worker that starts in `workspace` and may change it: tier `ns`, no network, usual limits.
+    pub fn new(program: Program, environment: Environment, workspace: Place) -> Self {
+        Self {
+            program,
+            args: Vec::new(),
+            environment,
+            cwd: workspace.clone(),
+            writable: vec![workspace],
+            read_only: Vec::new(),
+            guards: Vec::new(),
+            hidden: Vec::new(),
+            network: Network::None,
+            tier: Tier::Ns,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Lets the worker read a toolchain, without the credentials that may lie at its top.
+    pub fn toolchain(&mut self, place: Place) {
+        self.hidden.extend(CREDENTIALS.iter().map(|name| place.path().join(name)));
+        self.read_only.push(place);
+    }
+
+    /// Checks everything that can be checked without looking at the disk.
+    ///
+    /// # Errors
+    /// [`PlanRefused`] says what is too much, or missing.
+    pub fn check(self, grounds: &Grounds) -> Result<Plan, PlanRefused> {
+        self.check_places(grounds)?;
+        if self.limits.has_zero() || self.limits.output_bytes > OUTPUT_BYTES_MAX {
+            return Err(PlanRefused::Limits);
+        }
+        if self.args.iter().any(|arg| arg.contains('\0')) {
+            return Err(PlanRefused::Argument);
+        }
+        let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
+        let places = self.writable.iter().chain(&self.read_only).map(Place::path);
+        if let Some(odd) = places.chain([self.program.asked(), grounds.home.as_path()]).find(|p| !utf8(p)) {
+            return Err(PlanRefused::Spelling(odd.to_path_buf()));
+        }
+        let guards = self.all_guards();
+        let masked = self.writable.iter().flat_map(|root| MASKED.iter().map(|name| root.path().join(name)));
+        Ok(Plan {
+            masked: masked.collect(),
+            guards,
+            program: self.program,
+            args: self.args,
+            environment: self.environment,
+            cwd: self.cwd,
+            writable: self.writable,
+            read_only: self.read_only,
+            hidden: self.hidden,
+            home: grounds.home.clone(),
+            network: self.network,
+            tier: self.tier,
+            limits: self.limits,
+            fail_at: None,
+        })
+    }
+
+    fn check_places(&self, grounds: &Grounds) -> Result<(), PlanRefused> {
+        if self.writable.is_empty() || !self.writable.iter().any(|w| self.cwd.path().starts_with(w.path())) {
+            return Err(PlanRefused::Directory(self.cwd.path().to_path_buf()));
+        }
+        for place in &self.writable {
+            let path = place.path();
+            if is_home(path, &grounds.home) || path == Path::new("/") {
+                return Err(PlanRefused::TooWide(path.to_path_buf()));
+            }
+            if SYSTEM.iter().any(|system| overlap(path, Path::new(system))) {
+                return Err(PlanRefused::System(path.to_path_buf()));
+            }
+            if self.program.place().path().starts_with(path) {
+                return Err(PlanRefused::ProgramInWorkspace(self.program.place().path().to_path_buf()));
+            }
+        }
+        for place in self.writable.iter().chain(&self.read_only) {
+            let path = place.path();
+            if let Some(own) = grounds.forbidden.iter().find(|own| overlap(path, own)) {
+                return Err(PlanRefused::OurOwn { path: path.to_path_buf(), own: own.clone() });
+            }
+            if path == Path::new("/") || is_home(path, &grounds.home) || path.starts_with("/proc") {
+                return Err(PlanRefused::TooWide(path.to_path_buf()));
+            }
+        }
+        if !grounds.home.is_absolute() || grounds.home == Path::new("/") {
+            return Err(PlanRefused::Spelling(grounds.home.clone()));
+        }
+        Ok(())
+    }
+
+    fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
+        let usual = GIT_GUARDS.iter().chain(&SETTING_GUARDS);
+        let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
+        for root in self.writable.iter().map(Place::path) {
+            guards.extend(usual.clone().map(|(path, missing)| (root.join(path), *missing)));
+            guards.extend(
+                self.guards
+                    .iter()
+                    .filter(|g| !g.path.is_root())
+                    .map(|guard| (root.join(guard.path.as_str()), guard.missing)),
+            );
+        }
+        guards.sort();
+        guards.dedup_by(|a, b| a.0 == b.0);
+        guards
+    }
+}
+
+fn overlap(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}
+
+/// Whether a directory is a home directory or holds some.
+fn is_home(path: &Path, home: &Path) -> bool {
+    let parts = path.components().count();
+    home.starts_with(path) || path == Path::new("/root") || (path.starts_with("/home") && parts <= 3)
+}
+
+/// What a plan is checked against.
+#[derive(Clone, Debug)]
+pub struct Grounds {
+    /// The user's home directory. The worker gets an empty one at the same path.
+    pub home: PathBuf,
+    /// The daemon's own state, configuration and runtime directories: no part of them is ever shown.
+    pub forbidden: Vec<PathBuf>,
+}
+
+/// Why a draft did not become a plan. Safe to show.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlanRefused {
+    /// The root of the file system, or a home directory.
+    #[error("{0}: a worker is never given a whole home directory or file system; name a folder in it")]
+    TooWide(PathBuf),
+    /// A directory of the system.
+    #[error("{0}: a worker never gets to change the system")]
+    System(PathBuf),
+    /// State, configuration or sockets of the daemon.
+    #[error("{path}: overlaps {own}, which belongs to provost itself")]
+    OurOwn {
+        /// What was asked for.
+        path: PathBuf,
+        /// What it overlaps.
+        own: PathBuf,
+    },
+    /// The worker could replace its own program.
+    #[error("{0}: the worker's program lies in a directory that it may change; install it elsewhere")]
+    ProgramInWorkspace(PathBuf),
+    /// Nothing to write, or a start outside of it.
+    #[error("{0}: is not beneath a directory that the worker may change")]
+    Directory(PathBuf),
+    /// Not text, or relative.
+    #[error("{0:?}: is not a path that a jail can hold")]
+    Spelling(PathBuf),
+    /// A zero byte.
+    #[error("an argument of the worker contains a zero byte")]
+    Argument,
+    /// A limit of zero is a mistake, not "no limit".
+    #[error("every limit of a worker is above zero, and output is at most {OUTPUT_BYTES_MAX} bytes")]
+    Limits,
+}
+
+/// A checked plan. Can be shown, stored and sent; only [`Draft::check`] makes one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    pub(super) program: Program,
+    pub(super) args: Vec<String>,
+    pub(super) environment: Environment,
+    pub(super) cwd: Place,
+    pub(super) writable: Vec<Place>,
+    pub(super) read_only: Vec<Place>,
+    pub(super) guards: Vec<(PathBuf, Missing)>,
+    pub(super) masked: Vec<PathBuf>,
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) home: PathBuf,
+    pub(super) network: Network,
+    pub(super) tier: Tier,
+    pub(super) limits: Limits,
+    pub(super) fail_at: Option<Step>,
+}
+
+/// Subjects of [`Plan::describe`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// What is executed, and its digest.
+    Program,
+    /// Where it starts.
+    Directory,
+    /// What it may change.
+    Write,
+    /// What it may read besides the system's directories.
+    Read,
+    /// What stays read-only inside of what it may change.
+    Protected,
+    /// What it sees empty.
+    Masked,
+    /// Its home directory.
+    Home,
+    /// The names (never the values) of its variables.
+    Environment,
+    /// What it may reach.
+    Network,
+    /// How it is confined.
+    Tier,
+    /// Its bounds.
+    Limits,
+}
+
+impl Plan {
+    /// How the worker is confined.
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// What is executed.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The bounds of the worker.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Makes one step of the setup fail, to try that nothing runs then. Only programs built for debugging have
+    /// this, and only they heed it.
+    #[cfg(debug_assertions)]
+    #[must_use]
+    pub fn failing_at(mut self, step: Step) -> Self {
+        self.fail_at = Some(step);
+        self
+    }
+
+    /// The plan in words, one line per fact, for `explain` and for approvers.
+    pub fn describe(&self) -> Vec<(Topic, String)> {
+        let mut lines = vec![
+            (
+                Topic::Program,
+                format!("{} (sha256 {})", self.program.asked().display(), self.program.digest()),
+            ),
+            (Topic::Directory, self.cwd.path().display().to_string()),
+        ];
+        let mut list = |topic, paths: Vec<&Path>| {
+            lines.extend(paths.iter().map(|path| (topic, path.display().to_string())));
+        };
+        list(Topic::Write, self.writable.iter().map(Place::path).collect());
+        list(Topic::Read, self.read_only.iter().map(Place::path).collect());
+        if self.tier == Tier::Ns {
+            list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());
+            list(Topic::Masked, self.masked.iter().chain(&self.hidden).map(PathBuf::as_path).collect());
+        } else {
+            list(Topic::Masked, self.hidden.iter().map(PathBuf::as_path).collect());
+            lines.push((Topic::Protected, "nothing: tier ll cannot protect files in the workspace".into()));
+        }
+        let home = match self.tier {
+            Tier::Ns => format!("{}, empty", self.home.display()),
+            Tier::Ll => "a private folder, removed afterwards".into(),
+        };
+        lines.push((Topic::Home, home));
+        let names: Vec<&str> = self.environment.iter().map(|(name, _)| name).collect();
+        lines.push((Topic::Environment, names.join(" ")));
+        lines.push((Topic::Network, self.describe_network()));
+        let tier = match self.tier {
+            Tier::Ns => "ns: own namespaces and root directory, Landlock, system call filter, limits",
+            Tier::Ll => "ll: Landlock, system call filter, limits; no namespaces",
+        };
+        lines.push((Topic::Tier, tier.into()));
+        lines.extend(self.describe_limits().into_iter().map(|text| (Topic::Limits, text)));
+        lines
+    }
+
+    fn describe_network(&self) -> String {
+        match &self.network {
+            Network::None => "none".into(),
+            Network::Ports(ports) => format!("local ports {ports:?}"),
+            Network::Hosts(hosts) => format!("hosts {}", hosts.join(" ")),
+        }
+    }
+
+    fn describe_limits(&self) -> Vec<String> {
+        let l = &self.limits;
+        vec![
+            format!(
+                "{} s of wall time, {} s of processor time per process",
+                l.wall.as_seconds(),
+                l.cpu_seconds
+            ),
+            format!("{} processes, {} open files each", l.processes, l.open_files),
+            format!("{} bytes of memory per process, {} together", l.data_bytes, l.resident_bytes),
+            format!("{} bytes per file, {} for temporary files", l.file_bytes, l.tmp_bytes),
+            format!("{} bytes of output kept per stream", l.output_bytes),
+        ]
+    }
+}

@@ -1,0 +1,287 @@
+//! Directories and programs, found once and recognised again.
+//!
+//! A path is looked up through a directory handle, never by joining strings, and what was found is remembered
+//! by device and inode. The supervisor opens it again without following any symbolic link and refuses to start
+//! the worker when it finds something else: whatever was swapped in between changes nothing.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::base::{Digest, RepoPath};
+
+/// Why a directory or a program was turned down. Safe to show to whoever named it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RootRefused {
+    /// Nothing there, or not for us.
+    #[error("{path}: {cause}")]
+    Unreachable {
+        /// As it was asked for.
+        path: String,
+        /// The system's word for it.
+        cause: String,
+    },
+    /// A symbolic link or `..` leads out of the root.
+    #[error("{0}: leads out of the repository")]
+    LeadsOut(String),
+    /// A file, pipe, socket or device where a directory is needed.
+    #[error("{0}: is not a directory")]
+    NotADirectory(String),
+    /// A worker's program is a regular file that may be executed and that not everybody may write.
+    #[error("{path}: {why}")]
+    NotAProgram {
+        /// As it was asked for.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+fn unreachable(path: &Path, error: &io::Error) -> RootRefused {
+    RootRefused::Unreachable { path: path.display().to_string(), cause: error.to_string() }
+}
+
+/// A directory or file that was found: its path without any symbolic link, its device and its inode.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Place {
+    path: PathBuf,
+    dev: u64,
+    ino: u64,
+}
+
+impl Place {
+    /// Absolute, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Number of the device.
+    pub fn dev(&self) -> u64 {
+        self.dev
+    }
+
+    /// Number of the inode on that device.
+    pub fn ino(&self) -> u64 {
+        self.ino
+    }
+
+    fn of(handle: BorrowedFd<'_>, asked: &Path) -> Result<Self, RootRefused> {
+        let stat = rustix::fs::fstat(handle).map_err(|e| unreachable(asked, &e.into()))?;
+        let path = path_of(handle, asked).map_err(|e| unreachable(asked, &e))?;
+        // The number types differ between systems; both always fit.
+        #[expect(clippy::useless_conversion, reason = "`st_dev` is narrower on some systems")]
+        Ok(Self { path, dev: u64::try_from(stat.st_dev).unwrap_or_default(), ino: stat.st_ino.into() })
+    }
+}
+
+/// Where an open directory or file is now, by the kernel's account.
+#[cfg(target_os = "linux")]
+fn path_of(handle: BorrowedFd<'_>, _asked: &Path) -> io::Result<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))?;
+    if !path.is_absolute() || path.to_string_lossy().ends_with(" (deleted)") {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn path_of(_handle: BorrowedFd<'_>, asked: &Path) -> io::Result<PathBuf> {
+    asked.canonicalize()
+}
+
+/// The repository (or whatever the user opened), held by handle.
+#[derive(Debug)]
+pub struct Root {
+    dir: Dir,
+    place: Place,
+}
+
+/// A directory beneath a [`Root`], held open so that its inode is not given to another one.
+#[derive(Debug)]
+pub struct Resolved {
+    place: Place,
+    handle: Dir,
+}
+
+impl Resolved {
+    /// Where it is, and how it is recognised again.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// To read beneath it.
+    pub fn handle(&self) -> &Dir {
+        &self.handle
+    }
+}
+
+impl Root {
+    /// Opens the directory that everything else is found beneath. Symbolic links on the way to it are followed,
+    /// since the user named it.
+    ///
+    /// # Errors
+    /// [`RootRefused`] when it is not a directory that can be opened.
+    pub fn open(path: &Path) -> Result<Self, RootRefused> {
+        let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(|e| match e.kind() {
+            io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.display().to_string()),
+            _ => unreachable(path, &e),
+        })?;
+        let place = Place::of(dir.as_fd(), path)?;
+        Ok(Self { dir, place })
+    }
+
+    /// Where the root is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Finds a directory beneath the root. Symbolic links that stay inside are followed.
+    ///
+    /// # Errors
+    /// [`RootRefused::LeadsOut`] for a link that leaves the root, [`RootRefused::NotADirectory`] for anything
+    /// else than a directory (a pipe is not waited for), [`RootRefused::Unreachable`] otherwise.
+    pub fn resolve_dir(&self, path: &RepoPath) -> Result<Resolved, RootRefused> {
+        let asked = if path.is_root() { Path::new(".") } else { Path::new(path.as_str()) };
+        let handle = self.dir.open_dir(asked).map_err(|e| match e.kind() {
+            io::ErrorKind::PermissionDenied if e.raw_os_error().is_none() => {
+                RootRefused::LeadsOut(path.to_string())
+            }
+            io::ErrorKind::CrossesDevices => RootRefused::LeadsOut(path.to_string()),
+            io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.to_string()),
+            _ => unreachable(asked, &e),
+        })?;
+        let place = Place::of(handle.as_fd(), asked)?;
+        // Only a directory that was moved out while it was being opened can fail this.
+        if !place.path.starts_with(&self.place.path) {
+            return Err(RootRefused::LeadsOut(path.to_string()));
+        }
+        Ok(Resolved { place, handle })
+    }
+}
+
+/// Finds a directory or file that the user's configuration names (a toolchain), following symbolic links.
+///
+/// # Errors
+/// [`RootRefused::Unreachable`] with the system's word for it.
+pub fn find_place(path: &Path) -> Result<Place, RootRefused> {
+    use rustix::fs::{CWD, Mode, OFlags};
+    let flags = OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let handle =
+        rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| unreachable(path, &e.into()))?;
+    Place::of(handle.as_fd(), path)
+}
+
+/// A worker's program, opened once and fingerprinted. While it is held, its inode belongs to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
+    asked: PathBuf,
+    place: Place,
+    digest: Digest,
+    len: u64,
+    changed: (i64, i64),
+    #[serde(skip)]
+    handle: Option<Arc<File>>,
+}
+
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.asked, &self.place, self.digest, self.len, self.changed)
+            == (&other.asked, &other.place, other.digest, other.len, other.changed)
+    }
+}
+
+impl Program {
+    /// The path as configured: what the program sees as its own name.
+    pub fn asked(&self) -> &Path {
+        &self.asked
+    }
+
+    /// Where it really is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The digest of its content. An approval is for this content and no other.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Whether the file that was fingerprinted still has the content that it had then. False for a program that
+    /// has travelled and lost its handle.
+    pub fn is_current(&self) -> bool {
+        self.handle.as_deref().is_some_and(|file| self.is_unchanged(file).unwrap_or(false))
+    }
+
+    /// Whether an open file is this program, unchanged: same device, inode, length and time of change. The time
+    /// of change is the kernel's own and cannot be set back.
+    pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
+        let now = file.metadata()?;
+        Ok((now.dev(), now.ino(), now.len()) == (self.place.dev, self.place.ino, self.len)
+            && (now.ctime(), now.ctime_nsec()) == self.changed)
+    }
+}
+
+/// Opens, checks and fingerprints a worker's program.
+///
+/// # Errors
+/// [`RootRefused`] for a relative path, for what is no executable regular file, and for one that everybody may
+/// write.
+pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
+    use rustix::fs::{CWD, Mode, OFlags};
+    let refuse = |why| RootRefused::NotAProgram { path: path.display().to_string(), why };
+    if !path.is_absolute() {
+        return Err(refuse("a worker's program is named by its absolute path"));
+    }
+    // Without waiting, so that a pipe in its place cannot hold us up.
+    let flags = OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened =
+        rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| unreachable(path, &e.into()))?;
+    let mut file = File::from(opened);
+    let meta = file.metadata().map_err(|e| unreachable(path, &e))?;
+    let mode = meta.permissions().mode();
+    if !meta.is_file() {
+        return Err(refuse("is not a regular file"));
+    }
+    if mode & 0o111 == 0 {
+        return Err(refuse("may not be executed"));
+    }
+    if mode & 0o002 != 0 {
+        return Err(refuse("may be written by everybody"));
+    }
+    let place = Place::of(file.as_fd(), path)?;
+    let digest = digest_of(&mut file).map_err(|e| unreachable(path, &e))?;
+    let program = Program {
+        asked: path.into(),
+        place,
+        digest,
+        len: meta.len(),
+        changed: (meta.ctime(), meta.ctime_nsec()),
+        handle: None,
+    };
+    // Read to the end and still the same: the digest is of this content.
+    match program.is_unchanged(&file) {
+        Ok(true) => Ok(Program { handle: Some(Arc::new(file)), ..program }),
+        Ok(false) => Err(refuse("changed while it was being read")),
+        Err(e) => Err(unreachable(path, &e)),
+    }
+}
+
+fn digest_of(file: &mut File) -> io::Result<Digest> {
+    let mut hash = Sha256::new();
+    let mut block = vec![0; 128 << 10];
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(Digest::from_bytes(hash.finalize().into())),
+            read => hash.update(&block[..read]),
+        }
+    }
+}
