@@ -113,3 +113,16 @@ pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// Tasks whose output is held in memory at once; the one that was added first gives way.
 pub const OUTPUT_TASKS_MAX: usize = 64;
+
+/// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do
+/// not wait for the disk may be lost with the machine's power, and the numbers in them had been shown; this is
+/// more of them than fit between two syncs of the store.
+pub const NUMBERS_SKIPPED: u64 = 100_000;
+
+/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes commits
+/// cheaper and the first start after a crash slower.
+pub const WAL_PAGES: u32 = 4_000;
+
+/// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
+/// shell can hold one.
+pub const STORE_BUSY_MS: u64 = 5_000;

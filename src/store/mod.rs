@@ -1,2 +1,316 @@
 //! Where state rests.
+//!
+//! A [`Store`] is the one writer: it takes what a batch of commands left behind and keeps all of it or none,
+//! as safely as the batch asks for. A [`Reader`] serves history beside it. Memory holds what is unfinished;
+//! finished tasks and the event log live here, so that a start takes as long as there is unfinished work,
+//! whatever the history.
+//!
+//! The event log is a journal: a keyed chain that is written in the same commit as the rows ([`journal`]).
+//!
+//! What happens when a commit fails is the engine's business; where the anchors go is the daemon's.
 #![forbid(unsafe_code)]
+
+mod codec;
+mod files;
+pub mod journal;
+mod memory;
+mod migrations;
+mod sqlite;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::{AgentId, Digest, EventSeq, TaskId, Timestamp};
+use crate::domain::{Event, Outbox, Owed, Settings, State, Status, Task};
+
+pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
+#[doc(hidden)]
+pub use memory::{Kept, MemoryControl, MemoryStore};
+pub use sqlite::SqliteStore;
+
+/// The database in the state folder.
+pub const DATABASE: &str = "provost.db";
+/// The key of the journal's chain, beside it.
+pub const JOURNAL_KEY: &str = "journal.key";
+/// Held locked by the daemon that writes; has its process id inside.
+pub const LEASE: &str = "daemon.lock";
+
+/// The writer. There is one for each state folder.
+pub trait Store: Send {
+    /// Reads everything needed to go on, and checks the journal from its last checkpoint on. The first call is a
+    /// start: it notes that a daemon runs now. Later ones, after a commit has failed, only read.
+    ///
+    /// # Errors
+    /// [`StoreError::Tampered`] and [`StoreError::Damaged`] when what is stored cannot be trusted.
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError>;
+
+    /// What other hosts have written after `head`, to be applied before anything is decided. Always empty where a
+    /// store has one host.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn begin(&mut self, head: EventSeq) -> Result<Vec<Event>, StoreError>;
+
+    /// Writes a batch: all of it or none. When this returns, it is as safe as `batch.durability` asks.
+    ///
+    /// # Errors
+    /// Any; then nothing of it is stored.
+    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
+
+    /// A finished task. Those that are not finished are in memory.
+    ///
+    /// # Errors
+    /// When the store does not answer or the row cannot be read.
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError>;
+
+    /// Where the journal ends.
+    fn journal_head(&self) -> JournalHead;
+
+    /// Takes one bounded bite of what is older than `keep`: at most `most` finished tasks and the bodies of as many
+    /// events. Counts and chain stay.
+    ///
+    /// # Errors
+    /// Any; then nothing was removed.
+    fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError>;
+
+    /// A reader of its own, for another thread.
+    ///
+    /// # Errors
+    /// When the store cannot be opened once more.
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
+
+    /// A commit that changes nothing of meaning, to see whether writing works again.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn probe(&mut self) -> Result<(), StoreError>;
+
+    /// Notes that this stop was clean. Nothing can be written afterwards.
+    ///
+    /// # Errors
+    /// When that could not be written; the next start then counts as one after a crash.
+    fn close(&mut self) -> Result<(), StoreError>;
+}
+
+/// Read-only, beside the writer, on a thread that may block.
+pub trait Reader: Send {
+    /// Finished tasks, newest first, and whether there are more. At most `limit`, and no more than `bytes_max` bytes
+    /// as stored; the first one always comes, so that paging moves on.
+    ///
+    /// # Errors
+    /// When the store does not answer or a row cannot be read.
+    fn finished(
+        &mut self,
+        filter: FinishedFilter,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<(Vec<Task>, bool), StoreError>;
+
+    /// A finished task.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError>;
+
+    /// Events after `seq`, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// Checks the whole journal, and against `anchor` if one is given.
+    ///
+    /// # Errors
+    /// When the store does not answer. What is wrong with the journal is the [`Verdict`]'s to say.
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
+}
+
+/// What a start begins with.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Everything that is not history.
+    pub state: State,
+    /// What is owed to the outside world, oldest first.
+    pub owed: Vec<Owed>,
+    /// Whether the last daemon stopped cleanly. Also true for a store that is new.
+    pub clean: bool,
+}
+
+/// Which finished tasks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FinishedFilter {
+    /// Only those that ended like this.
+    pub status: Option<Status>,
+    /// Only those that finished before this one: the last one of the page before. A task that is not there any
+    /// more has none before it.
+    pub before: Option<TaskId>,
+}
+
+/// How long history is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retention {
+    /// Finished tasks. Afterwards their ids are free again.
+    pub tasks: Duration,
+    /// What events say. That they happened, and the chain over them, is kept for ever.
+    pub events: Duration,
+}
+
+/// What a bite of [`Store::prune`] took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pruned {
+    /// Finished tasks.
+    pub tasks: u32,
+    /// Bodies of events.
+    pub events: u32,
+    /// Whether there is more to take.
+    pub more: bool,
+}
+
+/// An event as the journal keeps it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredEvent {
+    /// Its place.
+    pub seq: EventSeq,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: AgentId,
+    /// What kind, as in [`crate::domain::EventKind::name`].
+    pub kind: Box<str>,
+    /// The task it is about.
+    pub task: Option<TaskId>,
+    /// The event to the letter, as hashed; `None` where it was pruned.
+    pub body: Option<Box<str>>,
+    /// SHA-256 of the body, also where that is gone.
+    pub hash: Digest,
+    /// Its link of the chain.
+    pub mac: Digest,
+}
+
+impl StoredEvent {
+    /// The event, where its body is still there.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the body is not an event.
+    pub fn event(&self) -> Result<Option<Event>, StoreError> {
+        self.body.as_deref().map(codec::parse).transpose()
+    }
+}
+
+/// How a store is used.
+#[derive(Default)]
+pub struct Options {
+    /// Whether every commit waits for the disk, whatever its batch asks.
+    pub always_durable: bool,
+    /// Where the journal's head is written down besides the store.
+    pub anchors: Vec<Box<dyn AnchorSink>>,
+}
+
+/// Why something could not be stored or read. The texts are for the person who runs the daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another daemon writes here.
+    #[error("another daemon already uses this state folder{}", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    InUse {
+        /// Its process id, where it has written it down already.
+        pid: Option<u32>,
+    },
+    /// Written by a later Provost.
+    #[error(
+        "the store has schema {found} and this Provost knows {known} at most: use the newer Provost again"
+    )]
+    Newer {
+        /// The schema found.
+        found: u32,
+        /// The newest one known here.
+        known: u32,
+    },
+    /// A file that others could have changed, or that is not what it should be.
+    #[error("{path} {why}")]
+    Unsafe {
+        /// Which.
+        path: Box<str>,
+        /// What is wrong, and what to do.
+        why: Box<str>,
+    },
+    /// The journal's key is missing or another one.
+    #[error("{0}")]
+    Key(Box<str>),
+    /// Somebody has changed the journal.
+    #[error("the journal has been tampered with at event {seq}: {what}")]
+    Tampered {
+        /// The first event that is wrong.
+        seq: EventSeq,
+        /// How it shows.
+        what: Box<str>,
+    },
+    /// What is stored makes no sense.
+    #[error("the store is damaged: {0}")]
+    Damaged(Box<str>),
+    /// A batch that does not follow the last one.
+    #[error("the batch begins with event {got} where {expected} comes next")]
+    OutOfStep {
+        /// What should have come.
+        expected: EventSeq,
+        /// What came.
+        got: EventSeq,
+    },
+    /// Not loaded yet, or closed already.
+    #[error("the store is not open for writing")]
+    NotRunning,
+    /// No space is left.
+    #[error("no space is left for the store")]
+    Full(#[source] rusqlite::Error),
+    /// SQLite says no.
+    #[error("the store does not answer: {0}")]
+    Sqlite(#[source] rusqlite::Error),
+    /// The system says no.
+    #[error("{path}: {source}")]
+    Io {
+        /// Where.
+        path: Box<str>,
+        /// What.
+        source: std::io::Error,
+    },
+    /// A test wanted it so.
+    #[error("failure injected by a test")]
+    Injected,
+}
+
+impl StoreError {
+    pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
+        StoreError::Damaged(what.to_string().into())
+    }
+
+    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.display().to_string().into();
+        move |source| StoreError::Io { path, source }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(err: rusqlite::Error) -> Self {
+        match err.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(err),
+            _ => StoreError::Sqlite(err),
+        }
+    }
+}
+
+/// Opens the store of a state folder for writing, and makes what is missing.
+///
+/// # Errors
+/// [`StoreError::InUse`] when another daemon writes there; [`StoreError::Unsafe`] when others could have changed
+/// its files; [`StoreError::Newer`] and [`StoreError::Key`] as they say.
+pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> {
+    Ok(Box::new(SqliteStore::open(dir, options)?))
+}
+
+/// Opens the store of a state folder for reading, whether or not a daemon runs.
+///
+/// # Errors
+/// When there is none, or as for [`open`].
+pub fn open_reader(dir: &Path) -> Result<Box<dyn Reader>, StoreError> {
+    sqlite::open_reader(dir)
+}

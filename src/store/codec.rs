@@ -1,0 +1,55 @@
+//! Between the domain's types and columns.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::StoreError;
+use crate::base::Timestamp;
+use crate::domain::{Change, Counters, Outbox, Status, Task, TaskState};
+
+/// A value as JSON text. Relayed JSON stays as it was written.
+pub(super) fn text(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(StoreError::damaged)
+}
+
+/// The way back.
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(StoreError::damaged)
+}
+
+/// A number for a column. Ours start at zero and are counted up one by one.
+pub(super) fn int(number: u64) -> Result<i64, StoreError> {
+    i64::try_from(number).map_err(StoreError::damaged)
+}
+
+/// The way back.
+pub(super) fn nat(number: i64) -> Result<u64, StoreError> {
+    u64::try_from(number).map_err(StoreError::damaged)
+}
+
+/// A status as its column has it.
+pub(super) fn status(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "pending",
+        Status::InProgress => "in_progress",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+/// The time by which a task grows old: its end.
+pub(super) fn ended_at(task: &Task) -> Timestamp {
+    match task.state {
+        TaskState::Finished { at, .. } => at,
+        _ => task.updated_at,
+    }
+}
+
+/// The numbers a batch leaves; only its last count matters.
+pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
+    batch.changes.iter().rev().find_map(|change| match change {
+        Change::Count(counters) => Some(*counters),
+        _ => None,
+    })
+}

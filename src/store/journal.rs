@@ -1,0 +1,324 @@
+//! The event log as a journal: a chain that nobody without its key can change unnoticed.
+//!
+//! ```text
+//!   mac(n) = HMAC(key, label || mac(n-1) || n || SHA-256(time, kind, actor, task) || SHA-256(body))
+//! ```
+//! It is written in the same commit as the rows and goes on over restarts. A body may be pruned: its digest stays,
+//! and with it the chain. Checkpoints, sealed with the same key, let a start check the tail alone; they also say
+//! up to where bodies may be missing.
+//!
+//! Promised: whatever is changed, inserted, moved or removed inside is found by [`Verdict`], which names the first
+//! event that is wrong. Removal of the newest events is found back to the last [`Anchor`] that was written down
+//! elsewhere. Not promised: anything against somebody who can read the key, where no anchors are kept.
+#![forbid(unsafe_code)]
+
+mod anchor;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use sha2::Sha256;
+
+use super::{Reader, StoreError, StoredEvent, codec};
+use crate::base::limits::EVENT_PAGE_MAX;
+use crate::base::{Digest, EventSeq, Secret};
+use crate::domain::{Counters, Event};
+
+pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
+
+/// Where the journal ends: the last event and its link. An anchor is a head that was written down elsewhere.
+pub type JournalHead = Anchor;
+
+/// What checking a journal found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Nothing wrong.
+    Ok {
+        /// Events checked.
+        events: u64,
+        /// Where it ends.
+        head: JournalHead,
+    },
+    /// Somebody has changed it.
+    Tampered {
+        /// The first event that is wrong.
+        first_bad_seq: EventSeq,
+        /// How it shows.
+        what: Box<str>,
+    },
+    /// It ends before a point that it is known to have reached.
+    Truncated {
+        /// That point.
+        anchor: Anchor,
+        /// Where it ends.
+        head: JournalHead,
+    },
+    /// It could not be checked.
+    CannotCheck(Box<str>),
+}
+
+/// The chain's key.
+#[derive(Clone)]
+pub(super) struct Key(Hmac<Sha256>);
+
+impl Key {
+    pub(super) fn new(secret: &Secret) -> Self {
+        Self(Hmac::new_from_slice(secret.expose()).expect("HMAC takes keys of any length"))
+    }
+
+    /// Recognises the key without giving it away.
+    pub(super) fn fingerprint(&self) -> Digest {
+        self.mac(b"provost-journal-key-v1", &[])
+    }
+
+    /// All fields have a fixed length or are last, so that no two lists of them look alike.
+    fn mac(&self, label: &[u8], fields: &[&[u8]]) -> Digest {
+        let mut mac = self.0.clone();
+        mac.update(label);
+        fields.iter().for_each(|field| mac.update(field));
+        Digest::from_bytes(mac.finalize().into_bytes().into())
+    }
+
+    fn link(&self, before: &Digest, event: &StoredEvent) -> Digest {
+        let task = event.task.as_ref().map_or("", |task| task.as_str());
+        let at = event.at.0.to_le_bytes();
+        let header = [&at, event.kind.as_bytes(), event.actor.as_str().as_bytes(), task.as_bytes()];
+        let (seq, header) = (event.seq.0.to_le_bytes(), Digest::of_fields(header));
+        self.mac(b"provost-journal-v1", &[before.as_bytes(), &seq, header.as_bytes(), event.hash.as_bytes()])
+    }
+
+    /// Continues the chain at `head` with the events of a batch.
+    pub(super) fn extend(
+        &self,
+        head: &JournalHead,
+        events: &[Event],
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let (mut linked, mut head) = (Vec::with_capacity(events.len()), *head);
+        for event in events {
+            let expected = head.seq.next();
+            if event.seq != expected {
+                return Err(StoreError::OutOfStep { expected, got: event.seq });
+            }
+            let body = codec::text(event)?;
+            let mut stored = StoredEvent {
+                seq: event.seq,
+                at: event.at,
+                actor: event.actor.clone(),
+                kind: event.kind.name().into(),
+                task: event.kind.task().cloned(),
+                hash: Digest::of(body.as_bytes()),
+                body: Some(body.into()),
+                mac: Digest::default(),
+            };
+            stored.mac = self.link(&head.mac, &stored);
+            head = Anchor { seq: stored.seq, mac: stored.mac };
+            linked.push(stored);
+        }
+        Ok(linked)
+    }
+
+    /// Seals the state of the journal at `head`.
+    pub(super) fn checkpoint(
+        &self,
+        head: JournalHead,
+        pruned_to: EventSeq,
+        counters: &Counters,
+    ) -> Result<Checkpoint, StoreError> {
+        let counters = codec::text(counters)?;
+        let mut checkpoint = Checkpoint { head, pruned_to, counters, seal: Digest::default() };
+        checkpoint.seal = self.seal(&checkpoint);
+        Ok(checkpoint)
+    }
+
+    fn seal(&self, it: &Checkpoint) -> Digest {
+        let (seq, pruned_to) = (it.head.seq.0.to_le_bytes(), it.pruned_to.0.to_le_bytes());
+        let fields: [&[u8]; 4] = [&seq, it.head.mac.as_bytes(), &pruned_to, it.counters.as_bytes()];
+        self.mac(b"provost-checkpoint-v1", &fields)
+    }
+}
+
+/// A sealed note of how far the journal had come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Checkpoint {
+    pub(super) head: JournalHead,
+    /// The last event whose body may be missing.
+    pub(super) pruned_to: EventSeq,
+    /// As JSON text, to the letter.
+    pub(super) counters: String,
+    pub(super) seal: Digest,
+}
+
+/// The first thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Fault {
+    pub(super) seq: EventSeq,
+    pub(super) what: Box<str>,
+}
+
+impl Fault {
+    pub(super) fn new(seq: EventSeq, what: &str) -> Self {
+        Self { seq, what: what.into() }
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        StoreError::Tampered { seq: fault.seq, what: fault.what }
+    }
+}
+
+impl From<Fault> for Verdict {
+    fn from(fault: Fault) -> Self {
+        Verdict::Tampered { first_bad_seq: fault.seq, what: fault.what }
+    }
+}
+
+/// Walks along the chain, one event at a time.
+pub(super) struct Walk<'a> {
+    key: &'a Key,
+    head: JournalHead,
+    pruned_to: EventSeq,
+    checkpoints: BTreeMap<EventSeq, Checkpoint>,
+    anchor: Option<Anchor>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk over everything.
+    pub(super) fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, anchor: Option<Anchor>) -> Self {
+        let sealed = checkpoints.iter().filter(|it| key.seal(it) == it.seal);
+        let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
+        let checkpoints = checkpoints.into_iter().map(|it| (it.head.seq, it)).collect();
+        Self { key, head: JournalHead::default(), pruned_to, checkpoints, anchor }
+    }
+
+    /// A walk from the last checkpoint on; the link of the event there is `mac`.
+    pub(super) fn tail(key: &'a Key, from: &Checkpoint, mac: Option<Digest>) -> Result<Self, Fault> {
+        let walk = Self {
+            key,
+            head: from.head,
+            pruned_to: from.pruned_to,
+            checkpoints: BTreeMap::new(),
+            anchor: None,
+        };
+        walk.check_seal(from)?;
+        if mac != Some(from.head.mac) {
+            return Err(Fault::new(from.head.seq, "the event is not the one its checkpoint was made of"));
+        }
+        Ok(walk)
+    }
+
+    /// The place that comes next, for rows that cannot even be read.
+    pub(super) fn next(&self) -> EventSeq {
+        self.head.seq.next()
+    }
+
+    /// Where the walk has come to.
+    pub(super) fn head(&self) -> JournalHead {
+        self.head
+    }
+
+    /// Checks one event more.
+    pub(super) fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
+        let expected = self.next();
+        if event.seq != expected {
+            let first = event.seq.min(expected);
+            return Err(Fault::new(first, "an event is missing, or one is there that does not belong"));
+        }
+        match &event.body {
+            Some(body) if Digest::of(body.as_bytes()) != event.hash => {
+                return Err(Fault::new(event.seq, "the body is not the one that was hashed"));
+            }
+            None if event.seq > self.pruned_to => {
+                return Err(Fault::new(event.seq, "the body is missing, and was not pruned"));
+            }
+            _ => {}
+        }
+        if self.key.link(&self.head.mac, event) != event.mac {
+            return Err(Fault::new(event.seq, "the chain breaks here"));
+        }
+        self.head = Anchor { seq: event.seq, mac: event.mac };
+        self.pass_checkpoint()?;
+        match self.anchor.filter(|anchor| anchor.seq == event.seq) {
+            Some(anchor) if anchor.mac != event.mac => {
+                Err(Fault::new(event.seq, "the event is not the one the anchor was made of"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn pass_checkpoint(&mut self) -> Result<(), Fault> {
+        let Some(checkpoint) = self.checkpoints.remove(&self.head.seq) else { return Ok(()) };
+        self.check_seal(&checkpoint)?;
+        if checkpoint.head.mac != self.head.mac {
+            return Err(Fault::new(self.head.seq, "the event is not the one its checkpoint was made of"));
+        }
+        Ok(())
+    }
+
+    fn check_seal(&self, checkpoint: &Checkpoint) -> Result<(), Fault> {
+        if self.key.seal(checkpoint) != checkpoint.seal {
+            return Err(Fault::new(checkpoint.head.seq, "the checkpoint was changed"));
+        }
+        Ok(())
+    }
+
+    /// What the walk comes to, when no event is left and `counted` have been counted.
+    pub(super) fn finish(self, counted: EventSeq) -> Verdict {
+        let head = self.head;
+        if let Some(checkpoint) = self.checkpoints.values().find(|it| self.check_seal(it).is_err()) {
+            return Fault::new(checkpoint.head.seq, "the checkpoint was changed").into();
+        }
+        let ahead = self.checkpoints.values().map(|it| it.head).chain(self.anchor);
+        if let Some(anchor) = ahead.filter(|anchor| anchor.seq > head.seq).max_by_key(|anchor| anchor.seq) {
+            return Verdict::Truncated { anchor, head };
+        }
+        if counted != head.seq {
+            return Fault::new(head.seq.next(), "the newest events do not agree with their number").into();
+        }
+        Verdict::Ok { events: head.seq.0, head }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    seq: EventSeq,
+    at: String,
+    actor: &'a str,
+    kind: &'a str,
+    task: Option<&'a str>,
+    body: Option<&'a RawValue>,
+    hash: Digest,
+    mac: Digest,
+}
+
+/// Writes the journal as JSON lines, one event each, bodies to the letter; returns how many.
+///
+/// # Errors
+/// When the store or `out` does not answer.
+pub fn export(reader: &mut dyn Reader, out: &mut dyn Write) -> Result<u64, StoreError> {
+    let mut last = EventSeq::default();
+    let mut count = 0;
+    loop {
+        let page = reader.events_after(last, EVENT_PAGE_MAX)?;
+        let Some(newest) = page.last() else { return Ok(count) };
+        last = newest.seq;
+        for event in &page {
+            let body = event.body.as_deref().map(serde_json::from_str).transpose();
+            let line = codec::text(&Line {
+                seq: event.seq,
+                at: event.at.rfc3339(),
+                actor: event.actor.as_str(),
+                kind: &event.kind,
+                task: event.task.as_ref().map(|task| task.as_str()),
+                body: body.map_err(StoreError::damaged)?,
+                hash: event.hash,
+                mac: event.mac,
+            })?;
+            writeln!(out, "{line}").map_err(|source| StoreError::Io { path: "export".into(), source })?;
+            count += 1;
+        }
+    }
+}

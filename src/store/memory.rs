@@ -1,0 +1,352 @@
+//! A store for tests: nothing is on disk, and everything can be made to fail.
+//!
+//! Not part of the product's promises.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::journal::{Checkpoint, Key, Walk};
+use super::sqlite::before;
+use super::{
+    Anchor, FinishedFilter, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent,
+    Verdict, codec,
+};
+use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
+use crate::base::{AgentId, ApprovalId, EffectId, EventSeq, MailSeq, RuleId, Secret, TaskId, Timestamp};
+use crate::domain::{
+    Agent, Change, Counters, Durability, Effect, Event, Mail, Outbox, Owed, Parked, Settings, State, Task,
+    Uses,
+};
+
+/// What a commit consisted of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// What it waited for.
+    pub durability: Durability,
+    /// Rows written.
+    pub changes: usize,
+    /// Events appended.
+    pub events: usize,
+    /// Effects owed.
+    pub effects: usize,
+}
+
+/// A store in memory. Its [`MemoryControl`] reaches it while an engine owns it.
+pub struct MemoryStore {
+    disk: Arc<Mutex<Disk>>,
+    running: bool,
+    head: JournalHead,
+}
+
+/// The hand that breaks a [`MemoryStore`], and looks at it from outside.
+#[derive(Clone)]
+pub struct MemoryControl(Arc<Mutex<Disk>>);
+
+#[derive(Default)]
+struct Disk {
+    rows: Rows,
+    used: bool,
+    clean: bool,
+    writes: u64,
+    fail_at: Option<u64>,
+    fail_writes: bool,
+    fail_reads: bool,
+    kept: Vec<Kept>,
+}
+
+#[derive(Clone, Default)]
+struct Rows {
+    agents: BTreeMap<AgentId, Arc<Agent>>,
+    tasks: BTreeMap<TaskId, Arc<Task>>,
+    finished: Vec<Arc<Task>>,
+    mail: BTreeMap<MailSeq, Arc<Mail>>,
+    approvals: BTreeMap<ApprovalId, Arc<Parked>>,
+    uses: BTreeMap<(RuleId, AgentId), Uses>,
+    effects: BTreeMap<EffectId, (Effect, bool)>,
+    events: Vec<StoredEvent>,
+    checkpoints: Vec<Checkpoint>,
+    pruned_to: EventSeq,
+    counters: Counters,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self { disk: Arc::default(), running: false, head: JournalHead::default() }
+    }
+
+    /// Its control.
+    pub fn control(&self) -> MemoryControl {
+        MemoryControl(self.disk.clone())
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        lock(&self.disk)
+    }
+}
+
+impl MemoryControl {
+    /// What a daemon finds that starts after the one that has the store now.
+    pub fn reopen(&self) -> MemoryStore {
+        MemoryStore { disk: self.0.clone(), running: false, head: JournalHead::default() }
+    }
+
+    /// Fails one write: the `nth` from now on, the next one being the first.
+    pub fn fail_commit(&self, nth: u64) {
+        let mut disk = lock(&self.0);
+        disk.fail_at = Some(disk.writes + nth);
+    }
+
+    /// Fails all writes, until told otherwise. Probes are writes.
+    pub fn fail_commits(&self, fail: bool) {
+        lock(&self.0).fail_writes = fail;
+    }
+
+    /// Fails all reads, loading among them, until told otherwise.
+    pub fn fail_reads(&self, fail: bool) {
+        lock(&self.0).fail_reads = fail;
+    }
+
+    /// The commits that were carried out, oldest first.
+    pub fn commits(&self) -> Vec<Kept> {
+        lock(&self.0).kept.clone()
+    }
+
+    /// The whole journal, to look at.
+    pub fn events(&self) -> Vec<StoredEvent> {
+        lock(&self.0).rows.events.clone()
+    }
+}
+
+fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
+    disk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn key() -> Key {
+    Key::new(&Secret::new(b"a key for tests".to_vec()))
+}
+
+impl Disk {
+    fn write(&mut self) -> Result<&mut Rows, StoreError> {
+        self.writes += 1;
+        if self.fail_writes || self.fail_at == Some(self.writes) {
+            return Err(StoreError::Injected);
+        }
+        Ok(&mut self.rows)
+    }
+
+    fn read(&self) -> Result<&Rows, StoreError> {
+        if self.fail_reads { Err(StoreError::Injected) } else { Ok(&self.rows) }
+    }
+}
+
+impl Rows {
+    fn head(&self) -> JournalHead {
+        self.events.last().map_or_else(JournalHead::default, |it| Anchor { seq: it.seq, mac: it.mac })
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::PutTask(it) => drop(self.tasks.insert(it.id().clone(), it.clone())),
+            Change::FinishTask(it) => {
+                self.tasks.remove(it.id());
+                self.finished.retain(|old| old.id() != it.id());
+                self.finished.push(it.clone());
+            }
+            Change::PutAgent(it) => drop(self.agents.insert(it.id.clone(), it.clone())),
+            Change::DropAgent(id) => drop(self.agents.remove(id)),
+            Change::PutMail(it) => drop(self.mail.insert(it.seq, it.clone())),
+            Change::DropMail(_, seq) => drop(self.mail.remove(seq)),
+            Change::PutApproval(it) => drop(self.approvals.insert(it.id, it.clone())),
+            Change::DropApproval(id) => drop(self.approvals.remove(id)),
+            Change::PutUses(it) => drop(self.uses.insert((it.rule.clone(), it.agent.clone()), it.clone())),
+            Change::StartEffect(id) => {
+                if let Some((_, started)) = self.effects.get_mut(id) {
+                    *started = true;
+                }
+            }
+            Change::DropEffect(id) => drop(self.effects.remove(id)),
+            Change::Count(counters) => self.counters = *counters,
+            Change::Beat(..) | Change::CarryMail(..) => {}
+        }
+    }
+
+    fn seal(&mut self) -> Result<(), StoreError> {
+        let checkpoint = key().checkpoint(self.head(), self.pruned_to, &self.counters)?;
+        self.checkpoints.retain(|it| it.head.seq != checkpoint.head.seq);
+        self.checkpoints.push(checkpoint);
+        Ok(())
+    }
+
+    fn state(&self, settings: Settings) -> (State, Vec<Owed>) {
+        let mut state = State::new(settings);
+        let agents = self.agents.values().cloned().map(Change::PutAgent);
+        let tasks = self.tasks.values().cloned().map(Change::PutTask);
+        let mail = self.mail.values().cloned().map(Change::PutMail);
+        let approvals = self.approvals.values().cloned().map(Change::PutApproval);
+        let uses = self.uses.values().cloned().map(Change::PutUses);
+        let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
+        rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
+        let owed = self.effects.iter();
+        let owed = owed.map(|(id, (effect, started))| (*id, effect.clone(), *started));
+        (state, owed.map(|(id, effect, started)| Owed { id, effect, started }).collect())
+    }
+}
+
+impl Store for MemoryStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        let mut disk = lock(&self.disk);
+        disk.read()?;
+        let clean = disk.clean || !disk.used;
+        if !self.running {
+            let counters = &mut disk.write()?.counters;
+            if !clean {
+                counters.effect.0 += NUMBERS_SKIPPED;
+                counters.approval.0 += NUMBERS_SKIPPED;
+                counters.mail.0 += NUMBERS_SKIPPED;
+            }
+            (disk.used, disk.clean, self.running) = (true, false, true);
+        }
+        self.head = disk.rows.head();
+        let (state, owed) = disk.rows.state(settings);
+        Ok(Loaded { state, owed, clean })
+    }
+
+    fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+        if !self.running {
+            return Err(StoreError::NotRunning);
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let events = key().extend(&self.head, &batch.events)?;
+        let mut disk = lock(&self.disk);
+        let rows = disk.write()?;
+        let effects = batch.effects.iter().map(|(id, effect)| (*id, (effect.clone(), false)));
+        rows.effects.extend(effects);
+        batch.changes.iter().for_each(|change| rows.apply(change));
+        rows.events.extend(events);
+        rows.counters.event = rows.head().seq;
+        let sealed = rows.checkpoints.last().map_or(0, |it| it.head.seq.0);
+        if rows.head().seq.0 - sealed >= CHECKPOINT_EVERY {
+            rows.seal()?;
+        }
+        self.head = rows.head();
+        disk.kept.push(Kept {
+            durability: batch.durability,
+            changes: batch.changes.len(),
+            events: batch.events.len(),
+            effects: batch.effects.len(),
+        });
+        Ok(())
+    }
+
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        Ok(self.disk().read()?.finished.iter().find(|task| task.id() == id).cloned())
+    }
+
+    fn journal_head(&self) -> JournalHead {
+        self.head
+    }
+
+    fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+        let mut disk = lock(&self.disk);
+        let rows = disk.write()?;
+        let (mut tasks, mut events) = (0, 0);
+        let cutoff = before(now, keep.tasks);
+        rows.finished.retain(|task| {
+            let gone = tasks < most && codec::ended_at(task) < cutoff;
+            tasks += u32::from(gone);
+            !gone
+        });
+        let cutoff = before(now, keep.events);
+        for event in rows.events.iter_mut().filter(|it| it.body.is_some()) {
+            if events == most || event.at >= cutoff {
+                break;
+            }
+            (event.body, rows.pruned_to) = (None, event.seq);
+            events += 1;
+        }
+        if events > 0 {
+            rows.seal()?;
+        }
+        Ok(Pruned { tasks, events, more: tasks == most || events == most })
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(MemoryReader(self.disk.clone())))
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.disk().write().map(drop)
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        let mut disk = lock(&self.disk);
+        disk.write()?;
+        (disk.clean, self.running) = (true, false);
+        Ok(())
+    }
+}
+
+struct MemoryReader(Arc<Mutex<Disk>>);
+
+impl Reader for MemoryReader {
+    fn finished(
+        &mut self,
+        filter: FinishedFilter,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<(Vec<Task>, bool), StoreError> {
+        let disk = lock(&self.0);
+        let all = &disk.read()?.finished;
+        let end = match &filter.before {
+            None => all.len(),
+            Some(id) => all.iter().position(|task| task.id() == id).unwrap_or(0),
+        };
+        let wanted = |task: &&Arc<Task>| filter.status.is_none_or(|it| it == task.state.status());
+        let (mut tasks, mut bytes) = (Vec::new(), 0);
+        for task in all[..end].iter().rev().filter(wanted) {
+            bytes += codec::text(task)?.len();
+            if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
+                return Ok((tasks, true));
+            }
+            tasks.push(Task::clone(task));
+        }
+        Ok((tasks, false))
+    }
+
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {
+        let disk = lock(&self.0);
+        Ok(disk.read()?.finished.iter().find(|task| task.id() == id).map(|task| Task::clone(task)))
+    }
+
+    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
+        // The journal is dense, so an event's number says where it lies.
+        let known = usize::try_from(seq.0).unwrap_or(usize::MAX);
+        let disk = lock(&self.0);
+        Ok(disk.read()?.events.iter().skip(known).take(limit.into()).cloned().collect())
+    }
+
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        let disk = lock(&self.0);
+        let (rows, key) = (disk.read()?, key());
+        let mut walk = Walk::whole(&key, rows.checkpoints.clone(), anchor);
+        for event in &rows.events {
+            if let Err(fault) = walk.step(event) {
+                return Ok(fault.into());
+            }
+        }
+        Ok(walk.finish(rows.counters.event))
+    }
+}

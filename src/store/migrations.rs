@@ -1,0 +1,83 @@
+//! The tables, and how those of earlier versions become them.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::StoreError;
+
+/// One step for each schema version, in order. A step that was released is never changed.
+const STEPS: &[&str] = &["
+    CREATE TABLE task (
+        id           TEXT PRIMARY KEY NOT NULL,
+        live         INTEGER NOT NULL,          -- 1: not finished, in memory
+        finished_seq INTEGER,                   -- order in which tasks finished
+        at           INTEGER NOT NULL,          -- last change, or end; milliseconds
+        status       TEXT NOT NULL,
+        body         TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX task_live ON task (id) WHERE live = 1;
+    CREATE INDEX task_finished ON task (finished_seq) WHERE live = 0;
+    CREATE INDEX task_ended_as ON task (status, finished_seq) WHERE live = 0;
+    CREATE INDEX task_old ON task (at) WHERE live = 0;
+    CREATE TABLE agent    (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE mail     (seq INTEGER PRIMARY KEY, agent TEXT NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE approval (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    CREATE TABLE uses     (rule TEXT NOT NULL, agent TEXT NOT NULL, body TEXT NOT NULL,
+                           PRIMARY KEY (rule, agent)) STRICT;
+    CREATE TABLE effect   (id INTEGER PRIMARY KEY, body TEXT NOT NULL, started INTEGER NOT NULL) STRICT;
+    CREATE TABLE event (
+        seq   INTEGER PRIMARY KEY,
+        at    INTEGER NOT NULL,
+        kind  TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        task  TEXT,
+        body  TEXT,                             -- NULL where pruned
+        hash  BLOB NOT NULL,                    -- SHA-256 of the body
+        mac   BLOB NOT NULL                     -- the chain
+    ) STRICT;
+    CREATE TABLE checkpoint (
+        seq       INTEGER PRIMARY KEY,
+        mac       BLOB NOT NULL,                -- the chain there
+        pruned_to INTEGER NOT NULL,             -- the last event that may be without a body
+        counters  TEXT NOT NULL,
+        seal      BLOB NOT NULL                 -- MAC over all of these
+    ) STRICT;
+    CREATE TABLE counter (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT;
+    CREATE TABLE meta    (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;
+"];
+
+/// Marks a database file as Provost's: `prvs`.
+const APPLICATION: i32 = 0x7072_7673;
+
+/// Brings the tables to the newest version.
+pub(super) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
+    let found = check(db)?;
+    let missing = STEPS.get(found as usize..).unwrap_or_default();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for step in missing {
+        tx.execute_batch(step)?;
+    }
+    tx.pragma_update(None, "application_id", APPLICATION)?;
+    tx.pragma_update(None, "user_version", known())?;
+    Ok(tx.commit()?)
+}
+
+/// Which version a database has; refuses those that are not ours to touch.
+pub(super) fn check(db: &Connection) -> Result<u32, StoreError> {
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: u32 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables > 0 && application != APPLICATION {
+        return Err(StoreError::damaged("the database is not one of Provost's; move it out of the way"));
+    }
+    if found > known() {
+        return Err(StoreError::Newer { found, known: known() });
+    }
+    Ok(found)
+}
+
+fn known() -> u32 {
+    u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
+}

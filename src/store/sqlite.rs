@@ -1,0 +1,350 @@
+//! The store that Provost ships with: one SQLite file in WAL mode, one connection that writes.
+//!
+//! ```text
+//!   [opened] --load--> [running] --close--> [closed]
+//! ```
+//! Only a running store can be written; a store that is dropped while running has not stopped cleanly.
+
+mod read;
+mod rows;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+
+use super::files::{self, Lease};
+use super::journal::{Checkpoint, Key, Walk};
+use super::{AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError};
+use super::{codec, migrations};
+use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
+use crate::base::{ApprovalId, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
+use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
+
+pub(super) use read::open_reader;
+
+/// The store in a state folder.
+pub struct SqliteStore {
+    db: Connection,
+    dir: PathBuf,
+    key: Key,
+    stage: Stage,
+    written: Written,
+    always_durable: bool,
+    /// What the connection waits for at the moment, if that is known.
+    waits: Option<Waits>,
+    anchors: Vec<Box<dyn AnchorSink>>,
+    /// Dropped last, when nothing can write any more.
+    _lease: Lease,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Opened,
+    Running,
+    Closed,
+}
+
+/// What a commit waits for, as SQLite calls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waits {
+    Normal,
+    Full,
+}
+
+/// What the last successful commit left.
+#[derive(Clone, Debug, Default)]
+struct Written {
+    head: JournalHead,
+    counters: Counters,
+    /// Where the last checkpoint is.
+    checkpoint: EventSeq,
+    pruned_to: EventSeq,
+    /// The last place given to a finished task.
+    finished: i64,
+}
+
+impl SqliteStore {
+    /// Takes the lease, makes or migrates the database, and finds the journal's key.
+    ///
+    /// # Errors
+    /// As for [`super::open`].
+    pub fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
+        let dir = files::state_dir(dir)?;
+        let lease = Lease::take(&dir)?;
+        let path = files::database(&dir)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let mut db = connect(&path, flags)?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+        migrations::migrate(&mut db)?;
+        let key = journal_key(&dir, &db)?;
+        Ok(Self {
+            db,
+            dir,
+            key,
+            stage: Stage::Opened,
+            written: Written::default(),
+            always_durable: options.always_durable,
+            waits: None,
+            anchors: options.anchors,
+            _lease: lease,
+        })
+    }
+
+    /// Has to come before BEGIN; afterwards SQLite ignores it.
+    fn wait_for(&mut self, waits: Waits) -> Result<(), StoreError> {
+        if self.waits == Some(waits) {
+            return Ok(());
+        }
+        self.waits = None;
+        let name = if waits == Waits::Full { "FULL" } else { "NORMAL" };
+        self.db.pragma_update(None, "synchronous", name)?;
+        self.waits = Some(waits);
+        Ok(())
+    }
+
+    fn publish(&mut self) {
+        for sink in &mut self.anchors {
+            sink.publish(&self.written.head);
+        }
+    }
+
+    fn must_run(&self) -> Result<(), StoreError> {
+        if self.stage == Stage::Running { Ok(()) } else { Err(StoreError::NotRunning) }
+    }
+
+    /// Checks the journal from the last checkpoint on, and takes up where it ends.
+    fn take_up(&mut self) -> Result<Written, StoreError> {
+        let last = read::last_checkpoint(&self.db)?;
+        let mut walk = match &last {
+            None => Walk::whole(&self.key, Vec::new(), None),
+            Some(it) => Walk::tail(&self.key, it, read::event_mac(&self.db, it.head.seq)?)?,
+        };
+        read::walk_after(&self.db, &mut walk)?;
+        let head = walk.head();
+        let counters: Counters = read::counters(&self.db)?;
+        if counters.event != head.seq {
+            let what = "the newest events do not agree with their number";
+            return Err(StoreError::Tampered { seq: head.seq.next(), what: what.into() });
+        }
+        if let Some(last) = &last {
+            must_have_grown(codec::parse(&last.counters)?, counters)?;
+        }
+        Ok(Written {
+            head,
+            counters,
+            checkpoint: last.as_ref().map(|it| it.head.seq).unwrap_or_default(),
+            pruned_to: last.map(|it| it.pruned_to).unwrap_or_default(),
+            finished: read::newest_finished(&self.db)?,
+        })
+    }
+
+    /// Notes that a daemon runs, and leaves a gap in the numbers if the last one has not said goodbye.
+    fn start(&mut self, clean: bool) -> Result<(), StoreError> {
+        self.wait_for(Waits::Full)?;
+        let mut counters = self.written.counters;
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let epoch = rows::meta(&tx, "epoch")?.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+        rows::set_meta(&tx, "epoch", &epoch.saturating_add(1).to_string())?;
+        rows::set_meta(&tx, "clean", "0")?;
+        if !clean {
+            let step = rows::meta(&tx, "numbers_skipped")?.and_then(|it| it.parse().ok());
+            counters = skip(counters, step.unwrap_or(NUMBERS_SKIPPED));
+            rows::put_counters(&tx, &counters)?;
+        }
+        rows::set_meta(&tx, "numbers_skipped", &NUMBERS_SKIPPED.to_string())?;
+        tx.commit()?;
+        self.written.counters = counters;
+        Ok(())
+    }
+}
+
+impl Store for SqliteStore {
+    fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
+        if self.stage == Stage::Closed {
+            return Err(StoreError::NotRunning);
+        }
+        self.written = self.take_up()?;
+        // A store that never had a daemon has nobody who could have crashed.
+        let clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
+        if self.stage == Stage::Opened {
+            self.start(clean)?;
+            self.stage = Stage::Running;
+            self.publish();
+        }
+        let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
+        Ok(Loaded { state, owed, clean })
+    }
+
+    fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
+        self.must_run().map(|()| Vec::new())
+    }
+
+    fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
+        self.must_run()?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let events = self.key.extend(&self.written.head, &batch.events)?;
+        let mut next = self.written.clone();
+        next.head = events.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
+        next.counters = codec::counters(batch).unwrap_or(next.counters);
+        next.counters.event = next.head.seq;
+        let checkpoint = (next.head.seq.0 - next.checkpoint.0 >= CHECKPOINT_EVERY)
+            .then(|| self.key.checkpoint(next.head, next.pruned_to, &next.counters))
+            .transpose()?;
+        let answered = batch.events.iter().any(|it| matches!(it.kind, EventKind::ApprovalAnswered { .. }));
+        let anchored = checkpoint.is_some() || answered;
+        // What is anchored has to outlive the machine's power, or an honest journal would look truncated.
+        let full = self.always_durable || anchored || batch.durability == Durability::Durable;
+        self.wait_for(if full { Waits::Full } else { Waits::Normal })?;
+
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        rows::put_effects(&tx, &batch.effects)?;
+        rows::apply(&tx, &batch.changes, &mut next.finished)?;
+        rows::put_events(&tx, &events)?;
+        if next.counters != self.written.counters {
+            rows::put_counters(&tx, &next.counters)?;
+        }
+        if let Some(checkpoint) = &checkpoint {
+            rows::put_checkpoint(&tx, checkpoint)?;
+            next.checkpoint = checkpoint.head.seq;
+        }
+        tx.commit()?;
+        self.written = next;
+        if anchored {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        read::past_task(&self.db, id).map(|task| task.map(Arc::new))
+    }
+
+    fn journal_head(&self) -> JournalHead {
+        self.written.head
+    }
+
+    fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+        self.must_run()?;
+        self.wait_for(if self.always_durable { Waits::Full } else { Waits::Normal })?;
+        let mut next = self.written.clone();
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tasks = rows::prune_tasks(&tx, before(now, keep.tasks), most)?;
+        let events = rows::prune_events(&tx, before(now, keep.events), most, &mut next.pruned_to)?;
+        if next.pruned_to != self.written.pruned_to {
+            let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
+            rows::put_checkpoint(&tx, &checkpoint)?;
+            next.checkpoint = checkpoint.head.seq;
+        }
+        tx.commit()?;
+        self.written = next;
+        Ok(Pruned { tasks, events, more: tasks == most || events == most })
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        self.must_run()?;
+        open_reader(&self.dir)
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.must_run()?;
+        self.wait_for(Waits::Full)?;
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let probes = rows::meta(&tx, "probes")?.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+        rows::set_meta(&tx, "probes", &probes.saturating_add(1).to_string())?;
+        Ok(tx.commit()?)
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        self.must_run()?;
+        self.wait_for(Waits::Full)?;
+        let mut next = self.written.clone();
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if next.head.seq > next.checkpoint {
+            let checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
+            rows::put_checkpoint(&tx, &checkpoint)?;
+            next.checkpoint = checkpoint.head.seq;
+        }
+        rows::set_meta(&tx, "clean", "1")?;
+        tx.commit()?;
+        self.written = next;
+        self.stage = Stage::Closed;
+        self.publish();
+        Ok(())
+    }
+}
+
+/// A connection that trusts nothing in the file but rows: no triggers, no views, no functions in the schema.
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(Duration::from_millis(STORE_BUSY_MS))?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
+}
+
+/// The key is made with the journal and never again: a new one would make every earlier link look forged.
+fn journal_key(dir: &Path, db: &Connection) -> Result<Key, StoreError> {
+    let known = rows::meta(db, "journal_key")?;
+    let begun: Option<i64> =
+        db.query_row("SELECT seq FROM event LIMIT 1", [], |row| row.get(0)).optional()?;
+    let secret = match files::journal_key(dir)? {
+        Some(secret) => secret,
+        None if known.is_none() && begun.is_none() => files::make_journal_key(dir)?,
+        None => {
+            let path = dir.join(super::JOURNAL_KEY);
+            let what = "is missing, and the journal cannot be continued without it: bring it back from a backup, or \
+                        move the whole state folder away to begin anew";
+            return Err(StoreError::Key(format!("{} {what}", path.display()).into()));
+        }
+    };
+    let key = Key::new(&secret);
+    let fingerprint = key.fingerprint().to_string();
+    match known {
+        Some(known) if known != fingerprint => Err(StoreError::Key(wrong_key(dir))),
+        Some(_) => Ok(key),
+        None => rows::set_meta(db, "journal_key", &fingerprint).map(|()| key),
+    }
+}
+
+fn wrong_key(dir: &Path) -> Box<str> {
+    let path = dir.join(super::JOURNAL_KEY);
+    format!("{} is not the key that this journal was begun with: bring that one back", path.display()).into()
+}
+
+/// Numbers are handed out upwards only; somebody who set them back could have one used twice.
+fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
+    let grown = then.effect <= now.effect
+        && then.approval <= now.approval
+        && then.mail <= now.mail
+        && then.completed <= now.completed
+        && then.failed <= now.failed;
+    if grown {
+        Ok(())
+    } else {
+        Err(StoreError::damaged("its numbers were set back since the last checkpoint"))
+    }
+}
+
+fn skip(counters: Counters, step: u64) -> Counters {
+    Counters {
+        effect: EffectId(counters.effect.0.saturating_add(step)),
+        approval: ApprovalId(counters.approval.0.saturating_add(step)),
+        mail: MailSeq(counters.mail.0.saturating_add(step)),
+        ..counters
+    }
+}
+
+/// The moment that lies `age` back.
+pub(super) fn before(now: Timestamp, age: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
+}

@@ -1,0 +1,242 @@
+//! What is read: the live state at a start, and history in pages beside the writer.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+use serde::de::DeserializeOwned;
+
+use super::{connect, rows, wrong_key};
+use crate::base::{AgentId, ApprovalId, Digest, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
+use crate::domain::{Change, Counters, Owed, Settings, State, Task, Uses};
+use crate::store::codec::{int, nat, parse, status};
+use crate::store::files;
+use crate::store::journal::{Checkpoint, Fault, Key, Walk};
+use crate::store::migrations;
+use crate::store::{Anchor, FinishedFilter, Reader, StoreError, StoredEvent, Verdict};
+
+const EVENT: &str =
+    "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq > ?1 ORDER BY seq";
+
+/// Everything that is not history. The order of the tables does not matter: no row needs another one.
+pub(super) fn live(
+    db: &Connection,
+    settings: Settings,
+    counters: Counters,
+) -> Result<(State, Vec<Owed>), StoreError> {
+    let mut state = State::new(settings);
+    each(db, "SELECT body FROM agent", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
+    let tasks = "SELECT body FROM task INDEXED BY task_live WHERE live = 1";
+    each(db, tasks, |it| state.apply(&Change::PutTask(Arc::new(it))))?;
+    each(db, "SELECT body FROM mail ORDER BY seq", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
+    each(db, "SELECT body FROM approval", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
+    each(db, "SELECT body FROM uses", |it: Uses| state.apply(&Change::PutUses(it)))?;
+    state.apply(&Change::Count(counters));
+
+    let mut owed = Vec::new();
+    let mut select = db.prepare("SELECT id, body, started FROM effect ORDER BY id")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = EffectId(nat(row.get(0)?)?);
+        owed.push(Owed { id, effect: parse(&row.get::<_, String>(1)?)?, started: row.get(2)? });
+    }
+    Ok((state, owed))
+}
+
+fn each<T: DeserializeOwned>(db: &Connection, sql: &str, mut take: impl FnMut(T)) -> Result<(), StoreError> {
+    let mut select = db.prepare(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        take(parse(row.get_ref(0)?.as_str().map_err(StoreError::damaged)?)?);
+    }
+    Ok(())
+}
+
+pub(super) fn counters(db: &Connection) -> Result<Counters, StoreError> {
+    let mut counters = Counters::default();
+    let mut select = db.prepare("SELECT name, value FROM counter")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, value) = (row.get::<_, String>(0)?, nat(row.get(1)?)?);
+        match name.as_str() {
+            "event" => counters.event = EventSeq(value),
+            "effect" => counters.effect = EffectId(value),
+            "approval" => counters.approval = ApprovalId(value),
+            "mail" => counters.mail = MailSeq(value),
+            "completed" => counters.completed = value,
+            "failed" => counters.failed = value,
+            other => return Err(StoreError::damaged(format!("a counter `{other}` that nobody knows"))),
+        }
+    }
+    Ok(counters)
+}
+
+pub(super) fn newest_finished(db: &Connection) -> Result<i64, StoreError> {
+    let sql = "SELECT max(finished_seq) FROM task INDEXED BY task_finished WHERE live = 0";
+    Ok(db.query_row(sql, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(0))
+}
+
+pub(super) fn past_task(db: &Connection, id: &TaskId) -> Result<Option<Task>, StoreError> {
+    let mut select = db.prepare_cached("SELECT body FROM task WHERE id = ?1 AND live = 0")?;
+    let body: Option<String> = select.query_row([id.as_str()], |row| row.get(0)).optional()?;
+    body.as_deref().map(parse).transpose()
+}
+
+pub(super) fn event_mac(db: &Connection, seq: EventSeq) -> Result<Option<Digest>, StoreError> {
+    let mut select = db.prepare("SELECT mac FROM event WHERE seq = ?1")?;
+    let mac = select.query_row([int(seq.0)?], |row| Ok(digest(row, 0).ok())).optional()?;
+    Ok(mac.flatten())
+}
+
+pub(super) fn last_checkpoint(db: &Connection) -> Result<Option<Checkpoint>, StoreError> {
+    Ok(checkpoints(db, "ORDER BY seq DESC LIMIT 1")?.pop())
+}
+
+/// A checkpoint that cannot even be read counts as one with a broken seal.
+fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreError> {
+    let sql = format!("SELECT seq, mac, pruned_to, counters, seal FROM checkpoint {which}");
+    let mut select = db.prepare(&sql)?;
+    let mut rows = select.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let number = |i: usize| row.get::<_, i64>(i).ok().and_then(|it| u64::try_from(it).ok());
+        let seq = EventSeq(number(0).unwrap_or(0));
+        found.push(Checkpoint {
+            head: Anchor { seq, mac: digest(row, 1).unwrap_or_default() },
+            pruned_to: EventSeq(number(2).unwrap_or(0)),
+            counters: row.get(3).unwrap_or_default(),
+            seal: digest(row, 4).unwrap_or_default(),
+        });
+    }
+    Ok(found)
+}
+
+/// Walks over all events after the head of `walk`; stops at the first that is wrong.
+pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), StoreError> {
+    // From one below the genesis on, so that rows with numbers that cannot be are seen as well.
+    let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
+    let mut select = db.prepare(EVENT)?;
+    let mut rows = select.query([from])?;
+    while let Some(row) = rows.next()? {
+        let event =
+            event(row).map_err(|_| Fault::new(walk.next(), "the row is not in the journal's form"))?;
+        walk.step(&event)?;
+    }
+    Ok(())
+}
+
+fn event(row: &Row<'_>) -> Result<StoredEvent, StoreError> {
+    Ok(StoredEvent {
+        seq: EventSeq(nat(row.get(0)?)?),
+        at: Timestamp(row.get(1)?),
+        kind: row.get(2)?,
+        actor: AgentId::parse(row.get_ref(3)?.as_str().map_err(StoreError::damaged)?)
+            .map_err(StoreError::damaged)?,
+        task: row
+            .get::<_, Option<String>>(4)?
+            .map(|id| TaskId::parse(&id).map_err(StoreError::damaged))
+            .transpose()?,
+        body: row.get(5)?,
+        hash: digest(row, 6)?,
+        mac: digest(row, 7)?,
+    })
+}
+
+fn digest(row: &Row<'_>, column: usize) -> Result<Digest, StoreError> {
+    let bytes = <[u8; 32]>::column_result(row.get_ref(column)?).map_err(StoreError::damaged)?;
+    Ok(Digest::from_bytes(bytes))
+}
+
+/// Opens the store of a state folder for reading.
+pub(in crate::store) fn open_reader(dir: &Path) -> Result<Box<dyn Reader>, StoreError> {
+    let dir = files::existing_dir(dir)?;
+    let db = connect(&files::existing_database(&dir)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    db.pragma_update(None, "query_only", true)?;
+    if migrations::check(&db)? == 0 {
+        return Err(StoreError::damaged("there are no tables in the database yet"));
+    }
+    Ok(Box::new(SqliteReader { db, dir }))
+}
+
+struct SqliteReader {
+    db: Connection,
+    dir: PathBuf,
+}
+
+impl Reader for SqliteReader {
+    fn finished(
+        &mut self,
+        filter: FinishedFilter,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<(Vec<Task>, bool), StoreError> {
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        let before = match &filter.before {
+            None => i64::MAX,
+            Some(id) => {
+                let mut select =
+                    tx.prepare_cached("SELECT finished_seq FROM task WHERE id = ?1 AND live = 0")?;
+                let Some(seq) = select.query_row([id.as_str()], |row| row.get(0)).optional()? else {
+                    return Ok((Vec::new(), false));
+                };
+                seq
+            }
+        };
+        let sql = match filter.status {
+            None => {
+                "SELECT body FROM task WHERE live = 0 AND finished_seq < ?1 AND ?2 IS NULL
+                     ORDER BY finished_seq DESC"
+            }
+            Some(_) => {
+                "SELECT body FROM task WHERE live = 0 AND finished_seq < ?1 AND status = ?2
+                        ORDER BY finished_seq DESC"
+            }
+        };
+        let mut select = tx.prepare_cached(sql)?;
+        let mut rows = select.query(params![before, filter.status.map(status)])?;
+        let (mut tasks, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(row) = rows.next()? {
+            let body = row.get_ref(0)?.as_str().map_err(StoreError::damaged)?;
+            bytes = bytes.saturating_add(body.len());
+            if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
+                return Ok((tasks, true));
+            }
+            tasks.push(parse(body)?);
+        }
+        Ok((tasks, false))
+    }
+
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError> {
+        past_task(&self.db, id)
+    }
+
+    fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
+        let mut select = self.db.prepare_cached(&format!("{EVENT} LIMIT ?2"))?;
+        let mut rows = select.query(params![int(seq.0)?, limit])?;
+        let mut events = Vec::new();
+        while let Some(row) = rows.next()? {
+            events.push(event(row)?);
+        }
+        Ok(events)
+    }
+
+    fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        let Some(secret) = files::journal_key(&self.dir)? else {
+            return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
+        };
+        let key = Key::new(&secret);
+        // One transaction, so that what is committed meanwhile is not half seen.
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        if rows::meta(&tx, "journal_key")?.is_some_and(|it| it != key.fingerprint().to_string()) {
+            return Ok(Verdict::CannotCheck(wrong_key(&self.dir)));
+        }
+        let mut walk = Walk::whole(&key, checkpoints(&tx, "ORDER BY seq")?, anchor);
+        match walk_after(&tx, &mut walk) {
+            Ok(()) => Ok(walk.finish(counters(&tx)?.event)),
+            Err(StoreError::Tampered { seq, what }) => Ok(Verdict::Tampered { first_bad_seq: seq, what }),
+            Err(err @ StoreError::Sqlite(_)) => Ok(Verdict::CannotCheck(err.to_string().into())),
+            Err(err) => Err(err),
+        }
+    }
+}

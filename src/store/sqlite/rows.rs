@@ -1,0 +1,164 @@
+//! What the writer writes, inside a transaction that somebody else ends.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::base::{EffectId, EventSeq, Timestamp};
+use crate::domain::{Change, Counters, Effect, Task, Uses};
+use crate::store::codec::{ended_at, int, nat, status, text};
+use crate::store::journal::Checkpoint;
+use crate::store::{StoreError, StoredEvent};
+
+/// Applies the stored part of what memory applied, in the same order.
+pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> Result<(), StoreError> {
+    for change in changes {
+        match change {
+            Change::PutTask(task) => put_task(db, task, None)?,
+            Change::FinishTask(task) => {
+                *finished = finished.saturating_add(1);
+                put_task(db, task, Some(*finished))?;
+            }
+            Change::PutAgent(it) => {
+                put(db, "INSERT OR REPLACE INTO agent VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;
+            }
+            Change::DropAgent(id) => put(db, "DELETE FROM agent WHERE id = ?1", params![id.as_str()])?,
+            Change::PutMail(it) => {
+                let row = params![int(it.seq.0)?, it.to.as_str(), text(it)?];
+                put(db, "INSERT OR REPLACE INTO mail VALUES (?1, ?2, ?3)", row)?;
+            }
+            Change::DropMail(agent, seq) => {
+                put(
+                    db,
+                    "DELETE FROM mail WHERE seq = ?1 AND agent = ?2",
+                    params![int(seq.0)?, agent.as_str()],
+                )?;
+            }
+            Change::PutApproval(it) => {
+                put(
+                    db,
+                    "INSERT OR REPLACE INTO approval VALUES (?1, ?2)",
+                    params![int(it.id.0)?, text(it)?],
+                )?;
+            }
+            Change::DropApproval(id) => put(db, "DELETE FROM approval WHERE id = ?1", params![int(id.0)?])?,
+            Change::PutUses(it) => put_uses(db, it)?,
+            Change::StartEffect(id) => {
+                put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
+            }
+            Change::DropEffect(id) => put(db, "DELETE FROM effect WHERE id = ?1", params![int(id.0)?])?,
+            // The first two are memory's alone; the last count of a batch is written once.
+            Change::Beat(..) | Change::CarryMail(..) | Change::Count(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn put(db: &Connection, sql: &str, row: impl rusqlite::Params) -> Result<(), StoreError> {
+    db.prepare_cached(sql)?.execute(row)?;
+    Ok(())
+}
+
+fn put_task(db: &Connection, task: &Task, finished: Option<i64>) -> Result<(), StoreError> {
+    let sql = "INSERT INTO task (id, live, finished_seq, at, status, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+               ON CONFLICT (id) DO UPDATE SET live = excluded.live, finished_seq = excluded.finished_seq,
+               at = excluded.at, status = excluded.status, body = excluded.body";
+    let (id, live, at) = (task.id().as_str(), finished.is_none(), ended_at(task).0);
+    put(db, sql, params![id, live, finished, at, status(task.state.status()), text(task)?])
+}
+
+fn put_uses(db: &Connection, uses: &Uses) -> Result<(), StoreError> {
+    let row = params![uses.rule.as_str(), uses.agent.as_str(), text(uses)?];
+    put(db, "INSERT OR REPLACE INTO uses VALUES (?1, ?2, ?3)", row)
+}
+
+/// Comes before the changes: one command may owe what a later one of the same batch settles.
+pub(super) fn put_effects(db: &Connection, effects: &[(EffectId, Effect)]) -> Result<(), StoreError> {
+    for (id, effect) in effects {
+        put(db, "INSERT INTO effect VALUES (?1, ?2, 0)", params![int(id.0)?, text(effect)?])?;
+    }
+    Ok(())
+}
+
+pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), StoreError> {
+    for it in events {
+        let row = params![
+            int(it.seq.0)?,
+            it.at.0,
+            &*it.kind,
+            it.actor.as_str(),
+            it.task.as_ref().map(|task| task.as_str()),
+            it.body.as_deref(),
+            it.hash.as_bytes(),
+            it.mac.as_bytes(),
+        ];
+        put(db, "INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row)?;
+    }
+    Ok(())
+}
+
+pub(super) fn put_counters(db: &Connection, counters: &Counters) -> Result<(), StoreError> {
+    let values = [
+        ("event", counters.event.0),
+        ("effect", counters.effect.0),
+        ("approval", counters.approval.0),
+        ("mail", counters.mail.0),
+        ("completed", counters.completed),
+        ("failed", counters.failed),
+    ];
+    for (name, value) in values {
+        put(db, "INSERT OR REPLACE INTO counter VALUES (?1, ?2)", params![name, int(value)?])?;
+    }
+    Ok(())
+}
+
+pub(super) fn put_checkpoint(db: &Connection, it: &Checkpoint) -> Result<(), StoreError> {
+    let row = params![
+        int(it.head.seq.0)?,
+        it.head.mac.as_bytes(),
+        int(it.pruned_to.0)?,
+        it.counters,
+        it.seal.as_bytes()
+    ];
+    put(db, "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2, ?3, ?4, ?5)", row)
+}
+
+/// One of the store's own few facts.
+pub(super) fn meta(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
+    let mut select = db.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+    Ok(select.query_row([name], |row| row.get(0)).optional()?)
+}
+
+pub(super) fn set_meta(db: &Connection, name: &str, value: &str) -> Result<(), StoreError> {
+    put(db, "INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![name, value])
+}
+
+/// Forgets the oldest of the finished tasks that ended before `cutoff`.
+pub(super) fn prune_tasks(db: &Connection, cutoff: Timestamp, most: u32) -> Result<u32, StoreError> {
+    let sql = "DELETE FROM task WHERE rowid IN
+               (SELECT rowid FROM task WHERE live = 0 AND at < ?1 ORDER BY at LIMIT ?2)";
+    let gone = db.prepare_cached(sql)?.execute(params![cutoff.0, most])?;
+    u32::try_from(gone).map_err(StoreError::damaged)
+}
+
+/// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
+pub(super) fn prune_events(
+    db: &Connection,
+    cutoff: Timestamp,
+    most: u32,
+    pruned_to: &mut EventSeq,
+) -> Result<u32, StoreError> {
+    let sql = "SELECT seq, at FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query(params![int(pruned_to.0)?, most])?;
+    let from = pruned_to.0;
+    while let Some(row) = rows.next()? {
+        let (seq, at): (i64, i64) = (row.get(0)?, row.get(1)?);
+        if at >= cutoff.0 {
+            break;
+        }
+        *pruned_to = EventSeq(nat(seq)?);
+    }
+    drop(rows);
+    let clear = "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2";
+    put(db, clear, params![int(from)?, int(pruned_to.0)?])?;
+    u32::try_from(pruned_to.0 - from).map_err(StoreError::damaged)
+}
