@@ -8,6 +8,7 @@ pub mod base;
 pub mod config;
 pub mod domain;
 pub mod effects;
+pub mod engine;
 pub mod jail;
 pub mod policy;
 pub mod store;

@@ -126,3 +126,18 @@ pub const WAL_PAGES: u32 = 4_000;
 /// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
 /// shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
+
+/// Longest argument of a worker, in bytes; Linux' own `MAX_ARG_STRLEN` without its closing zero.
+pub const ARGUMENT_BYTES_MAX: usize = (128 << 10) - 1;
+
+/// Longest goal that a worker finds in its environment too, in bytes; the arguments hold it in any case.
+pub const GOAL_ENV_BYTES_MAX: usize = 8 * PATH_LEN_MAX;
+
+/// Size of a private copy of a working directory, in bytes. A larger one is a mistake, or a disk full.
+pub const COPY_BYTES_MAX: u64 = 4 << 30;
+
+/// Files, directories and links of a private copy.
+pub const COPY_ENTRIES_MAX: u64 = 500_000;
+
+/// Deepest directory of a private copy; two descriptors are open for each level.
+pub const COPY_DEPTH_MAX: usize = 128;

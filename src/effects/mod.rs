@@ -8,7 +8,14 @@
 #![forbid(unsafe_code)]
 
 mod compact;
+mod copy;
+mod prepare;
 mod result;
+mod run;
+mod shell;
 mod usage;
+mod worker;
 
 pub use result::{End, Outcome, Output, Run, outcome};
+pub use shell::shell_profile;
+pub use worker::{Parts, Profiles, Workers};

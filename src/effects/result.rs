@@ -63,8 +63,8 @@ pub enum End {
     SupervisorLost,
     /// It was stopped, for this reason.
     Stopped(Box<str>),
-    /// The daemon ended while it ran, as this sentence says.
-    Lost(Box<str>),
+    /// The daemon went away while it ran, for this reason.
+    Lost(&'static str),
     /// It was not started.
     NotStarted(Failure),
 }
@@ -187,7 +187,7 @@ fn failed(run: &Run<'_>, end: &End, stdout: &str, stderr: &str) -> Reading {
             let said = if stderr.trim().is_empty() { why.as_str() } else { stderr.trim() };
             format!("Worker '{}' failed: {said}", run.profile.program.display())
         }
-        End::Lost(sentence) => sentence.to_string(),
+        End::Lost(reason) => format!("Worker {} was lost: {reason} while it ran", run.profile.id),
         End::Stopped(reason) => format!("Worker {} was stopped: {reason}", run.profile.id),
         _ => format!("Worker execution error: {why}"),
     };
@@ -331,7 +331,7 @@ fn reason(run: &Run<'_>, end: &End) -> String {
         End::OverMemory => "worker had more memory than it may".into(),
         End::SupervisorLost => "worker was killed because its supervisor died".into(),
         End::Stopped(_) => "stopped".into(),
-        End::Lost(sentence) => sentence.to_string(),
+        End::Lost(reason) => (*reason).to_owned(),
         End::NotStarted(failure) => sentence(failure),
     }
 }

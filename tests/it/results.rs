@@ -236,7 +236,13 @@ fn every_bad_end_has_its_words() {
             "no user namespaces",
             jail,
         ),
-        (End::Lost("the daemon ended".into()), "the daemon ended", -1, "the daemon ended", Failure::Lost),
+        (
+            End::Lost("daemon stopped"),
+            "Worker coder was lost: daemon stopped while it ran",
+            -1,
+            "daemon stopped",
+            Failure::Lost,
+        ),
     ];
     for (end, words, code, reason, failure) in table {
         let failed = text("half done").stderr(" bad luck\n").ends(end);
