@@ -7,6 +7,7 @@ mod keys;
 mod layers;
 mod policy;
 mod replay;
+mod results;
 mod source;
 mod store;
 mod storm;
