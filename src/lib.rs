@@ -6,6 +6,7 @@
 pub mod auth;
 pub mod base;
 pub mod config;
+pub mod daemon;
 pub mod domain;
 pub mod effects;
 pub mod engine;
