@@ -5,6 +5,7 @@
 )]
 
 mod config;
+mod devit_door;
 mod frames;
 mod jail;
 mod keys;
@@ -15,5 +16,6 @@ mod results;
 mod source;
 mod store;
 mod storm;
+mod support;
 mod tidy;
 mod transport;
