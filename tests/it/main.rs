@@ -3,5 +3,7 @@
 
 mod frames;
 mod keys;
+mod listening;
+mod peers;
 mod replay;
 mod transport;
