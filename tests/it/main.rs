@@ -10,6 +10,8 @@ mod frames;
 mod jail;
 mod keys;
 mod layers;
+mod listening;
+mod peers;
 mod policy;
 mod replay;
 mod results;

@@ -557,7 +557,7 @@ fn child_dir() -> std::path::PathBuf {
 }
 
 #[test]
-#[ignore = "the body of a child process, started by the test after it"]
+#[ignore = "child process: the body of the test after it"]
 fn child_that_writes_until_it_is_killed() {
     let mut store = open(&child_dir(), Options::default()).expect("the store opens");
     let loaded = store.load(settings()).expect("the store loads");
@@ -610,7 +610,7 @@ fn nothing_that_was_acknowledged_is_lost_to_kill_9() {
 }
 
 #[test]
-#[ignore = "the body of a child process, started by the test after it"]
+#[ignore = "child process: the body of the test after it"]
 fn child_whose_disk_is_full() {
     let dir = child_dir();
     let mut store = open(&dir, Options::default()).expect("the store opens");
