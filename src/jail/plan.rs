@@ -117,14 +117,15 @@ const GIT_GUARDS: [(&str, Missing); 6] = [
     (".git/worktrees", Missing::Leave),
 ];
 
-/// Settings of agents that start programs on the host the next time someone works in the directory.
+/// Settings of agents that start programs on the host the next time someone works in the directory. A missing
+/// file is stood in for by a directory too: git does not see an empty one, and would commit an empty file.
 const SETTING_GUARDS: [(&str, Missing); 6] = [
     (".agents", Missing::Directory),
     (".claude", Missing::Directory),
     (".codex", Missing::Directory),
     (".cursor", Missing::Directory),
     (".gemini", Missing::Directory),
-    (".mcp.json", Missing::File),
+    (".mcp.json", Missing::Directory),
 ];
 
 /// Folders in which daemons meet their clients; a worker sees them empty.

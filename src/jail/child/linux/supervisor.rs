@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::confined::{Inside, become_the_worker};
 use super::family;
+use super::fault::Fault;
 use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
 use super::{landlock, limits, namespaces, step};
@@ -29,7 +30,8 @@ const TICKS_PER_LOOK: u32 = 10;
 /// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
 pub(in crate::jail::child) fn main(try_namespaces: bool) -> ! {
     if try_namespaces {
-        sys::exit(namespaces::attempt())
+        let failed = namespaces::attempt(namespaces::FLAGS).err();
+        sys::exit(failed.map_or(0, |e| e.raw_os_error().unwrap_or(REFUSED)))
     }
     let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
     let Err(mut error) = run(&mut control) else { sys::exit(0) };
@@ -99,11 +101,11 @@ fn session() -> io::Result<()> {
     // A daemon that has gone must not take us along before the jail is swept.
     sys::ignore_broken_pipes();
     rustix::process::umask(Mode::from_raw_mode(0o077));
-    let us = rustix::process::getpid();
-    if rustix::process::getsid(None)? != us {
-        rustix::process::setsid()?;
+    match rustix::process::setsid() {
+        // Only the leader of a group may not begin a session, and the leader of a session is one.
+        Err(rustix::io::Errno::PERM) if sys::leads_its_session() => Ok(()),
+        begun => Ok(begun.map(drop)?),
     }
-    Ok(())
 }
 
 /// What the worker reads on its standard input.
@@ -190,55 +192,6 @@ fn wait(
     }
 }
 
-/// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
-/// closed by the exec, so that its end without a word is the proof that the worker runs.
-pub(super) struct Fault {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-impl Fault {
-    fn new() -> io::Result<Self> {
-        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        Ok(Self { read, write })
-    }
-
-    /// In the new process: keeps the end to write to.
-    pub(super) fn for_writing(self) -> FaultWriter {
-        FaultWriter(self.write)
-    }
-
-    /// In the supervisor: waits until the worker runs or cannot.
-    fn verdict(self) -> Result<(), SetupError> {
-        drop(self.write);
-        let mut said = Vec::new();
-        File::from(self.read).read_to_end(&mut said).map_err(|e| SetupError::new(Step::Execute, e))?;
-        if said.is_empty() {
-            return Ok(());
-        }
-        Err(serde_json::from_slice(&said).unwrap_or_else(|e| SetupError::new(Step::Execute, e)))
-    }
-}
-
-/// The end to write to.
-pub(super) struct FaultWriter(OwnedFd);
-
-impl FaultWriter {
-    /// Says what went wrong and ends this process.
-    pub(super) fn give_up(self, error: &SetupError) -> ! {
-        let said = serde_json::to_vec(error).unwrap_or_else(|_| b"?".to_vec());
-        let _unheard = File::from(self.0).write_all(&said);
-        sys::exit(REFUSED)
-    }
-
-    /// Whether the supervisor has gone: nobody can read from the pipe any more.
-    pub(super) fn is_abandoned(&self) -> bool {
-        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
-    }
-}
-
 fn pidfd(pid: i32) -> io::Result<OwnedFd> {
     let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
     Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
@@ -263,6 +216,8 @@ fn collect_blocking(pid: i32) -> Option<i32> {
 }
 
 fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
+    // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
+    step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
     let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan))?;
     let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
@@ -299,7 +254,7 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
 fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
     step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
     step(plan, Step::SignalScope, landlock::scope_signals)?;
-    let scratch = step(plan, Step::Scratch, || limits::Scratch::new())?;
+    let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
     let fault = Fault::new().map_err(fork)?;
     let inside = Inside::in_scratch(scratch.path());
@@ -307,8 +262,7 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Child => {
             let fault = fault.for_writing();
             drop(input.writer);
-            let error = become_the_worker(plan, &inside, input.reader);
-            fault.give_up(&error)
+            fault.unless(|| become_the_worker(plan, &inside, input.reader))
         }
         Forked::Parent(worker) => worker,
     };
