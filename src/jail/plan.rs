@@ -113,8 +113,8 @@ const GIT_GUARDS: [(&str, Missing); 6] = [
     (".git/config", Missing::File),
     (".git/config.worktree", Missing::File),
     (".git/commondir", Missing::FileSayingHere),
-    (".git/modules", Missing::Leave),
-    (".git/worktrees", Missing::Leave),
+    (".git/modules", Missing::Directory),
+    (".git/worktrees", Missing::Directory),
 ];
 
 /// Settings of agents that start programs on the host the next time someone works in the directory. A missing

@@ -63,6 +63,7 @@ async fn no_hook_or_setting_of_git_can_be_planted() {
         echo x > .git/config.new; mv -f .git/config.new .git/config; rm -f .git/config.new
         echo /tmp > .git/commondir; rm -f .git/commondir
         echo x > .git/config.worktree; rm -f .git/config.worktree
+        mkdir -p .git/modules/sub/hooks .git/worktrees/x
         ln -sfT /tmp .git; ln -sf /tmp/x .git/config
         true";
     world.run(world.sh(attempts)).await.says("");
@@ -194,4 +195,16 @@ async fn what_a_person_puts_in_a_placeholder_stays() {
     running.wait().await;
     assert_eq!(names(&world.workspace()), [".claude"]);
     assert_eq!(fs::read_to_string(world.path("workspace/.claude/settings.json")).unwrap(), "mine");
+}
+
+#[tokio::test]
+async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
+    let world = repository();
+    // Replacing a file takes its mount away with it, in every namespace: the kernel's rule.
+    let script = "echo up; while :; do echo '# planted' >> .git/config; sleep 0.01; done 2>/dev/null";
+    let mut running = world.start(world.sh(script)).await.unwrap();
+    running.output().follow(0).await;
+    git(&world, &["config", "some.key", "value"]);
+    let exit = tokio::time::timeout(Duration::from_secs(10), running.wait()).await;
+    assert_eq!(exit.unwrap().reason, ExitReason::ProtectionLost);
 }

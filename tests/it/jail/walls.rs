@@ -295,6 +295,18 @@ async fn a_toolchain_can_be_used_but_neither_changed_nor_asked_for_its_credentia
 }
 
 #[tokio::test]
+async fn credentials_that_appear_in_mid_run_end_the_worker() {
+    let world = World::new();
+    fs::create_dir_all(world.path("home/.cargo")).unwrap();
+    let mut draft = world.sh("echo up; sleep 1000");
+    draft.toolchain(find_place(&world.path("home/.cargo")).unwrap());
+    let mut running = world.start(draft).await.unwrap();
+    running.output().follow(0).await;
+    fs::write(world.path("home/.cargo/credentials.toml"), "TOPSECRET").unwrap();
+    assert_eq!(running.wait().await.reason, ExitReason::ProtectionLost);
+}
+
+#[tokio::test]
 async fn a_script_is_a_worker_too_and_sees_its_own_name() {
     let world = World::new();
     let path = world.path("outside/worker");

@@ -18,7 +18,7 @@ use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
 use super::{landlock, limits, namespaces, step};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
-use crate::jail::control::{Ended, REFUSED, Request, Said, SetupError, Step, frame};
+use crate::jail::control::{Breach, Ended, REFUSED, Request, Said, SetupError, Step, frame};
 use crate::jail::plan::{Plan, Tier};
 
 /// How often the supervisor looks around when nothing wakes it, in milliseconds.
@@ -145,14 +145,13 @@ impl Input {
 }
 
 /// Why the supervisor stopped waiting.
-#[derive(PartialEq, Eq)]
 enum Woken {
     /// The process that it watches has ended.
     Ended,
     /// The daemon has closed its side.
     Ordered,
-    /// Too much memory.
-    OverMemory,
+    /// By what the supervisor saw itself.
+    Breached(Breach),
 }
 
 fn wait(
@@ -160,7 +159,7 @@ fn wait(
     control: &Control,
     watched: BorrowedFd<'_>,
     input: &mut Input,
-    mut tick: impl FnMut(),
+    mut tick: impl FnMut() -> Option<Breach>,
 ) -> Woken {
     let pause = Timespec { tv_sec: 0, tv_nsec: TICK_MS * 1_000_000 };
     let mut ticks = 0_u32;
@@ -182,12 +181,14 @@ fn wait(
         if ready.get(2) == Some(&true) {
             input.pump();
         }
-        tick();
+        if let Some(breach) = tick() {
+            return Woken::Breached(breach);
+        }
         ticks = ticks.wrapping_add(1);
         let most = plan.limits.resident_bytes;
         let look = ticks.is_multiple_of(TICKS_PER_LOOK);
         if look && family::resident_bytes() > most && family::proportional_bytes() > most {
-            return Woken::OverMemory;
+            return Woken::Breached(Breach::Memory);
         }
     }
 }
@@ -242,7 +243,9 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     }
     let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
     control.say(&Said::Ready { layers: namespaces::layers(), scratch: None });
-    let woken = wait(plan, control, watched.as_fd(), &mut input, || {});
+    let woken = wait(plan, control, watched.as_fd(), &mut input, || {
+        (!placeholders.are_intact()).then_some(Breach::Protection)
+    });
     kill(&watched);
     // The kernel lets the first process of a namespace end only after all others in it.
     let own = collect_blocking(first);
@@ -279,6 +282,7 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     let mut family = family::Family::new(worker);
     let woken = wait(plan, control, watched.as_fd(), &mut input, || {
         family.collect();
+        None
     });
     family.end();
     Ok(ended(family.workers_status(), woken, family.swept()))
@@ -288,7 +292,7 @@ fn ended(status: Option<i32>, woken: Woken, swept: u32) -> Ended {
     Ended {
         code: status.filter(|s| libc::WIFEXITED(*s)).map(|s| libc::WEXITSTATUS(s)),
         signal: status.filter(|s| libc::WIFSIGNALED(*s)).map(|s| libc::WTERMSIG(s)),
-        over_memory: woken == Woken::OverMemory,
+        breach: if let Woken::Breached(breach) = woken { Some(breach) } else { None },
         swept,
     }
 }
