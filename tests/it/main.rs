@@ -7,6 +7,7 @@ mod keys;
 mod layers;
 mod replay;
 mod results;
+mod runs;
 mod source;
 mod tidy;
 mod transport;
