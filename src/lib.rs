@@ -11,5 +11,7 @@ pub mod effects;
 pub mod engine;
 pub mod jail;
 pub mod policy;
+pub mod protocols;
+pub mod service;
 pub mod store;
 pub mod transport;

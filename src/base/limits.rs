@@ -86,6 +86,19 @@ pub const KEYS_PER_IDENT_MAX: usize = 8;
 /// Shortest secret that a key file may hold, in bytes; less can be guessed.
 pub const SECRET_LEN_MIN: usize = 16;
 
+/// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do
+/// not wait for the disk may be lost with the machine's power, and the numbers in them had been shown; this is
+/// more of them than fit between two syncs of the store.
+pub const NUMBERS_SKIPPED: u64 = 100_000;
+
+/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes commits
+/// cheaper and the first start after a crash slower.
+pub const WAL_PAGES: u32 = 4_000;
+
+/// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
+/// shell can hold one.
+pub const STORE_BUSY_MS: u64 = 5_000;
+
 /// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
 /// byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
 pub const RESPONSE_BYTES_MAX: usize = 256 << 10;
@@ -114,18 +127,11 @@ pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 /// Tasks whose output is held in memory at once; the one that was added first gives way.
 pub const OUTPUT_TASKS_MAX: usize = 64;
 
-/// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do
-/// not wait for the disk may be lost with the machine's power, and the numbers in them had been shown; this is
-/// more of them than fit between two syncs of the store.
-pub const NUMBERS_SKIPPED: u64 = 100_000;
+/// Size of a rule file, in bytes; a person must be able to read what they trust.
+pub const POLICY_BYTES_MAX: usize = 1 << 20;
 
-/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes commits
-/// cheaper and the first start after a crash slower.
-pub const WAL_PAGES: u32 = 4_000;
-
-/// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
-/// shell can hold one.
-pub const STORE_BUSY_MS: u64 = 5_000;
+/// Rules of one file, so that a decision stays a matter of microseconds.
+pub const POLICY_RULES_MAX: usize = 2_000;
 
 /// Longest argument of a worker, in bytes; Linux' own `MAX_ARG_STRLEN` without its closing zero.
 pub const ARGUMENT_BYTES_MAX: usize = (128 << 10) - 1;

@@ -52,7 +52,7 @@ impl Feed {
                     return Ok(event);
                 }
                 Err(RecvError::Lagged(_)) => self.caught_up = false,
-                Err(RecvError::Closed) => return Err(StoreError::Io("the engine has stopped".into())),
+                Err(RecvError::Closed) => return Err(StoreError::Stopped("the engine has stopped".into())),
             }
         }
     }
@@ -69,14 +69,17 @@ impl Feed {
             (reader, page)
         })
         .await
-        .map_err(|err| StoreError::Io(err.to_string().into()))?;
+        .map_err(|err| StoreError::Stopped(err.to_string().into()))?;
         self.reader = Some(reader);
         let page = page?;
         let found = !page.is_empty();
         if let Some(last) = page.last() {
             self.after = last.seq;
         }
-        self.page.extend(page.into_iter().filter_map(|stored| stored.event).map(Arc::new));
+        for stored in page {
+            // A pruned event has no body any more; its place in the chain is all that is left.
+            self.page.extend(stored.event()?.map(Arc::new));
+        }
         Ok(found)
     }
 }

@@ -90,7 +90,7 @@ pub fn start(
     let thread = std::thread::Builder::new()
         .name("engine".into())
         .spawn(move || worker.run())
-        .map_err(|err| StoreError::Io(format!("cannot start the engine's thread: {err}").into()))?;
+        .map_err(|err| StoreError::Stopped(format!("cannot start the engine's thread: {err}").into()))?;
     Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread })
 }
 
@@ -144,7 +144,7 @@ impl Engine {
     /// When the store cannot be opened a second time.
     pub async fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let stopped = || StoreError::Io("the engine has stopped".into());
+        let stopped = || StoreError::Stopped("the engine has stopped".into());
         self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }

@@ -39,7 +39,7 @@ impl Provost {
     /// The worker's own directory, else the task's, else the workspace itself; always beneath the workspace.
     fn directory(&self, verb: &Delegate, profile: Option<&Profile>) -> Result<Directory, String> {
         let asked = verb.working_dir.as_deref().unwrap_or_default();
-        let root = self.root().path().to_string_lossy().into_owned();
+        let root = self.root().place().path().to_string_lossy().into_owned();
         let from_profile = profile.and_then(|it| it.working_dir.as_deref().map(|dir| (it, dir)));
         let text = match from_profile {
             Some((profile, dir)) => {
@@ -55,11 +55,11 @@ impl Provost {
         };
         let relative = beneath(&text, &root)?;
         let found = self.root().resolve_dir(&relative).map_err(|err| format!("working_dir '{text}': {err}"))?;
-        let inside = found.path().strip_prefix(self.root().path()).unwrap_or(found.path());
+        let inside = found.place().path().strip_prefix(self.root().place().path()).unwrap_or(found.place().path());
         let relative = RepoPath::parse(&inside.to_string_lossy())
             .map_err(|err| format!("working_dir '{text}' leads to a path that {err}"))?;
-        let absolute = found.path().to_string_lossy().into();
-        Ok(Directory { relative, absolute, dev: found.dev(), ino: found.ino() })
+        let absolute = found.place().path().to_string_lossy().into();
+        Ok(Directory { relative, absolute, dev: found.place().dev(), ino: found.place().ino() })
     }
 
     fn program(&self, profile: &Profile) -> Option<Digest> {

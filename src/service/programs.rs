@@ -29,7 +29,7 @@ impl Programs {
             return Some(*digest);
         }
         // Hashing a large executable takes a while; nobody waits for it with the table locked.
-        let digest = *resolve_program(path).ok()?.digest();
+        let digest = resolve_program(path).ok()?.digest();
         self.table().insert(path.to_owned(), (stamp, digest));
         Some(digest)
     }

@@ -248,6 +248,9 @@ pub enum StoreError {
     /// What is stored makes no sense.
     #[error("the store is damaged: {0}")]
     Damaged(Box<str>),
+    /// The engine that owns the store has ended.
+    #[error("{0}")]
+    Stopped(Box<str>),
     /// A batch that does not follow the last one.
     #[error("the batch begins with event {got} where {expected} comes next")]
     OutOfStep {

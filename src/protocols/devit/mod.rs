@@ -1,0 +1,310 @@
+//! The DevIt door: signed frames, one per line, on a Unix socket; and the protocol document's own dialect.
+//!
+//! Promises what `docs/protocols/devit.md` says: today's clients work unchanged and never wait for an answer
+//! that does not come. A frame is believed when its peer is this user and not jailed, its MAC verifies with a
+//! key of its sender, and its time and nonce are fresh; only then is it looked into.
+
+mod document;
+mod map;
+mod signed;
+mod wire;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::FrontDoor;
+use crate::auth::Rejected;
+use crate::auth::frame::{Form, Frame, Outgoing};
+use crate::auth::keys::KeyRing;
+use crate::auth::peer::PeerId;
+use crate::auth::replay::ReplayGuard;
+use crate::auth::token::Tokens;
+use crate::base::{Digest, Secret, Timestamp};
+use crate::domain::{Mail, Principal};
+use crate::service::Provost;
+use crate::transport::Stream;
+use crate::transport::accept::Guard;
+use crate::transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
+use map::Message;
+use wire::Fault;
+
+/// How long a begun line may take, and how long a peer may take to read an answer.
+const LINE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a connection may be silent before it has proved anything, and after.
+const SILENT_UNPROVEN_MAX: Duration = Duration::from_secs(10);
+const SILENT_PROVEN_MAX: Duration = Duration::from_secs(300);
+
+/// What the configuration says about this door.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `daemon_version` in ACKs. DevIt 1.16: deployments compare it for equality.
+    pub advertised_version: String,
+    /// How long an empty POLL of a caller with unfinished delegations is watched; under a second.
+    pub hold: Duration,
+    /// Whether the protocol document's dialect is spoken.
+    pub document_dialect: bool,
+    /// Makes approval ids of this daemon recognisable; the same over restarts.
+    pub salt: Digest,
+    /// The user whose processes are let in.
+    pub uid: u32,
+}
+
+/// The door.
+#[derive(Clone)]
+pub struct Devit(Arc<Parts>);
+
+struct Parts {
+    provost: Provost,
+    keys: Arc<KeyRing>,
+    replay: ReplayGuard,
+    tokens: Tokens,
+    budget: ByteBudget,
+    options: Options,
+    now: fn() -> Timestamp,
+}
+
+/// What a line was answered with.
+enum Said {
+    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.0, fact 6.
+    Nothing,
+    /// A signed message.
+    Message(Message),
+    /// A queued message, which counts as delivered when the peer goes on or closes.
+    Mail(Arc<Mail>),
+}
+
+/// A message whose arrival is not certain yet.
+struct Carried {
+    who: Principal,
+    mail: Arc<Mail>,
+}
+
+/// How a connection goes on after a line.
+enum Next {
+    Go,
+    /// A message was written; what comes next shows whether it arrived.
+    Carrying(Carried),
+    /// Nothing more can be said to this peer.
+    Hangup,
+    /// Refused, in a way that cannot be overlooked.
+    Reset(String),
+    /// The peer has a session of the document's dialect.
+    Session(Box<document::Session>),
+}
+
+impl Devit {
+    /// A door with these keys.
+    pub fn new(
+        provost: Provost,
+        keys: Arc<KeyRing>,
+        replay: ReplayGuard,
+        options: Options,
+        now: fn() -> Timestamp,
+    ) -> Self {
+        let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
+        let tokens = Tokens::new(crate::base::limits::AGENTS_MAX);
+        Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
+    }
+
+    async fn converse(self, stream: Stream, guard: Guard) {
+        let peer = match PeerId::of(&stream).and_then(|peer| {
+            peer.check_same_user(self.0.options.uid)?;
+            peer.check_not_jailed()?;
+            Ok(peer)
+        }) {
+            Ok(peer) => peer,
+            Err(rejected) => {
+                tracing::warn!(door = "devit", cause = rejected.cause(), "connection refused");
+                stream.close_with_reset(unsigned(&refusal(rejected)).as_bytes());
+                return;
+            }
+        };
+        let reader = LineReader::new(stream, LINE_TIME_MAX).within(&self.0.budget);
+        let mut talk = Talk { door: self, peer, reader, guard, proven: false, carried: None };
+        if let Some(last_words) = talk.run().await {
+            talk.reader.into_inner().close_with_reset(last_words.as_bytes());
+        }
+    }
+}
+
+impl FrontDoor for Devit {
+    fn name(&self) -> &'static str {
+        "devit"
+    }
+
+    fn serve(&self, stream: Stream, guard: Guard) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>> {
+        Box::pin(self.clone().converse(stream, guard))
+    }
+}
+
+/// One connection.
+struct Talk {
+    door: Devit,
+    peer: PeerId,
+    reader: LineReader<Stream>,
+    guard: Guard,
+    proven: bool,
+    carried: Option<Carried>,
+}
+
+impl Talk {
+    /// Serves lines until the connection ends; returns last words for a peer that is refused with a reset.
+    async fn run(&mut self) -> Option<String> {
+        loop {
+            let patience = if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX };
+            let came = tokio::select! {
+                biased;
+                came = tokio::time::timeout(patience, self.reader.next()) => came,
+                () = self.guard.stopping() => break,
+            };
+            let Ok(came) = came else { break };
+            let arrived = delivered(&came);
+            let line = match came {
+                Ok(Line::Frame(line)) => Some(line.to_vec()),
+                Ok(Line::TooLong) => {
+                    self.say_unsigned(&Fault::invalid("the frame is larger than 1 MiB")).await;
+                    None
+                }
+                Ok(Line::Eof | Line::TimedOut | Line::OverBudget) | Err(_) => None,
+            };
+            self.settle(arrived).await;
+            let Some(line) = line else { break };
+            if line.is_empty() {
+                continue;
+            }
+            match self.answer(&line).await {
+                Next::Go => {}
+                Next::Carrying(carried) => self.carried = Some(carried),
+                Next::Hangup => break,
+                Next::Reset(last_words) => return Some(last_words),
+                Next::Session(session) => {
+                    session.run(self).await;
+                    break;
+                }
+            }
+        }
+        self.settle(false).await;
+        None
+    }
+
+    /// Records whether the message that was written last has arrived.
+    async fn settle(&mut self, arrived: bool) {
+        if let Some(Carried { who, mail }) = self.carried.take() {
+            self.door.0.provost.settle(&who, &mail, arrived).await;
+        }
+    }
+
+    async fn answer(&mut self, line: &[u8]) -> Next {
+        let frame = match Frame::parse(line) {
+            Ok(frame) => frame,
+            Err(fault) => return self.not_a_frame(line, &fault.to_string()).await,
+        };
+        if let Err(fault) = frame.check_separators() {
+            return self.say_unsigned(&Fault::invalid(fault.to_string())).await;
+        }
+        let (who, key) = match self.door.believe(&frame) {
+            Ok(proved) => proved,
+            Err((rejected, key)) => return self.refuse(&frame, rejected, key).await,
+        };
+        if !self.proven {
+            self.proven = true;
+            self.reader.proven();
+            self.guard.proven();
+        }
+        let (to, form) = (frame.from.clone(), frame.form);
+        let said = self.door.handle(&frame, &who, &self.peer).await;
+        let message = match &said {
+            Said::Nothing => return self.write(b"").await,
+            Said::Message(message) => message.clone(),
+            Said::Mail(mail) => map::mail(mail, (self.door.0.now)(), &self.door.0.options.salt),
+        };
+        let next = self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
+        match (said, next) {
+            (Said::Mail(mail), Next::Go) => Next::Carrying(Carried { who, mail }),
+            (Said::Mail(mail), next) => {
+                self.door.0.provost.settle(&who, &mail, false).await;
+                next
+            }
+            (_, next) => next,
+        }
+    }
+
+    /// A line that is no frame may be the document's dialect; otherwise the sender hears which part was wrong.
+    async fn not_a_frame(&mut self, line: &[u8], why: &str) -> Next {
+        if self.door.0.options.document_dialect
+            && let Some(request) = document::Request::read(line)
+        {
+            return document::first(self, request).await;
+        }
+        tracing::debug!(door = "devit", size = line.len(), why, "malformed line");
+        self.say_unsigned(&Fault::invalid(why)).await
+    }
+
+    /// A wrong secret fails loudly; a good one with a stale or repeated frame is told in words.
+    async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
+        tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
+        let Some(key) = key else {
+            if self.proven {
+                self.say_unsigned(&refusal(rejected)).await;
+                return Next::Hangup;
+            }
+            return Next::Reset(unsigned(&refusal(rejected)));
+        };
+        let message = Message::fault(&refusal(rejected));
+        let line = self.door.sign(&message, &frame.from, &key, frame.form);
+        self.write(line.as_bytes()).await
+    }
+
+    async fn say_unsigned(&mut self, fault: &Fault) -> Next {
+        let line = unsigned(fault);
+        self.write(line.as_bytes()).await
+    }
+
+    async fn write(&mut self, line: &[u8]) -> Next {
+        match write_line(self.reader.get_mut(), line, LINE_TIME_MAX).await {
+            Ok(()) => Next::Go,
+            Err(_) => Next::Hangup,
+        }
+    }
+}
+
+impl Devit {
+    fn sign(&self, message: &Message, to: &str, key: &Secret, form: Form) -> String {
+        let fresh = uuid::Uuid::new_v4().to_string();
+        let nonce = uuid::Uuid::new_v4().to_string();
+        let outgoing = Outgoing {
+            msg_type: message.msg_type,
+            msg_id: message.msg_id.as_deref().unwrap_or(&fresh),
+            from: &message.from,
+            to,
+            ts: (self.0.now)().seconds(),
+            nonce: &nonce,
+            payload: &message.payload,
+        };
+        outgoing.sign(key, form)
+    }
+}
+
+/// The same answer for every cause; the log has the cause.
+fn refusal(rejected: Rejected) -> Fault {
+    Fault::new(wire::Code::Auth, rejected.to_string())
+}
+
+/// An error for a peer with whom no key is shared: it can be read, and proves nothing.
+fn unsigned(fault: &Fault) -> String {
+    json!({
+        "msg_type": "ERR",
+        "msg_id": uuid::Uuid::new_v4().to_string(),
+        "from": wire::ORCHESTRATOR,
+        "to": "",
+        "ts": 0,
+        "nonce": "",
+        "hmac": "",
+        "payload": fault.payload().value(),
+    })
+    .to_string()
+}

@@ -1,0 +1,204 @@
+//! Signed frames: who sent them, and what they ask for. DevIt 1.5.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::map::{self, Message, Notified};
+use super::wire::{self, Code, Fault};
+use super::{Devit, Said};
+use crate::auth::Rejected;
+use crate::auth::frame::Frame;
+use crate::auth::keys::{Keys, Role};
+use crate::auth::peer::PeerId;
+use crate::auth::role::{self, Standing};
+use crate::base::{AgentId, Json, Secret};
+use crate::domain::command::TakeScreenshot;
+use crate::domain::{Answer, Denial, Principal};
+
+impl Devit {
+    /// Proof first: a key of the sender, then a fresh time and nonce.
+    ///
+    /// An error comes with the key when the frame was signed with it, so that the sender can be told.
+    pub(super) fn believe(&self, frame: &Frame<'_>) -> Result<(Principal, Secret), (Rejected, Option<Secret>)> {
+        let parts = &self.0;
+        let now = (parts.now)();
+        let agent = AgentId::parse(&frame.from).map_err(|_| (Rejected::NoKey, None))?;
+        let (standing, key) = match parts.keys.lookup(&agent, now) {
+            Keys::Shared(_) if role::is_reserved(&agent) => return Err((Rejected::NoKey, None)),
+            Keys::Shared(secret) => {
+                frame.verify(&secret).map_err(|rejected| (rejected, None))?;
+                (Standing::Shared, secret)
+            }
+            Keys::Own { role, secrets } => {
+                let standing = if role == Role::Approver { Standing::Approver } else { Standing::Own };
+                let found = secrets.into_iter().find(|secret| frame.verify(secret).is_ok());
+                (standing, found.ok_or((Rejected::WrongMac, None))?)
+            }
+            Keys::None => return Err((Rejected::NoKey, None)),
+        };
+        match parts.replay.check(&frame.from, frame.ts, &frame.nonce, now) {
+            Ok(()) => Ok((role::devit(agent, standing), key)),
+            Err(rejected) => Err((rejected, Some(key))),
+        }
+    }
+
+    /// Carries out one verified frame.
+    pub(super) async fn handle(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Said {
+        let done = match &*frame.msg_type {
+            "HEARTBEAT" => return self.heartbeat(who).await,
+            "POLL" => return self.collect(who, false, self.0.options.hold).await,
+            "REGISTER" => self.register(frame, who, peer).await,
+            "DELEGATE" => self.delegate(frame, who).await,
+            "NOTIFY" => self.notify(who, &frame.msg_id, frame.payload).await,
+            "STATUS_REQUEST" => self.status(frame.payload).await.map(|it| Message::new("STATUS_RESPONSE", it)),
+            "TASK_REQUEST" => self.task(frame.payload).await.map(|it| Message::new("TASK_RESPONSE", it)),
+            "APPROVAL_DECISION" => self.decide(who, &frame.msg_id, frame.payload).await,
+            "SCREENSHOT" => self.screenshot(who).await,
+            // Nobody expects an answer to an answer.
+            "ACK" | "ERR" => return Said::Nothing,
+            _ => Err(Fault::invalid("unknown msg_type")),
+        };
+        Said::Message(done.unwrap_or_else(|fault| Message::fault(&fault)))
+    }
+
+    /// The most frequent message of all, and nearly always one with nothing to answer.
+    async fn heartbeat(&self, who: &Principal) -> Said {
+        if self.0.provost.engine().board().slot(who.agent()).is_idle((self.0.now)()) {
+            return Said::Nothing;
+        }
+        self.collect(who, true, Duration::ZERO).await
+    }
+
+    async fn collect(&self, who: &Principal, alive: bool, hold: Duration) -> Said {
+        match self.0.provost.collect(who, alive, hold).await {
+            Ok(Some(mail)) => Said::Mail(mail),
+            Ok(None) => Said::Nothing,
+            Err(refusal) => Said::Message(Message::fault(&self.fault(refusal))),
+        }
+    }
+
+    async fn register(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Result<Message, Fault> {
+        let payload: wire::Register = wire::payload(frame.payload)?;
+        let announced = payload.version.clone();
+        let verb = map::register(payload, u32::try_from(peer.pid).ok());
+        let expected = match self.submit(who, verb).await? {
+            expected if expected.expected.is_empty() => Value::Null,
+            expected => json!(expected.expected.join(" or ")),
+        };
+        Ok(Message::ack(&json!({
+            "daemon_version": self.0.options.advertised_version,
+            "expected_worker_version": expected,
+            "worker_version": announced,
+            "server": concat!("provost/", env!("CARGO_PKG_VERSION")),
+        })))
+    }
+
+    async fn delegate(&self, frame: &Frame<'_>, who: &Principal) -> Result<Message, Fault> {
+        let verb = map::delegate(&frame.msg_id, &frame.to, frame.payload)?;
+        self.delegated(who, verb).await.map(|it| Message::ack(&it))
+    }
+
+    /// What both dialects answer to a delegation.
+    pub(super) async fn delegated(
+        &self,
+        who: &Principal,
+        verb: crate::domain::Delegate,
+    ) -> Result<Value, Fault> {
+        let answer = self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
+        match answer {
+            Answer::Done(done) => {
+                let status = map::word(done.state.status());
+                Ok(json!({ "task_id": verb.task.as_str(), "status": status }))
+            }
+            Answer::Parked(approval) => Ok(json!({
+                "task_id": verb.task.as_str(),
+                "status": "pending",
+                "approval": "required",
+                "approval_id": map::approval_id(approval, &self.0.options.salt),
+            })),
+            Answer::Denied(denial) => Err(map::denied(&denial, &verb)),
+        }
+    }
+
+    async fn notify(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, Fault> {
+        self.notified(who, map::notify(msg_id, payload, false)?).await.map(|it| Message::ack(&it))
+    }
+
+    pub(super) async fn notified(&self, who: &Principal, notified: Notified) -> Result<Value, Fault> {
+        let task = match notified {
+            Notified::Ack(verb) => {
+                let task = verb.task.clone();
+                self.submit(who, verb).await?;
+                task
+            }
+            Notified::Report(verb) => {
+                let task = verb.task.clone();
+                self.submit(who, *verb).await?;
+                task
+            }
+        };
+        Ok(json!({ "ok": true, "task_id": task.as_str() }))
+    }
+
+    pub(super) async fn status(&self, payload: &str) -> Result<Json, Fault> {
+        let request: wire::StatusRequest = wire::payload(payload)?;
+        if let Some(id) = request.task_id {
+            return self.one_task(&id).await;
+        }
+        let filter = map::filter(request.filter.as_deref())?;
+        let snapshot = self.0.provost.snapshot(filter, request.limit).await.map_err(|it| self.fault(it))?;
+        encode(&map::status(&snapshot, &self.0.options.salt))
+    }
+
+    pub(super) async fn task(&self, payload: &str) -> Result<Json, Fault> {
+        let request: wire::TaskRequest = wire::payload(payload)?;
+        let id = request.task_id.ok_or_else(|| Fault::invalid("task_id is missing"))?;
+        self.one_task(&id).await
+    }
+
+    async fn one_task(&self, id: &str) -> Result<Json, Fault> {
+        let task = self.0.provost.task(&map::task_id(id)?).await.map_err(|it| self.fault(it))?;
+        encode(&map::task(&task, &self.0.options.salt))
+    }
+
+    async fn decide(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, Fault> {
+        let verb = map::decision(msg_id, payload, &self.0.options.salt)?;
+        let verdict = verb.verdict;
+        let done = self.submit(who, verb).await?;
+        Ok(Message::ack(&json!({
+            "ok": done.failed.is_none(),
+            "status": verdict,
+            "task_id": done.task.as_ref().map(|it| it.as_str()),
+            "failed": done.failed,
+        })))
+    }
+
+    pub(super) async fn screenshot(&self, who: &Principal) -> Result<Message, Fault> {
+        self.submit(who, TakeScreenshot {}).await?;
+        Ok(Message::ack(&json!({ "status": "ok" })))
+    }
+
+    /// Submits a verb of which policy makes no task: a denial is an error like any other.
+    async fn submit<V: crate::domain::Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+        match self.0.provost.submit(who, verb).await.map_err(|refusal| self.fault(refusal))? {
+            Answer::Done(reply) => Ok(reply),
+            Answer::Parked(approval) => {
+                let approval = map::approval_id(approval, &self.0.options.salt);
+                let message = "this needs approval first";
+                Err(Fault::new(Code::PolicyDenied, message).with(json!({ "approval_id": approval })))
+            }
+            Answer::Denied(Denial { rule, reason, .. }) => Err(Fault::new(Code::PolicyDenied, reason.to_string())
+                .with(json!({ "details": { "reason": "policy_denied", "rule": rule.as_str() } }))),
+        }
+    }
+
+    pub(super) fn fault(&self, refusal: crate::domain::Refusal) -> Fault {
+        map::fault(refusal, &self.0.options.advertised_version)
+    }
+}
+
+fn encode(value: &impl serde::Serialize) -> Result<Json, Fault> {
+    let value = serde_json::to_value(value).map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))?;
+    Ok(Json::from_value(&value))
+}

@@ -1,0 +1,23 @@
+//! Doors. Each translates one protocol into verbs and back, and decides nothing.
+//!
+//! In every folder `mod.rs` serves connections, `wire.rs` has the messages as they travel, and `map.rs` is the
+//! dictionary between the protocol's words and ours, refusals included.
+#![forbid(unsafe_code)]
+
+pub mod devit;
+pub mod own;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::transport::Stream;
+use crate::transport::accept::Guard;
+
+/// A protocol, ready to serve connections.
+pub trait FrontDoor: Send + Sync {
+    /// Its name, for people and logs.
+    fn name(&self) -> &'static str;
+
+    /// Serves one connection until it ends. Nothing a peer does ends more than its own connection.
+    fn serve(&self, stream: Stream, guard: Guard) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+}
