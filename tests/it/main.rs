@@ -15,6 +15,7 @@ mod peers;
 mod policy;
 mod replay;
 mod results;
+mod runs;
 mod source;
 mod store;
 mod storm;
