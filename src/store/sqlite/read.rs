@@ -17,7 +17,7 @@ use crate::store::migrations;
 use crate::store::{Anchor, FinishedFilter, Reader, StoreError, StoredEvent, Verdict};
 
 const EVENT: &str =
-    "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq > ?1 ORDER BY seq";
+    "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
 
 /// Everything that is not history. The order of the tables does not matter: no row needs another one.
 pub(super) fn live(
@@ -114,8 +114,8 @@ fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreErr
 
 /// Walks over all events after the head of `walk`; stops at the first that is wrong.
 pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), StoreError> {
-    // From one below the genesis on, so that rows with numbers that cannot be are seen as well.
-    let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
+    // A walk over everything also has to see rows with numbers that cannot be.
+    let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.next().0)? };
     let mut select = db.prepare(EVENT)?;
     let mut rows = select.query([from])?;
     while let Some(row) = rows.next()? {
@@ -213,7 +213,9 @@ impl Reader for SqliteReader {
 
     fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
         let mut select = self.db.prepare_cached(&format!("{EVENT} LIMIT ?2"))?;
-        let mut rows = select.query(params![int(seq.0)?, limit])?;
+        // A cursor is a caller's number; beyond what SQLite can count there is nothing.
+        let from = int(seq.0.saturating_add(1)).unwrap_or(i64::MAX);
+        let mut rows = select.query(params![from, limit])?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
             events.push(event(row)?);
