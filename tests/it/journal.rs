@@ -184,6 +184,9 @@ fn a_cut_end_is_found_back_to_the_last_anchor_and_no_further() {
         assert_eq!(verify(copy.path(), Some(anchor)), Verdict::Truncated { anchor, head: shorter });
     }
     assert_eq!(verify(dir.path(), Some(anchor)), Verdict::Ok { events: EVENTS, head: anchor });
+    let careless = "DELETE FROM event WHERE seq > 150; DELETE FROM checkpoint";
+    let found = verdict_after(dir.path(), careless);
+    assert!(matches!(found, Verdict::Tampered { first_bad_seq: EventSeq(151), .. }), "{found:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use provost::base::{EventSeq, Json, TaskId};
 use provost::domain::command::{Durability, Record};
 use provost::domain::{Change, Outbox};
-use provost::store::{Anchor, Options, Store, StoreError, Verdict, open, open_reader};
+use provost::store::{Anchor, Options, SqliteStore, Store, StoreError, Verdict, open, open_reader};
 use tempfile::TempDir;
 
 use crate::storm::{Rest, Storm, rage, settings};
@@ -158,6 +158,51 @@ fn triggers_that_somebody_planted_do_not_fire() {
     assert_eq!(events.len() as u64, store.journal_head().seq.0);
 }
 
+#[test]
+fn a_commit_waits_for_what_its_batch_asks_and_anchors_for_the_disk() {
+    for always_durable in [false, true] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut store =
+            SqliteStore::open(dir.path(), Options { always_durable, ..Options::default() }).expect("open");
+        let mut storm = Storm::new(10, store.load(settings()).expect("a start").state);
+        let mut waited = |count, durability| {
+            let mut batch = records(&mut storm, count);
+            batch.durability = durability;
+            store.commit(&batch).expect("the commit");
+            store.synchronous().expect("an answer")
+        };
+        let kernel = if always_durable { 2 } else { 1 };
+        assert_eq!(waited(3, Durability::Commit), kernel);
+        assert_eq!(waited(3, Durability::Durable), 2);
+        assert_eq!(waited(3, Durability::Commit), kernel);
+        assert_eq!(waited(1_000, Durability::Commit), 2, "a checkpoint is anchored");
+        assert_eq!(waited(3, Durability::Commit), kernel);
+    }
+}
+
+#[test]
+fn scribbled_pages_are_errors_and_nothing_worse() {
+    let (dir, mut store, mut storm) = sqlite();
+    rage(&mut *store, &mut storm, 300);
+    store.close().expect("a stop");
+    drop(store);
+    let path = dir.path().join("provost.db");
+    let whole = fs::read(&path).expect("the database");
+    let (mut refused, mut unchecked) = (0, 0);
+    for page in whole.chunks(4096).enumerate().map(|(page, _)| page * 4096) {
+        let mut bytes = whole.clone();
+        bytes[page + 1..page + 4095].fill(0xEE);
+        fs::write(&path, &bytes).expect("scribbled");
+        if let Ok(mut reader) = open_reader(dir.path()) {
+            let verdict = reader.verify(None).expect("a verdict, whatever it is");
+            unchecked += u32::from(!matches!(verdict, Verdict::Ok { .. }));
+        }
+        let started = open(dir.path(), Options::default()).and_then(|mut store| store.load(settings()));
+        refused += u32::from(started.is_err());
+    }
+    assert!(refused > 3 && unchecked > 3, "{refused} starts refused, {unchecked} journals not vouched for");
+}
+
 /// What the disk holds at this very moment.
 fn copy_of(dir: &Path) -> TempDir {
     let copy = tempfile::tempdir().expect("a folder");
@@ -271,6 +316,8 @@ fn nothing_that_was_acknowledged_is_lost_to_kill_9() {
         }
         writer.kill().expect("kill -9");
         writer.wait().expect("its end");
+        let verdict = open_reader(dir.path()).expect("a reader needs no daemon").verify(acknowledged);
+        assert!(matches!(verdict, Ok(Verdict::Ok { .. })), "{verdict:?}");
         let anchor = acknowledged.expect("it acknowledged something");
 
         let mut store = open(dir.path(), Options::default()).expect("the lease went with its holder");

@@ -224,6 +224,18 @@ impl Reader for SqliteReader {
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        match self.walk(anchor) {
+            Err(StoreError::Tampered { seq, what }) => Ok(Fault { seq, what }.into()),
+            Err(err @ (StoreError::Sqlite(_) | StoreError::Damaged(_) | StoreError::Key(_))) => {
+                Ok(Verdict::CannotCheck(err.to_string().into()))
+            }
+            verdict => verdict,
+        }
+    }
+}
+
+impl SqliteReader {
+    fn walk(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         let Some(secret) = files::journal_key(&self.dir)? else {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
@@ -234,11 +246,7 @@ impl Reader for SqliteReader {
             return Ok(Verdict::CannotCheck(wrong_key(&self.dir)));
         }
         let mut walk = Walk::whole(&key, checkpoints(&tx, "ORDER BY seq")?, anchor);
-        match walk_after(&tx, &mut walk) {
-            Ok(()) => Ok(walk.finish(counters(&tx)?.event)),
-            Err(StoreError::Tampered { seq, what }) => Ok(Verdict::Tampered { first_bad_seq: seq, what }),
-            Err(err @ StoreError::Sqlite(_)) => Ok(Verdict::CannotCheck(err.to_string().into())),
-            Err(err) => Err(err),
-        }
+        walk_after(&tx, &mut walk)?;
+        Ok(walk.finish(counters(&tx)?.event))
     }
 }
