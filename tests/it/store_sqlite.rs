@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use provost::base::{EventSeq, Json, TaskId};
@@ -178,6 +179,52 @@ fn a_commit_waits_for_what_its_batch_asks_and_anchors_for_the_disk() {
         assert_eq!(waited(1_000, Durability::Commit), 2, "a checkpoint is anchored");
         assert_eq!(waited(3, Durability::Commit), kernel);
     }
+}
+
+#[test]
+fn a_row_that_cannot_be_read_refuses_the_start_and_is_named() {
+    let (dir, mut store, mut storm) = sqlite();
+    rage(&mut *store, &mut storm, 200);
+    store.close().expect("a stop");
+    drop(store);
+    let db = rusqlite::Connection::open(dir.path().join("provost.db")).expect("SQLite");
+    db.execute_batch("UPDATE approval SET body = '{}'").expect("changed");
+    match refusal(dir.path()) {
+        StoreError::Damaged(what) => assert!(what.contains("`approval`"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn readers_see_whole_commits_while_the_writer_writes() {
+    let (dir, mut store, mut storm) = sqlite();
+    let (done, seen) = (AtomicBool::new(false), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            let mut reader = open_reader(dir.path()).expect("a reader");
+            let mut last = 0;
+            while !done.load(Ordering::Acquire) {
+                match reader.verify(None).expect("a verdict") {
+                    Verdict::Ok { events, .. } => {
+                        assert!(events >= last && events % 7 == 0, "{last}, then {events}");
+                        seen.fetch_add(u32::from(events > last), Ordering::Relaxed);
+                        last = events;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        });
+        // Until the reader has been seen to keep up, however busy the machine is.
+        for _ in 0..5_000 {
+            store.commit(&records(&mut storm, 7)).expect("the commit");
+            if seen.load(Ordering::Relaxed) > 5 || reading.is_finished() {
+                break;
+            }
+        }
+        done.store(true, Ordering::Release);
+        reading.join().expect("a reader that is content");
+        assert!(seen.load(Ordering::Relaxed) > 5);
+    });
 }
 
 #[test]

@@ -26,12 +26,13 @@ pub(super) fn live(
     counters: Counters,
 ) -> Result<(State, Vec<Owed>), StoreError> {
     let mut state = State::new(settings);
-    each(db, "SELECT body FROM agent", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
-    let tasks = "SELECT body FROM task INDEXED BY task_live WHERE live = 1";
-    each(db, tasks, |it| state.apply(&Change::PutTask(Arc::new(it))))?;
-    each(db, "SELECT body FROM mail ORDER BY seq", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
-    each(db, "SELECT body FROM approval", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
-    each(db, "SELECT body FROM uses", |it: Uses| state.apply(&Change::PutUses(it)))?;
+    each(db, "agent", "", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
+    each(db, "task", "INDEXED BY task_live WHERE live = 1", |it| {
+        state.apply(&Change::PutTask(Arc::new(it)))
+    })?;
+    each(db, "mail", "ORDER BY seq", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
+    each(db, "approval", "", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
+    each(db, "uses", "", |it: Uses| state.apply(&Change::PutUses(it)))?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();
@@ -44,11 +45,18 @@ pub(super) fn live(
     Ok((state, owed))
 }
 
-fn each<T: DeserializeOwned>(db: &Connection, sql: &str, mut take: impl FnMut(T)) -> Result<(), StoreError> {
-    let mut select = db.prepare(sql)?;
+fn each<T: DeserializeOwned>(
+    db: &Connection,
+    table: &str,
+    which: &str,
+    mut take: impl FnMut(T),
+) -> Result<(), StoreError> {
+    let mut select = db.prepare(&format!("SELECT body FROM {table} {which}"))?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        take(parse(row.get_ref(0)?.as_str().map_err(StoreError::damaged)?)?);
+        let body = row.get_ref(0)?.as_str().map_err(StoreError::damaged)?;
+        let unreadable = |err| StoreError::damaged(format!("a row of table `{table}` cannot be read: {err}"));
+        take(serde_json::from_str(body).map_err(unreadable)?);
     }
     Ok(())
 }
