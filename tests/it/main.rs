@@ -1,3 +1,4 @@
 //! The one test crate: every promise that Provost makes, tried through real files, sockets and processes.
 
 mod policy;
+mod policy_random;
