@@ -14,6 +14,8 @@ mod layers;
 mod listening;
 mod peers;
 mod policy;
+mod policy_files;
+mod policy_random;
 mod replay;
 mod results;
 mod runs;
