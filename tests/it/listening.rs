@@ -287,7 +287,7 @@ async fn who_does_not_stop_in_time_is_stopped() {
 /// In a process of its own, since it takes the descriptors of the whole process away.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "child process: the body of the test after it"]
-async fn with_few_descriptors() {
+async fn child_with_few_descriptors() {
     let door = door(10_000);
     let limit = rustix::process::Rlimit { current: Some(40), maximum: Some(40) };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
@@ -310,6 +310,6 @@ async fn with_few_descriptors() {
 
 #[test]
 fn running_out_of_descriptors_does_not_end_the_door() {
-    let status = this_test("listening::with_few_descriptors").status().unwrap();
+    let status = this_test("listening::child_with_few_descriptors").status().unwrap();
     assert!(status.success());
 }

@@ -17,7 +17,7 @@ const SOCKET: &str = "PEER_TEST_SOCKET";
 /// Connects, and stays until it is told to go.
 #[test]
 #[ignore = "child process: the other end for tests of peers"]
-fn a_peer() {
+fn child_peer() {
     let mut stream = StdStream::connect(std::env::var_os(SOCKET).unwrap()).unwrap();
     let _end = stream.read(&mut [0]);
 }
@@ -27,14 +27,14 @@ fn peer_by(launcher: &[&str]) -> (StdStream, std::process::Child) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let listener = StdListener::bind(&path).unwrap();
-    let peer = this_test("peers::a_peer");
+    let peer = this_test("peers::child_peer");
     let mut command = match launcher {
         [] => peer,
         // `script` takes a command line.
         ["script", ..] => {
             let mut command = Command::new(launcher[0]);
             let exe = std::env::current_exe().unwrap();
-            let line = format!("{} --ignored --exact peers::a_peer", exe.display());
+            let line = format!("{} --ignored --exact peers::child_peer", exe.display());
             command.args(&launcher[1..]).args(["-qec", &line, "/dev/null"]);
             command
         }
