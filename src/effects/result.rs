@@ -221,7 +221,7 @@ fn prose<'a>(stdout: &'a str, parsed: Option<&'a Value>) -> Option<&'a str> {
         Some(Value::String(text)) => text.as_str(),
         _ => stdout,
     };
-    let is_data = || parse(text.trim()).is_some_and(|value| structured(&value));
+    let is_data = || Json::parse(text.trim()).is_ok_and(|json| structured(&json.value()));
     (!text.trim().is_empty() && !is_data()).then_some(text)
 }
 

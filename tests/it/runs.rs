@@ -331,6 +331,29 @@ async fn a_task_changes_its_own_directory_and_sees_the_rest() {
 }
 
 #[tokio::test]
+async fn a_worker_in_a_folder_reads_the_history_of_its_repository() {
+    let mut world = World::new();
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=T", "-c", "user.email=t@localhost"]).args(args);
+        assert!(git.current_dir(world.path("repo")).output().unwrap().status.success(), "{args:?}");
+    };
+    fs::write(world.path("repo/sub/file"), "old\n").unwrap();
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "first words"]);
+    let hands = world.hands();
+    let goal = "git log --format=%s; echo new > file; git diff --stat -- file | head -1; git gc 2>/dev/null || echo kept";
+    let task = world.delegate_in("sub", "t-1", goal).await;
+    let done = world.finished(&task).await;
+    assert_eq!(summary(&done), "first words\n file | 2 +-\nkept", "{done:?}");
+    hands.stop().await;
+    let left: Vec<_> =
+        fs::read_dir(world.path("repo/sub")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"], "nothing is left behind");
+}
+
+#[tokio::test]
 async fn the_shortest_time_limit_ends_a_run() {
     let mut world = World::new();
     let hands = world.hands();

@@ -78,7 +78,8 @@ pub(super) async fn first(talk: &mut Talk, request: Request) -> Next {
         };
     }
     let known = request.token.as_deref().and_then(|token| talk.door.0.tokens.check(token, uid, now).ok());
-    let Some(who) = known.and_then(|agent| standing(talk, &agent, None).map(|it| role::devit(agent, it))) else {
+    let Some(who) = known.and_then(|agent| standing(talk, &agent, None).map(|it| role::devit(agent, it)))
+    else {
         let fault = Fault::new(Code::Auth, "authenticate first, or send the session token");
         return talk.write(request.answer(Err(fault)).as_bytes()).await;
     };
@@ -185,7 +186,8 @@ impl Session {
                 "timestamp": mail.at.rfc3339(),
             })
             .to_string();
-            let wrote = write_line(talk.reader.get_mut(), line.as_bytes(), super::LINE_TIME_MAX).await.is_ok();
+            let wrote =
+                write_line(talk.reader.get_mut(), line.as_bytes(), super::LINE_TIME_MAX).await.is_ok();
             door.0.provost.settle(&self.who, &mail, wrote).await;
             if !wrote {
                 return false;
