@@ -204,10 +204,11 @@ impl Mailboxes {
     /// A task's last word makes its unread progress pointless; a client that applied it later would go back.
     fn supersede(&self, to: &AgentId, queue: &Queue, kind: &MailKind, out: &mut Outbox) {
         let MailKind::Word { task, last: true, .. } = kind else { return };
+        let (_, gone) = out.mail_of(to);
         let mut count = 0;
         for (seq, mail) in &queue.mail {
             let older = matches!(&mail.kind, MailKind::Word { task: it, last: false, .. } if it == task);
-            if older && !queue.carried.contains(seq) {
+            if older && !queue.carried.contains(seq) && !gone.contains(seq) {
                 out.put(Change::DropMail(to.clone(), *seq));
                 count += 1;
             }
@@ -259,8 +260,10 @@ impl Mailboxes {
     /// Takes back a worker's unread work when its task is over.
     pub(super) fn withdraw_work(&self, worker: &AgentId, task: &TaskId, out: &mut Outbox) {
         let Some(queue) = self.0.get(worker) else { return };
+        let (_, gone) = out.mail_of(worker);
         for (seq, mail) in &queue.mail {
-            if matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task) {
+            let its = matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
+            if its && !gone.contains(seq) {
                 out.put(Change::DropMail(worker.clone(), *seq));
             }
         }
