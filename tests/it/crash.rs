@@ -9,17 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use provost::base::{EffectId, EventSeq, Json, MailSeq, TaskId};
+use provost::base::{Digest, EffectId, EventSeq, Json, MailSeq, TaskId};
 use provost::domain::command::{
     BeginRun, CollectMail, Collected, EndRun, Record, SettleEffect, SettleMail, Status,
 };
 use provost::domain::view::LiveTasks;
-use provost::domain::{Answer, Effect, EventKind, Failure, MailKind, Owed, Refusal, Report, TaskState};
+use provost::domain::{
+    Answer, Decision, Effect, EventKind, Facts, Failure, Judge, MailKind, Owed, Principal, Refusal, Report,
+    TaskState, Terms,
+};
 use provost::engine::{Engine, Started, SystemClock, start};
-use provost::store::{Options, Retention, Store, Verdict, open, open_reader};
+use provost::store::{Options, Retention, Verdict, open, open_reader};
 use tempfile::TempDir;
 
-use crate::script::{ByWord, client, host, report};
+use crate::script::{client, host, report, rule};
 use crate::storm::{Dice, order, settings};
 
 const ROUNDS: u64 = 24;
@@ -31,9 +34,22 @@ const FOR_EVER: Retention = Retention { tasks: Duration::MAX, events: Duration::
 
 // The victim.
 
+/// Everything is allowed: this is about rest, not about rules.
+struct Open;
+
+impl Judge for Open {
+    fn decide(&self, _: &Principal, _: &provost::domain::Command, _: &Facts) -> Decision {
+        Decision::Allow { rule: rule("open"), terms: Terms::default() }
+    }
+
+    fn version(&self) -> Digest {
+        Digest::of(b"open")
+    }
+}
+
 fn started(dir: &Path) -> Started {
     let store = open(dir, Options::default()).expect("the store opens after a kill");
-    start(store, Box::new(ByWord::default()), settings(), Box::new(SystemClock), FOR_EVER).unwrap()
+    start(store, Box::new(Open), settings(), Box::new(SystemClock), FOR_EVER).unwrap()
 }
 
 /// One line, written as a whole: what has been answered.
@@ -121,13 +137,20 @@ fn a_victim_works_until_it_is_killed() {
         tell("up");
         let (payer, place) = (engine.clone(), dir.clone());
         tokio::spawn(async move { pay(&payer, &place, owed).await });
+        let mut crowd = tokio::task::JoinSet::new();
         for number in 0..CROWD {
-            tokio::spawn(client_of_many(engine.clone(), round.clone(), number));
+            crowd.spawn(client_of_many(engine.clone(), round.clone(), number));
         }
-        // A process that nobody kills must not stay for ever.
-        let until = tokio::time::Instant::now() + Duration::from_secs(30);
-        while let Ok(Some((id, effect))) = tokio::time::timeout_at(until, effects.recv()).await {
-            tokio::spawn(carry_out(engine.clone(), dir.clone(), id, effect));
+        let hands = async {
+            while let Some((id, effect)) = effects.recv().await {
+                tokio::spawn(carry_out(engine.clone(), dir.clone(), id, effect));
+            }
+        };
+        tokio::select! {
+            () = hands => {}
+            ended = crowd.join_next() => panic!("a client has ended: {ended:?}"),
+            // A process that nobody kills must not stay for ever.
+            () = tokio::time::sleep(Duration::from_secs(30)) => {}
         }
     });
 }
