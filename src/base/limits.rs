@@ -116,3 +116,14 @@ pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// Tasks whose output is held in memory at once; the one that was added first gives way.
 pub const OUTPUT_TASKS_MAX: usize = 64;
+
+/// Largest answer that our client takes from the daemon, in bytes: a thousand tasks with all their notes.
+pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// How long our client waits for an answer beyond the time it asked the daemon to wait, in milliseconds. A busy
+/// daemon answers within one; only one that hangs takes this long.
+pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
+
+/// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a slow
+/// disk gets the rest.
+pub const READY_MS_MAX: u64 = 60_000;
