@@ -99,6 +99,16 @@ pub const WAL_PAGES: u32 = 4_000;
 /// shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
 
+/// Longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
+/// byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
+pub const RESPONSE_BYTES_MAX: usize = 256 << 10;
+
+/// Longest standard error in a result, in bytes: the first half and the last half.
+pub const STDERR_BYTES_MAX: usize = 64 << 10;
+
+/// Longest `exit_reason` in a result, in bytes. It is a sentence.
+pub const REASON_LEN_MAX: usize = 1_000;
+
 /// Size of a worker's plan as it travels to its supervisor, in bytes. A plan is paths and an environment.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
@@ -116,6 +126,27 @@ pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// Tasks whose output is held in memory at once; the one that was added first gives way.
 pub const OUTPUT_TASKS_MAX: usize = 64;
+
+/// Size of a rule file, in bytes; a person must be able to read what they trust.
+pub const POLICY_BYTES_MAX: usize = 1 << 20;
+
+/// Rules of one file, so that a decision stays a matter of microseconds.
+pub const POLICY_RULES_MAX: usize = 2_000;
+
+/// Longest argument of a worker, in bytes; Linux' own `MAX_ARG_STRLEN` without its closing zero.
+pub const ARGUMENT_BYTES_MAX: usize = (128 << 10) - 1;
+
+/// Longest goal that a worker finds in its environment too, in bytes; the arguments hold it in any case.
+pub const GOAL_ENV_BYTES_MAX: usize = 8 * PATH_LEN_MAX;
+
+/// Size of a private copy of a working directory, in bytes. A larger one is a mistake, or a disk full.
+pub const COPY_BYTES_MAX: u64 = 4 << 30;
+
+/// Files, directories and links of a private copy.
+pub const COPY_ENTRIES_MAX: u64 = 500_000;
+
+/// Deepest directory of a private copy; two descriptors are open for each level.
+pub const COPY_DEPTH_MAX: usize = 128;
 
 /// Largest answer that our client takes from the daemon, in bytes: a thousand tasks with all their notes.
 pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;

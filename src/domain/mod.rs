@@ -271,7 +271,7 @@ fn decide(
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
         Decision::NeedApproval { rule, reason, terms, wait, by } => {
-            let expires_at = call.now.after(wait);
+            let expires_at = call.now.after(wait.min(state.settings.approval_wait_max));
             let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
             state.park(call.now, call.who, command, call.facts, question, out).map(Answer::Parked)
         }

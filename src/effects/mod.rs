@@ -1,2 +1,21 @@
-//! Hands.
+//! HANDS: what the core owes to the outside world, carried out after the commit that owes it.
+//!
+//! Promises: a worker is started at most once for each effect, and never before its start is on record; what it
+//! left reaches the core even when the core is busy at that moment; a run that this daemon did not see end is
+//! reported as lost, never as done. What a worker says is bounded and cleaned before it becomes a report.
+//!
+//! Left to others: whether a task may run (`policy`), how it is confined (`jail`), who hears of it (`domain`).
 #![forbid(unsafe_code)]
+
+mod compact;
+mod copy;
+mod prepare;
+mod result;
+mod run;
+mod shell;
+mod usage;
+mod worker;
+
+pub use result::{End, Outcome, Output, Run, outcome};
+pub use shell::shell_profile;
+pub use worker::{Parts, Profiles, Workers};

@@ -190,6 +190,13 @@ impl Draft {
         self.read_only.push(place);
     }
 
+    /// Lets the worker read the workspace around the directory that it may change, without the folders in which
+    /// daemons meet their clients.
+    pub fn surroundings(&mut self, workspace: Place) {
+        self.hidden.extend(MASKED.iter().map(|name| workspace.path().join(name)));
+        self.read_only.push(workspace);
+    }
+
     /// Checks everything that can be checked without looking at the disk.
     ///
     /// # Errors

@@ -10,7 +10,10 @@ use crate::base::limits::{STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
 use crate::domain::command::Status;
 use crate::domain::view::{LiveTask, LiveTasks};
 use crate::domain::{Refusal, Task};
-use crate::store::FinishedFilter;
+use crate::store::{FinishedFilter, Reader, StoreError};
+
+/// Readers kept open between questions; more questions at once open their own.
+const READERS_KEPT: usize = 4;
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -70,12 +73,9 @@ impl Provost {
 
     async fn finished(&self, status: Option<Status>, limit: Option<usize>) -> Result<Finished, Refusal> {
         let limit = limit.unwrap_or(STATUS_FINISHED_MAX).min(STATUS_FINISHED_MAX);
-        let mut reader = self.engine().reader().await.map_err(|err| unreadable(&err))?;
         let filter = FinishedFilter { status, ..FinishedFilter::default() };
-        let page = tokio::task::spawn_blocking(move || reader.finished(filter, limit, STATUS_BYTES_MAX)).await;
-        let (tasks, truncated) = page
-            .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?
-            .map_err(|err| unreadable(&err))?;
+        let (tasks, truncated) =
+            self.read(move |reader| reader.finished(filter, limit, STATUS_BYTES_MAX)).await?;
         Ok(Finished { tasks, truncated })
     }
 
@@ -87,14 +87,29 @@ impl Provost {
         if let Some(task) = self.view(LiveTask(id.clone())).await? {
             return Ok(task);
         }
-        let mut reader = self.engine().reader().await.map_err(|err| unreadable(&err))?;
         let id = id.clone();
-        let found = tokio::task::spawn_blocking(move || reader.task(&id)).await;
-        found
-            .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?
-            .map_err(|err| unreadable(&err))?
-            .map(Arc::new)
-            .ok_or(Refusal::TaskNotFound)
+        let found = self.read(move |reader| reader.task(&id)).await?;
+        found.map(Arc::new).ok_or(Refusal::TaskNotFound)
+    }
+
+    /// Asks the store something on a blocking thread, with a reader that is kept for the next question.
+    async fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let kept = self.readers().pop();
+        let mut reader = match kept {
+            Some(reader) => reader,
+            None => self.engine().reader().await.map_err(|err| unreadable(&err))?,
+        };
+        let asked = tokio::task::spawn_blocking(move || (question(&mut *reader), reader)).await;
+        let (answer, reader) = asked.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let answer = answer.map_err(|err| unreadable(&err))?;
+        let mut readers = self.readers();
+        if readers.len() < READERS_KEPT {
+            readers.push(reader);
+        }
+        Ok(answer)
     }
 
     /// Waits until something is said about a task, or it changes; returns it as it is then.

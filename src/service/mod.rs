@@ -8,10 +8,11 @@
 mod delegate;
 mod history;
 mod mail;
+mod output;
 mod programs;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use history::{Finished, Snapshot, TaskFilter};
 
@@ -20,7 +21,7 @@ use crate::domain::view::View;
 use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::jail::{OutputBoard, Profile, Root};
-use crate::store::StoreError;
+use crate::store::{Reader, StoreError};
 use programs::Programs;
 
 /// The workers of the configuration, replaced as a whole on reload.
@@ -36,13 +37,15 @@ struct Parts {
     outputs: OutputBoard,
     profiles: RwLock<Profiles>,
     programs: Programs,
+    readers: Mutex<Vec<Box<dyn Reader>>>,
 }
 
 impl Provost {
     /// Puts the parts together.
     pub fn new(engine: Engine, root: Root, outputs: OutputBoard, profiles: Profiles) -> Self {
         let profiles = RwLock::new(profiles);
-        Self(Arc::new(Parts { engine, root, outputs, profiles, programs: Programs::default() }))
+        let (programs, readers) = (Programs::default(), Mutex::default());
+        Self(Arc::new(Parts { engine, root, outputs, profiles, programs, readers }))
     }
 
     /// The engine, for what needs no facts.
@@ -63,6 +66,10 @@ impl Provost {
     /// The workers of the configuration.
     pub fn profiles(&self) -> Profiles {
         self.0.profiles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn Reader>>> {
+        self.0.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over other workers from the next task on.

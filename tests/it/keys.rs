@@ -243,6 +243,32 @@ fn any_ident_gets_a_file_of_its_own_inside_the_folder() {
 }
 
 #[test]
+fn a_revocation_written_by_hand_holds_although_the_keys_are_still_there() {
+    let (_dir, path, ring) = ring();
+    ring.add(&ident("a"), Role::Agent, NOW).unwrap();
+    let text = fs::read_to_string(own_file(&path)).unwrap();
+    fs::write(own_file(&path), format!("revoked_ms = 1\n{text}")).unwrap();
+    ring.reload().unwrap();
+    assert!(matches!(ring.lookup(&ident("a"), NOW), Keys::None));
+}
+
+#[test]
+fn files_of_another_user_are_refused() {
+    // Only root can give a file away.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for give_away_folder in [true, false] {
+        let (_dir, path, ring) = ring();
+        ring.add(&ident("a"), Role::Agent, NOW).unwrap();
+        let given = if give_away_folder { path.clone() } else { own_file(&path) };
+        std::os::unix::fs::chown(&given, Some(4242), None).unwrap();
+        let error = KeyRing::open(&path).err().unwrap().to_string();
+        assert!(error.contains("another user"), "{error}");
+    }
+}
+
+#[test]
 fn a_key_file_under_another_name_is_refused() {
     let (_dir, path, ring) = ring();
     ring.add(&ident("a"), Role::Agent, NOW).unwrap();

@@ -1,2 +1,137 @@
-//! Own.
+//! Provost's own API: HTTP with JSON on a Unix socket, for the command line and the tools built on it.
+//!
+//! Proof is the peer: a process of this user that is not jailed. It acts as the user, or, with a header, as an
+//! agent whose name nobody has reserved. Approvals are answered from a terminal that is not below any agent.
+
+mod map;
+mod routes;
 pub mod wire;
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Extension;
+use axum::http::HeaderMap;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::{mpsc, oneshot};
+
+use super::FrontDoor;
+use crate::auth::keys::KeyRing;
+use crate::auth::peer::PeerId;
+use crate::auth::role;
+use crate::base::AgentId;
+use crate::domain::Principal;
+use crate::domain::view::AgentPids;
+use crate::service::Provost;
+use crate::transport::Stream;
+use crate::transport::accept::Guard;
+use map::Fault;
+
+/// How long a request's head may take.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// What only the daemon as a whole can do.
+pub enum Order {
+    /// Read configuration, policy and keys again.
+    Reload,
+    /// Open the DevIt door at another address, for this run.
+    Listen(std::path::PathBuf),
+    /// Stop.
+    Stop,
+}
+
+/// An [`Order`] and where its outcome goes: one sentence, either way.
+pub type Ordered = (Order, oneshot::Sender<Result<String, String>>);
+
+/// The door.
+#[derive(Clone)]
+pub struct Own(Arc<Parts>);
+
+struct Parts {
+    provost: Provost,
+    keys: Arc<KeyRing>,
+    user: AgentId,
+    uid: u32,
+    orders: mpsc::Sender<Ordered>,
+    about: Box<dyn Fn() -> wire::About + Send + Sync>,
+}
+
+impl Own {
+    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself.
+    pub fn new(
+        provost: Provost,
+        keys: Arc<KeyRing>,
+        (user, uid): (AgentId, u32),
+        orders: mpsc::Sender<Ordered>,
+        about: Box<dyn Fn() -> wire::About + Send + Sync>,
+    ) -> Self {
+        Self(Arc::new(Parts { provost, keys, user, uid, orders, about }))
+    }
+
+    async fn converse(self, stream: Stream, guard: Guard) {
+        let peer = match PeerId::of(&stream).and_then(|peer| {
+            peer.check_same_user(self.0.uid)?;
+            peer.check_not_jailed()?;
+            Ok(peer)
+        }) {
+            Ok(peer) => peer,
+            Err(rejected) => {
+                tracing::warn!(door = "own", cause = rejected.cause(), "connection refused");
+                return;
+            }
+        };
+        let mut stream = stream;
+        stream.proven();
+        guard.proven();
+        let router = routes::router(self.clone()).layer(Extension(Arc::new(peer)));
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(hyper_util::rt::TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(err) = ended {
+                    tracing::debug!(door = "own", %err, "connection ended");
+                }
+                return;
+            }
+            () = guard.stopping() => connection.as_mut().graceful_shutdown(),
+        }
+        // What was asked before the stop is still answered; the accept loop bounds how long.
+        let _ended = connection.await;
+    }
+
+    /// Who is asking: the user, a person at a terminal, or an agent of this user.
+    async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<Principal, Fault> {
+        if let Some(name) = headers.get(wire::AGENT_HEADER) {
+            let name = name.to_str().map_err(|_| Fault::invalid("the agent's name is not plain text"))?;
+            let agent = AgentId::parse(name).map_err(|err| Fault::invalid(format!("agent {err}")))?;
+            if agent == self.0.user {
+                return Ok(role::user(agent, false));
+            }
+            if role::is_reserved(&agent) || self.0.keys.is_reserved(&agent) {
+                let message = format!("{agent} is reserved: it has a key of its own, or belongs to the daemon");
+                return Err(Fault::new(axum::http::StatusCode::FORBIDDEN, "reserved", message));
+            }
+            return Ok(role::local_agent(agent));
+        }
+        let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
+        let agents: HashSet<i32> = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect();
+        Ok(role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents)))
+    }
+}
+
+impl FrontDoor for Own {
+    fn name(&self) -> &'static str {
+        "own"
+    }
+
+    fn serve(&self, stream: Stream, guard: Guard) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>> {
+        Box::pin(self.clone().converse(stream, guard))
+    }
+}

@@ -1,0 +1,178 @@
+//! A private copy of a working directory, for workers whose changes are thrown away. Blocking.
+//!
+//! Everything is reached through handles that follow no symbolic link; links are copied as links. Where the file
+//! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+
+use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX};
+
+/// Why there is no copy. Safe to show.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoCopy {
+    #[error("the working directory is larger than {COPY_BYTES_MAX} bytes, too large for copy = true")]
+    TooLarge,
+    #[error("the working directory has more than {COPY_ENTRIES_MAX} entries, too many for copy = true")]
+    TooMany,
+    #[error("the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for copy = true")]
+    TooDeep,
+    #[error("the working directory could not be copied: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for NoCopy {
+    fn from(errno: rustix::io::Errno) -> Self {
+        NoCopy::Io(errno.into())
+    }
+}
+
+/// A copy. Removed when dropped.
+#[derive(Debug)]
+pub(super) struct Copied {
+    path: PathBuf,
+}
+
+impl Copied {
+    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
+    pub(super) fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(into)?;
+        let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
+        fs::DirBuilder::new().mode(0o700).create(&copied.path)?;
+        let target = rustix::fs::openat(CWD, &copied.path, directory_flags(), Mode::empty())?;
+        Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX }.directory(
+            directory.as_fd(),
+            target.as_fd(),
+            COPY_DEPTH_MAX,
+        )?;
+        Ok(copied)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        if let Err(err) = remove(&self.path) {
+            tracing::warn!(%err, path = %self.path.display(), "a worker's copy was not removed; the next start tries again");
+        }
+    }
+}
+
+/// Removes what an earlier daemon has left.
+pub(super) fn remove_leftovers(copies: &Path) {
+    let Ok(entries) = fs::read_dir(copies) else { return };
+    for entry in entries.flatten() {
+        if let Err(err) = remove(&entry.path()) {
+            tracing::warn!(%err, path = %entry.path().display(), "a worker's copy was not removed");
+        }
+    }
+}
+
+/// A worker may have taken its own rights away; it is gone by now, so nothing changes under our hands.
+fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path).or_else(|_| {
+        open_up(path)?;
+        fs::remove_dir_all(path)
+    })
+}
+
+fn open_up(path: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    fs::read_dir(path)?.try_for_each(|entry| open_up(&entry?.path()))
+}
+
+fn directory_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// What may still be copied.
+struct Copier {
+    bytes: u64,
+    entries: u64,
+}
+
+impl Copier {
+    fn directory(&mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, depth: usize) -> Result<(), NoCopy> {
+        let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
+        for entry in Dir::read_from(from)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
+            let stat = match rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
+                // Removed since it was listed.
+                Err(rustix::io::Errno::NOENT) => continue,
+                stat => stat?,
+            };
+            // Only what a copy's owner may have: no setuid and the like.
+            let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => {
+                    rustix::fs::mkdirat(to, name, mode | Mode::RWXU)?;
+                    let open = |dir| rustix::fs::openat(dir, name, directory_flags(), Mode::empty());
+                    let (inner_from, inner_to): (OwnedFd, OwnedFd) = (open(from)?, open(to)?);
+                    self.directory(inner_from.as_fd(), inner_to.as_fd(), depth)?;
+                }
+                FileType::RegularFile => self.file(from, to, name, mode)?,
+                FileType::Symlink => {
+                    let target = rustix::fs::readlinkat(from, name, Vec::new())?;
+                    rustix::fs::symlinkat(&*target, to, name)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &std::ffi::CStr,
+        mode: Mode,
+    ) -> Result<(), NoCopy> {
+        // Without waiting: what was a file a moment ago may be a pipe now.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut source = File::from(rustix::fs::openat(from, name, flags, Mode::empty())?);
+        let meta = source.metadata()?;
+        if !meta.is_file() {
+            return Ok(());
+        }
+        self.bytes = self.bytes.checked_sub(meta.len()).ok_or(NoCopy::TooLarge)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut target = File::from(rustix::fs::openat(to, name, flags, mode | Mode::RUSR | Mode::WUSR)?);
+        if share(&source, &target).is_ok() {
+            return Ok(());
+        }
+        // A file that grows while it is read does not get past its bound.
+        let copied =
+            io::copy(&mut io::Read::take(&mut source, meta.len().saturating_add(self.bytes)), &mut target)?;
+        self.bytes = self.bytes.saturating_sub(copied.saturating_sub(meta.len()));
+        Ok(())
+    }
+}
+
+/// Lets the copy share its blocks with the original, where the file system can.
+#[cfg(target_os = "linux")]
+fn share(source: &File, target: &File) -> rustix::io::Result<()> {
+    rustix::fs::ioctl_ficlone(target, source)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share(_source: &File, _target: &File) -> rustix::io::Result<()> {
+    Err(rustix::io::Errno::NOSYS)
+}

@@ -1,0 +1,217 @@
+//! From a task and its worker's profile to the plan of a jail. Blocking: it opens, hashes and copies files.
+//!
+//! What was found out when the task was allowed is found out again. A directory or program that is another one
+//! by now is refused: the permission was for the first.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::copy::Copied;
+use super::result::requested_model;
+use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
+use crate::base::{Digest, Ttl};
+use crate::domain::{Failure, Network, Task, Tier};
+use crate::jail::{
+    self, Draft, Environment, Fill, Grounds, Limits, Plan, Profile, Program, Resolved, Root, find_place,
+    resolve_program,
+};
+
+/// Names under which secrets travel; no worker gets them, whatever its profile says.
+const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
+const OUR_PREFIX: &str = "PROVOST_";
+
+/// Where runs take place.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The workspace.
+    pub(super) root: Root,
+    /// The user's home, and what belongs to the daemon.
+    pub(super) grounds: Grounds,
+    /// Folder for the copies of workers that work in one.
+    pub(super) copies: PathBuf,
+}
+
+/// Everything that one run needs.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) plan: Plan,
+    pub(super) tier: Tier,
+    pub(super) limit: Ttl,
+    pub(super) model: Option<String>,
+    #[expect(
+        dead_code,
+        reason = "held open until the worker runs, so that no other directory gets its inode"
+    )]
+    directory: Resolved,
+    #[expect(dead_code, reason = "the copy is removed when this is dropped")]
+    copied: Option<Copied>,
+}
+
+/// Makes the plan of a task.
+///
+/// # Errors
+/// A [`Failure`] to be reported as the task's end.
+pub(super) fn prepare(
+    place: &Place,
+    task: &Task,
+    profile: &Arc<Profile>,
+    tier: Tier,
+) -> Result<Prepared, Failure> {
+    let asked = requested_model(task.order.model.as_deref(), task.order.context.as_ref());
+    let model = profile.model(asked.as_deref(), None).map_err(worker_failed)?;
+    check_terms(task, tier)?;
+    let directory = directory(&place.root, task)?;
+    let program = program(&profile.program, task.program)?;
+    let copied = profile.copy.then(|| Copied::of(directory.handle(), &place.copies)).transpose();
+    let copied = copied.map_err(jail_refused)?;
+
+    let work = match &copied {
+        Some(copied) => find_place(copied.path()).map_err(jail_refused)?,
+        None => directory.place().clone(),
+    };
+    let root = place.root.place();
+    let workspace = text(if copied.is_some() { work.path() } else { root.path() })?;
+    let fill = Fill {
+        goal: &task.order.goal,
+        workspace: &workspace,
+        task_id: task.id().as_str(),
+        model: model.as_deref(),
+    };
+    let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref())?, work);
+    draft.args = arguments(profile, &fill)?;
+    draft.tier = of_jail(tier);
+    let limit = limit(profile, task);
+    draft.limits = limits(profile, task, limit);
+    for path in &profile.read_only {
+        draft.toolchain(find_place(path).map_err(jail_refused)?);
+    }
+    if copied.is_none() && directory.place() != root {
+        draft.surroundings(root.clone());
+    }
+    let plan = draft.check(&place.grounds).map_err(jail_refused)?;
+    Ok(Prepared { plan, tier, limit, model, directory, copied })
+}
+
+/// The tightest of what worker, task and policy say.
+pub(super) fn limit(profile: &Profile, task: &Task) -> Ttl {
+    let asked = profile.timeout.min(task.order.timeout);
+    task.terms.timeout.map_or(asked, |most| asked.min(most))
+}
+
+fn limits(profile: &Profile, task: &Task, wall: Ttl) -> Limits {
+    let usual = Limits::default();
+    let memory = profile.memory.into_iter().chain(task.terms.memory).min();
+    let processes = profile.processes.into_iter().chain(task.terms.processes).min();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    Limits {
+        processes: processes.unwrap_or(usual.processes),
+        data_bytes: memory.unwrap_or(usual.data_bytes),
+        resident_bytes: memory.unwrap_or(usual.resident_bytes),
+        // Wall time is the limit that people set; processor time only must not end a run before it.
+        cpu_seconds: wall.as_seconds().saturating_add(1).saturating_mul(cores),
+        wall,
+        ..usual
+    }
+}
+
+fn check_terms(task: &Task, tier: Tier) -> Result<(), Failure> {
+    if let Some(least) = task.terms.tier_min.filter(|least| tier < *least) {
+        let why = format!("its worker runs in tier {tier:?}, and rule {} asks for {least:?}", task.rule);
+        return Err(jail_refused(why.to_lowercase()));
+    }
+    if task.network != Network::None {
+        let what = task.network.name();
+        return Err(jail_refused(format!("network = \"{what}\" is not available in this version")));
+    }
+    Ok(())
+}
+
+/// The directory that the task was allowed to work in, if it still is that one.
+fn directory(root: &Root, task: &Task) -> Result<Resolved, Failure> {
+    let sandbox = |why: String| Failure::Sandbox { why: why.into() };
+    let Some(known) = &task.directory else {
+        return Err(sandbox("the task has no working directory on record".into()));
+    };
+    let found = root.resolve_dir(&known.relative).map_err(|err| sandbox(format!("working_dir {err}")))?;
+    let place = found.place();
+    if (place.dev(), place.ino()) != (known.dev, known.ino) || place.path() != Path::new(&*known.absolute) {
+        let why = format!(
+            "working_dir '{}' is not the directory any more that the task was allowed for; delegate it again",
+            known.relative
+        );
+        return Err(sandbox(why));
+    }
+    Ok(found)
+}
+
+/// The executable that the task was allowed to start, if it still has that content.
+fn program(path: &Path, known: Option<Digest>) -> Result<Program, Failure> {
+    let program = resolve_program(path).map_err(jail_refused)?;
+    if known != Some(program.digest()) {
+        let why =
+            format!("{} is not the program that the task was allowed for; delegate it again", path.display());
+        return Err(jail_refused(why));
+    }
+    Ok(program)
+}
+
+/// DevIt 1.10, "Env added", without anything that the daemon has inherited or keeps secret.
+fn environment(profile: &Profile, fill: &Fill<'_>, asked: Option<&str>) -> Result<Environment, Failure> {
+    let host = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+    let mut environment = Environment::new(host);
+    for (name, value) in &profile.env {
+        let upper = name.to_ascii_uppercase();
+        if SECRETS.contains(&upper.as_str()) || upper.starts_with(OUR_PREFIX) {
+            return Err(jail_refused(format!("`{name}` is never given to a worker; remove it from its env")));
+        }
+        environment.set(name, value).map_err(jail_refused)?;
+    }
+    // A longer goal, or one that no variable can hold, is among the arguments all the same.
+    let goal = Some(fill.goal).filter(|goal| goal.len() <= GOAL_ENV_BYTES_MAX && !goal.contains('\0'));
+    let variables = [
+        ("DEVIT_TASK_ID", Some(fill.task_id)),
+        ("DEVIT_GOAL", goal),
+        ("DEVIT_WORKSPACE", Some(fill.workspace)),
+        ("DEVIT_MODEL_REQUESTED", asked),
+        ("DEVIT_MODEL_USED", fill.model),
+    ];
+    for (name, value) in variables {
+        if let Some(value) = value {
+            environment.set(name, value).map_err(jail_refused)?;
+        }
+    }
+    Ok(environment)
+}
+
+fn arguments(profile: &Profile, fill: &Fill<'_>) -> Result<Vec<String>, Failure> {
+    let args = profile.arguments(fill).map_err(worker_failed)?;
+    if let Some(long) = args.iter().find(|arg| arg.len() > ARGUMENT_BYTES_MAX) {
+        let why = format!(
+            "the goal makes an argument of {} bytes, and a program takes at most {ARGUMENT_BYTES_MAX}; \
+             put it into a file and name that",
+            long.len()
+        );
+        return Err(worker_failed(why));
+    }
+    Ok(args)
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| jail_refused(format!("{}: is not a path that a worker can be told", path.display())))
+}
+
+fn of_jail(tier: Tier) -> jail::Tier {
+    match tier {
+        Tier::Ll => jail::Tier::Ll,
+        Tier::Ns => jail::Tier::Ns,
+    }
+}
+
+pub(super) fn jail_refused(why: impl ToString) -> Failure {
+    Failure::JailRefused { why: why.to_string().into() }
+}
+
+pub(super) fn worker_failed(why: impl ToString) -> Failure {
+    Failure::WorkerFailed { why: why.to_string().into() }
+}

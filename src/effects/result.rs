@@ -1,0 +1,375 @@
+//! What a run left, as its task's last word: status, report, failure.
+//!
+//! DevIt 1.10, "Result (cli)" and "artifacts of the resulting NOTIFY". Everything a worker wrote is hostile:
+//! escape sequences, control characters and marks that turn text around are taken out before anything is read,
+//! and every part has a bound. The door builds the artifacts from the [`Report`]: `truncated` is
+//! [`Report::original_size`] being there, `reported_at` is the note's time.
+
+use serde_json::{Map, Value, json};
+
+use super::compact;
+use super::usage::Usage;
+use crate::base::limits::{
+    JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
+};
+use crate::base::{Json, Timestamp, Ttl};
+use crate::domain::{Failure, Report, Status, Task, Tier};
+use crate::jail::{ParseMode, Profile, plain_text};
+
+/// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
+const TEXT_SUMMARY_MAX: usize = 240;
+/// Follows a text that was cut. DevIt 1.10.
+const CUT_TEXT: &str = "… [truncated]";
+/// Follows JSON that was cut behind its last closing brace. DevIt 1.10.
+const CUT_JSON: &str = " … [truncated]";
+/// Deepest output that is kept as JSON: doors wrap it, and what is stored must be readable again.
+const KEPT_DEPTH_MAX: usize = JSON_DEPTH_MAX - 16;
+/// Longest details, in bytes as they are stored; a value may be longer than the text that it was read from.
+const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
+/// Stands for an exit code that there is none of. DevIt 1.10.
+const CODE_UNKNOWN: i32 = -1;
+
+/// One run of a task, as far as its result depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What was to be done.
+    pub task: &'a Task,
+    /// By which worker.
+    pub profile: &'a Profile,
+    /// How it was confined; `None` when it never began.
+    pub tier: Option<Tier>,
+    /// The model that was resolved for it.
+    pub model: Option<&'a str>,
+    /// When its process began; `None` when it never did.
+    pub started: Option<Timestamp>,
+    /// When it was over.
+    pub ended: Timestamp,
+    /// How long it was allowed to take.
+    pub limit: Ttl,
+}
+
+/// How a run came to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The process ended with this code.
+    Code(i32),
+    /// This signal ended the process.
+    Signal(i32),
+    /// It took longer than [`Run::limit`].
+    TimedOut,
+    /// All its processes together had more memory than allowed.
+    OverMemory,
+    /// What watched over it died, and so it was killed.
+    SupervisorLost,
+    /// It was stopped, for this reason.
+    Stopped(Box<str>),
+    /// The daemon went away while it ran, for this reason.
+    Lost(&'static str),
+    /// It was not started.
+    NotStarted(Failure),
+}
+
+/// What a run wrote, as text in which broken UTF-8 was replaced.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Output {
+    /// Standard output, as far as it was kept.
+    pub stdout: String,
+    /// Standard error, as far as it was kept.
+    pub stderr: String,
+    /// Bytes of standard output that were not kept.
+    pub stdout_dropped: u64,
+}
+
+/// The arguments of [`crate::domain::command::EndRun`] that a run decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Completed, failed or cancelled.
+    pub status: Status,
+    /// What goes to those who wait for the task.
+    pub report: Report,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// The model that did the work.
+    pub model_used: Option<Box<str>>,
+}
+
+/// What the output was found to say.
+struct Reading {
+    summary: String,
+    details: Map<String, Value>,
+    failure: Option<Failure>,
+    /// Whether `details.stdout` is the output itself, which has to be cut where it is too long.
+    verbatim: bool,
+}
+
+/// Reads the result off a run that is over.
+pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
+    let (stdout, stderr) = (plain_text(&output.stdout), plain_text(&output.stderr));
+    let parsed = (run.profile.parse == ParseMode::Json).then(|| parse(stdout.trim())).flatten();
+    let mut reading = match end {
+        End::Code(0) => read(run, &stdout, &stderr, parsed.as_ref()),
+        _ => failed(run, end, &stdout, &stderr),
+    };
+    let original_size = shorten(run.profile, &mut reading, &stdout, output.stdout_dropped);
+    let (exit_code, exit_reason) = match (&reading.failure, end) {
+        (Some(Failure::WorkerFailed { why }), End::Code(0)) => (0, why.to_string()),
+        _ => (code(end), reason(run, end)),
+    };
+    let usage = parsed.as_ref().map(Usage::of).unwrap_or_default();
+    let mut metadata = metadata(run, exit_code, &exit_reason, &usage);
+    metadata["stdout_dropped_bytes"] = json!(output.stdout_dropped);
+    Outcome {
+        status: match (&reading.failure, end) {
+            (_, End::Stopped(_)) => Status::Cancelled,
+            (Some(_), _) => Status::Failed,
+            (None, _) => Status::Completed,
+        },
+        report: Report {
+            summary: clip(&plain_text(&reading.summary), SUMMARY_LEN_MAX).into(),
+            details: details(reading.details),
+            evidence: None,
+            metadata: Some(Json::from_value(&metadata)),
+            original_size,
+            relay: None,
+        },
+        failure: reading.failure,
+        model_used: run.model.map(Into::into),
+    }
+}
+
+/// A process that ended well: what its output says depends on how the worker is read.
+fn read(run: &Run<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
+    let mut reading = match (run.profile.parse, parsed) {
+        (ParseMode::Text, _) => text(run, stdout, stderr),
+        (ParseMode::Json, Some(value)) => structured(value, stderr),
+        (ParseMode::Json, None) => {
+            let what = if stdout.trim().is_empty() { "is empty" } else { "holds no JSON value" };
+            let why = format!("its output {what}, where parse_mode = \"json\" needs one");
+            let summary = format!("Worker '{}' failed: {why}", run.profile.program.display());
+            let failure = Failure::WorkerFailed { why: why.into() };
+            return Reading { failure: Some(failure), ..verbatim(summary, stdout, stderr) };
+        }
+    };
+    if run.task.order.format.as_deref() == Some("compact")
+        && let Some(prose) = prose(stdout, parsed)
+    {
+        reading.summary = compact::SUMMARY.into();
+        reading.details = compact::details(prose, &bounded_stderr(stderr));
+        reading.verbatim = false;
+    }
+    reading
+}
+
+fn text(run: &Run<'_>, stdout: &str, stderr: &str) -> Reading {
+    let summary = match stdout.trim() {
+        "" => format!("Worker {} completed without output", run.profile.id),
+        said => clip(said, TEXT_SUMMARY_MAX).to_owned(),
+    };
+    verbatim(summary, stdout, stderr)
+}
+
+fn structured(value: &Value, stderr: &str) -> Reading {
+    let filled = |it: &Value| it.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    let named = ["result", "response"].iter().find_map(|key| value.get(key).and_then(filled));
+    let content = || value.get("content")?.as_array()?.iter().find_map(|it| it.get("text").and_then(filled));
+    let mut details = Map::from_iter([("stdout".to_owned(), value.clone())]);
+    if !stderr.trim().is_empty() {
+        details.insert("stderr".into(), bounded_stderr(stderr).into());
+    }
+    let summary = named.or_else(content).unwrap_or_else(|| "Worker completed".into());
+    Reading { summary, details, failure: None, verbatim: true }
+}
+
+fn failed(run: &Run<'_>, end: &End, stdout: &str, stderr: &str) -> Reading {
+    let why = reason(run, end);
+    let summary = match end {
+        End::Code(_) | End::Signal(_) => {
+            let said = if stderr.trim().is_empty() { why.as_str() } else { stderr.trim() };
+            format!("Worker '{}' failed: {said}", run.profile.program.display())
+        }
+        End::Lost(reason) => format!("Worker {} was lost: {reason} while it ran", run.profile.id),
+        End::Stopped(reason) => format!("Worker {} was stopped: {reason}", run.profile.id),
+        _ => format!("Worker execution error: {why}"),
+    };
+    let failure = match end {
+        End::Stopped(_) => None,
+        End::TimedOut => Some(Failure::RunTimeout { timeout_s: whole_seconds(run.limit) }),
+        End::Lost(_) => Some(Failure::Lost),
+        End::NotStarted(failure) => Some(failure.clone()),
+        End::Signal(signal) => {
+            Some(Failure::WorkerFailed { why: format!("terminated by signal {signal}").into() })
+        }
+        _ => Some(Failure::WorkerFailed { why: why.into() }),
+    };
+    Reading { failure, ..verbatim(summary, stdout, stderr) }
+}
+
+fn verbatim(summary: String, stdout: &str, stderr: &str) -> Reading {
+    let stderr = bounded_stderr(stderr);
+    let details =
+        Map::from_iter([("stdout".to_owned(), stdout.into()), ("stderr".to_owned(), stderr.into())]);
+    Reading { summary, details, failure: None, verbatim: true }
+}
+
+/// The text that `format = "compact"` has something to condense of: prose, not structured data.
+fn prose<'a>(stdout: &'a str, parsed: Option<&'a Value>) -> Option<&'a str> {
+    let structured = |it: &Value| it.is_object() || it.is_array();
+    let text = match parsed {
+        Some(value) if structured(value) => return None,
+        Some(Value::String(text)) => text.as_str(),
+        _ => stdout,
+    };
+    let is_data = || parse(text.trim()).is_some_and(|value| structured(&value));
+    (!text.trim().is_empty() && !is_data()).then_some(text)
+}
+
+/// One JSON value as the whole text, or else as its last line that is one. DevIt 1.10, `parse_mode`.
+fn parse(text: &str) -> Option<Value> {
+    let kept = |text: &str| {
+        let value = Json::parse(text).ok()?.value();
+        (depth(&value) <= KEPT_DEPTH_MAX).then_some(value)
+    };
+    kept(text).or_else(|| text.lines().rev().find_map(|line| kept(line.trim())))
+}
+
+/// The parser's own limit keeps this from going deep.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Applies the longest response; answers the original size in bytes of an output that was cut.
+///
+/// DevIt 1.10, `max_response_chars`, which counts bytes of the text.
+fn shorten(profile: &Profile, reading: &mut Reading, stdout: &str, dropped: u64) -> Option<u64> {
+    let most = profile.response_bytes_max.unwrap_or(RESPONSE_BYTES_MAX).min(RESPONSE_BYTES_MAX);
+    let kept_too_long = stdout.len() > most;
+    if !kept_too_long && dropped == 0 {
+        return None;
+    }
+    let original = dropped.saturating_add(stdout.len() as u64);
+    // Agents that print a line per step end with the one that counts; only a configured limit takes that away.
+    let last_line_fits = || {
+        let kept = reading.details.get("stdout").filter(|it| !it.is_string());
+        profile.response_bytes_max.is_none() && kept.is_some_and(|it| it.to_string().len() <= most)
+    };
+    if reading.verbatim && kept_too_long && !last_line_fits() {
+        reading.details.insert("stdout".into(), cut(stdout, most).into());
+    }
+    reading.details.insert("truncated".into(), true.into());
+    reading.details.insert("original_size".into(), original.into());
+    Some(original)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let head = clip(text, most);
+    if !text.trim_start().starts_with(['{', '[']) {
+        return format!("{head}{CUT_TEXT}");
+    }
+    let end = head.rfind('}').map_or(head.len(), |at| at + 1);
+    format!("{}{CUT_JSON}", &head[..end])
+}
+
+/// Details as they are stored. What cannot be read back as it was written is kept as text.
+fn details(details: Map<String, Value>) -> Option<Json> {
+    let json = Json::from_value(&Value::Object(details));
+    if json.as_str().len() <= DETAILS_BYTES_MAX && Json::parse(json.as_str()).is_ok() {
+        return Some(json);
+    }
+    let excerpt = cut(json.as_str(), RESPONSE_BYTES_MAX);
+    Some(Json::from_value(&json!({ "stdout": excerpt, "truncated": true })))
+}
+
+/// DevIt 1.10: all keys are always there. The last ones are ours.
+fn metadata(run: &Run<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> Value {
+    let order = &run.task.order;
+    let queued = run.task.created_at;
+    json!({
+        "time_queued": queued.rfc3339(),
+        "time_started": run.started.map(Timestamp::rfc3339),
+        "time_completed": run.ended.rfc3339(),
+        "duration_total_ms": run.ended.since_ms(queued),
+        "duration_execution_ms": run.started.map_or(0, |started| run.ended.since_ms(started)),
+        "worker_type": "cli",
+        "worker_version": null,
+        "model_requested": requested_model(order.model.as_deref(), order.context.as_ref()),
+        "model_used": run.model,
+        "exit_code": exit_code,
+        "exit_reason": clip(&plain_text(exit_reason), REASON_LEN_MAX),
+        "tokens_input": usage.input,
+        "tokens_output": usage.output,
+        "tokens_reasoning": usage.reasoning,
+        "cost_estimate_usd": usage.cost_usd,
+        "tier": run.tier,
+        "rule": run.task.rule.as_str(),
+    })
+}
+
+/// The model that a task asks for, by itself or through its context. DevIt 1.10, "Model".
+pub(super) fn requested_model(model: Option<&str>, context: Option<&Json>) -> Option<String> {
+    let named = |it: &str| Some(it.trim().to_owned()).filter(|it| !it.is_empty());
+    model.and_then(named).or_else(|| context?.value().get("model")?.as_str().and_then(named))
+}
+
+fn code(end: &End) -> i32 {
+    match end {
+        End::Code(code) => *code,
+        _ => CODE_UNKNOWN,
+    }
+}
+
+/// DevIt 1.10, `exit_reason`.
+fn reason(run: &Run<'_>, end: &End) -> String {
+    match end {
+        End::Code(0) => "success".into(),
+        End::Code(code) => format!("exit code {code}"),
+        End::Signal(_) => "terminated by signal".into(),
+        End::TimedOut => format!("worker timed out after {}s", whole_seconds(run.limit)),
+        End::OverMemory => "worker had more memory than it may".into(),
+        End::SupervisorLost => "worker was killed because its supervisor died".into(),
+        End::Stopped(_) => "stopped".into(),
+        End::Lost(reason) => (*reason).to_owned(),
+        End::NotStarted(failure) => sentence(failure),
+    }
+}
+
+/// The sentence in a failure to start.
+fn sentence(failure: &Failure) -> String {
+    match failure {
+        Failure::JailRefused { why } | Failure::Sandbox { why } | Failure::WorkerFailed { why } => {
+            why.to_string()
+        }
+        other => other.reason().to_owned(),
+    }
+}
+
+/// Rounded up, so that no limit reads as zero.
+fn whole_seconds(ttl: Ttl) -> u64 {
+    u64::from(ttl.as_millis()).div_ceil(1000)
+}
+
+/// Of a long error output, the beginning says what was tried and the end says what went wrong.
+fn bounded_stderr(stderr: &str) -> String {
+    let stderr = stderr.trim_end();
+    if stderr.len() <= STDERR_BYTES_MAX {
+        return stderr.to_owned();
+    }
+    let head = clip(stderr, STDERR_BYTES_MAX / 2);
+    let mut from = stderr.len() - STDERR_BYTES_MAX / 2;
+    while !stderr.is_char_boundary(from) {
+        from += 1;
+    }
+    format!("{head}\n[... {} bytes left out ...]\n{}", from - head.len(), &stderr[from..])
+}
+
+/// At most so many bytes of a text, cut at a character.
+pub(super) fn clip(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

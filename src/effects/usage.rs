@@ -1,0 +1,72 @@
+//! What a worker says it has used: tokens and money, wherever in its JSON output that stands.
+//!
+//! DevIt 1.10, "Token/cost stats". The numbers are claims of the worker; they are shown and never counted on.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+const INPUT: [&str; 4] = ["input_tokens", "tokens_input", "prompt_tokens", "prompt_token_count"];
+const OUTPUT: [&str; 5] = [
+    "output_tokens",
+    "tokens_output",
+    "completion_tokens",
+    "completion_token_count",
+    "candidates_token_count",
+];
+const REASONING: [&str; 2] = ["reasoning_tokens", "tokens_reasoning"];
+const COST: [&str; 2] = ["cost_estimate_usd", "cost_usd"];
+/// Objects in which a bare `cost` is a sum of money.
+const PRICED: [&str; 2] = ["usage", "pricing"];
+
+/// Tokens and cost of one run; `None` where the output does not say.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Usage {
+    pub(super) input: Option<u64>,
+    pub(super) output: Option<u64>,
+    pub(super) reasoning: Option<u64>,
+    pub(super) cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// Looks through a whole value, level by level: totals stand above their parts.
+    pub(super) fn of(value: &Value) -> Self {
+        let mut usage = Self::default();
+        let mut total = None;
+        let mut queue = VecDeque::from([("", value)]);
+        while let Some((name, value)) = queue.pop_front() {
+            match value {
+                Value::Array(items) => queue.extend(items.iter().map(|item| (name, item))),
+                Value::Object(members) => {
+                    for (key, member) in members {
+                        usage.note(name, key, member);
+                        if key == "total_tokens" {
+                            total = total.or(member.as_u64());
+                        }
+                        queue.push_back((key, member));
+                    }
+                }
+                _ => {}
+            }
+        }
+        usage.output = usage.output.or(total);
+        usage
+    }
+
+    fn note(&mut self, within: &str, key: &str, value: &Value) {
+        let tokens = |known: &mut Option<u64>| *known = known.or(value.as_u64());
+        if INPUT.contains(&key) {
+            tokens(&mut self.input);
+        } else if OUTPUT.contains(&key) {
+            tokens(&mut self.output);
+        } else if REASONING.contains(&key) {
+            tokens(&mut self.reasoning);
+        } else if COST.contains(&key)
+            || key.ends_with("_cost_usd")
+            || (key == "cost" && PRICED.contains(&within))
+        {
+            let cost = value.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
+            self.cost_usd = self.cost_usd.or(cost);
+        }
+    }
+}

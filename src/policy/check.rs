@@ -1,0 +1,151 @@
+//! Looking a policy over before it is put in force.
+
+use super::explain::Outcome;
+use super::file::{Action, Ruling, When};
+use super::judge::{Layer, Matched, RuleSet, rule_of, ruling_of};
+use super::reader::Problem;
+use super::request::{Case, Request};
+use crate::base::Digest;
+use crate::domain::{Judge, WorkerKind};
+
+/// What a look over a rule file brought up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Mistakes; with any of them the file is refused.
+    pub problems: Vec<Problem>,
+    /// What is allowed but hardly meant.
+    pub warnings: Vec<Problem>,
+    /// Number of rules.
+    pub rules: usize,
+    /// Version of the rules, if the file loads.
+    pub version: Option<Digest>,
+}
+
+impl Report {
+    /// Whether the file would be taken.
+    pub fn loads(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Looks over a rule file.
+pub fn check(text: &str, name: &str) -> Report {
+    match Layer::parse(text, name) {
+        Err(problems) => Report { problems: problems.0, warnings: Vec::new(), rules: 0, version: None },
+        Ok(layer) => Report {
+            problems: Vec::new(),
+            warnings: warnings(&layer, name),
+            rules: layer.file().rules.len(),
+            version: Some(RuleSet::new(layer).version()),
+        },
+    }
+}
+
+fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let rules: Vec<Matched<'_>> = layer.rules().collect();
+    for (i, it) in rules.iter().enumerate() {
+        let stricter = rules
+            .iter()
+            .find(|other| other.compiled.ruling > it.compiled.ruling && other.compiled.covers(it.compiled));
+        let repeated = rules[..i].iter().find(|other| {
+            it.compiled.ruling == Ruling::Deny
+                && other.compiled.ruling == Ruling::Deny
+                && other.compiled.covers(it.compiled)
+        });
+        let shadow = stricter.or(repeated).map(|other| {
+            format!(
+                "can never decide: `{}` in line {} says {} to everything it matches",
+                other.rule.id,
+                other.rule.line,
+                other.rule.decision.name()
+            )
+        });
+        for what in shadow.into_iter().chain(impossible(&it.rule.when)).chain(unmeetable(it)) {
+            let what = format!("rule `{}` {what}", it.rule.id).into();
+            found.push(Problem { file: name.into(), line: it.rule.line, what });
+        }
+    }
+    if !rules.iter().any(|it| it.compiled.ruling != Ruling::Deny) {
+        let what = "no rule allows anything, so that everything is denied".into();
+        found.push(Problem { file: name.into(), line: 1, what });
+    }
+    found
+}
+
+/// Conditions that no request can meet together.
+fn impossible(when: &When) -> Option<String> {
+    let work =
+        When { any: false, action: None, client: None, door: None, proof: None, hours: None, ..when.clone() };
+    let without_work = when.action.as_ref().is_some_and(|it| !it.contains(&Action::Delegate));
+    let why = if without_work && work != When::default() {
+        "only a delegation has a worker, a directory and a tool, and `when.action` leaves it out"
+    } else if when.path_missing && (when.path.is_some() || when.path_outside.is_some()) {
+        "`path_missing` contradicts the conditions on the path"
+    } else if when.goal_bytes_max.is_some_and(|most| when.goal_bytes_over.is_some_and(|over| over >= most)) {
+        "`goal_bytes_over` leaves nothing below `goal_bytes_max`"
+    } else if when.tier.is_some() && when.worker_kind.as_deref() == Some(&[WorkerKind::Polling]) {
+        "a polling worker has no tier"
+    } else {
+        return None;
+    };
+    Some(format!("can never match: {why}"))
+}
+
+/// Limits that end in a denial.
+fn unmeetable(it: &Matched<'_>) -> Option<String> {
+    let polling = it.rule.when.worker_kind.as_deref() == Some(&[WorkerKind::Polling]);
+    let least = it.rule.limit.tier_min?;
+    let weaker = it.rule.when.tier.as_ref().is_some_and(|tiers| tiers.iter().all(|tier| *tier < least));
+    (polling || weaker)
+        .then(|| "denies what it matches: `limit.tier_min` asks for more than such a worker has".to_owned())
+}
+
+/// A test table's line that was answered otherwise than expected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failed {
+    /// The line.
+    pub case: Case,
+    /// What was answered.
+    pub outcome: Outcome,
+}
+
+/// Asks every question of a test table; returns those with another answer.
+pub fn run_cases(rules: &RuleSet, cases: &[Case]) -> Vec<Failed> {
+    let mut failed = Vec::new();
+    for case in cases {
+        let decision = rules.decide_request(&case.request);
+        let as_expected = ruling_of(&decision) == case.expect
+            && case.rule.as_ref().is_none_or(|rule| rule == rule_of(&decision));
+        if !as_expected {
+            failed.push(Failed { case: case.clone(), outcome: Outcome::of(rules, &decision) });
+        }
+    }
+    failed
+}
+
+/// A request that two policies answer differently.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Which, counted from zero.
+    pub index: usize,
+    /// The answer of the old policy.
+    pub before: Outcome,
+    /// The answer of the new one.
+    pub after: Outcome,
+}
+
+/// Which requests change their decision, terms or approvers from one policy to another. Another rule that says
+/// the same is no difference.
+pub fn diff(old: &RuleSet, new: &RuleSet, requests: &[Request]) -> Vec<Difference> {
+    let mut changed = Vec::new();
+    for (index, request) in requests.iter().enumerate() {
+        let before = Outcome::of(old, &old.decide_request(request));
+        let after = Outcome::of(new, &new.decide_request(request));
+        let says = |it: &Outcome| (it.decision, it.terms.clone(), it.wait, it.by.clone());
+        if says(&before) != says(&after) {
+            changed.push(Difference { index, before, after });
+        }
+    }
+    changed
+}

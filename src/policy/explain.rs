@@ -1,0 +1,156 @@
+//! Why a request is answered as it is: every rule, with the first condition that failed.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::file::Ruling;
+use super::judge::{Matched, RuleSet, rule_of, ruling_of};
+use super::request::Request;
+use super::subject::Subject;
+use crate::base::{Digest, RuleId, Ttl};
+use crate::domain::{Approver, Command, Decision, Facts, Judge, Principal, Terms, approvers_text};
+
+/// A decision as data.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Outcome {
+    /// What was decided.
+    pub decision: Ruling,
+    /// By which rule.
+    pub rule: RuleId,
+    /// Why.
+    pub reason: Box<str>,
+    /// Limits of what is let through.
+    pub terms: Option<Terms>,
+    /// How long an answer is waited for, in milliseconds.
+    pub wait: Option<Ttl>,
+    /// Who may answer.
+    pub by: Vec<Approver>,
+}
+
+/// What one rule had to say.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RuleTrace {
+    /// Its name.
+    pub id: RuleId,
+    /// The file it comes from.
+    pub file: Box<str>,
+    /// Its line there.
+    pub line: usize,
+    /// What it says when it matches.
+    pub decision: Ruling,
+    /// Whether it matched.
+    pub matched: bool,
+    /// The first condition that did not hold; others may not hold either.
+    pub first_failed: Option<Unmet>,
+}
+
+/// A condition that did not hold.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Unmet {
+    /// Its key in the file.
+    pub key: Box<str>,
+    /// What the rule wants.
+    pub wants: Box<str>,
+    /// What the request has.
+    pub found: Box<str>,
+}
+
+/// A decision and how it came about.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Explanation {
+    /// The decision.
+    pub outcome: Outcome,
+    /// Every rule in the order asked.
+    pub rules: Vec<RuleTrace>,
+    /// Digest of the rules.
+    pub version: Digest,
+}
+
+/// Explains a decision; it is the one that [`Judge::decide`] gives.
+pub fn explain(rules: &RuleSet, who: &Principal, command: &Command, facts: &Facts) -> Explanation {
+    let traces = match Subject::of(who, command, facts) {
+        Some(subject) => traces(rules, &subject),
+        None => Vec::new(),
+    };
+    explained(rules, &rules.decide(who, command, facts), traces)
+}
+
+/// Explains the decision about a request that a person wrote down.
+pub fn explain_request(rules: &RuleSet, request: &Request) -> Explanation {
+    let subject = request.subject();
+    explained(rules, &rules.judge(&subject), traces(rules, &subject))
+}
+
+fn explained(rules: &RuleSet, decision: &Decision, traces: Vec<RuleTrace>) -> Explanation {
+    Explanation { outcome: Outcome::of(rules, decision), rules: traces, version: rules.version() }
+}
+
+fn traces(rules: &RuleSet, subject: &Subject<'_>) -> Vec<RuleTrace> {
+    let mut traces = Vec::new();
+    for layer in rules.layers() {
+        for Matched { rule, compiled } in layer.rules() {
+            let failed = compiled.fails(subject);
+            traces.push(RuleTrace {
+                id: rule.id.clone(),
+                file: layer.file().name.clone(),
+                line: rule.line,
+                decision: rule.decision,
+                matched: failed.is_none(),
+                first_failed: failed.map(|clause| Unmet {
+                    key: format!("when.{}", clause.key).into(),
+                    wants: clause.wants.clone(),
+                    found: clause.found(subject).into(),
+                }),
+            });
+        }
+    }
+    traces
+}
+
+impl Outcome {
+    pub(super) fn of(rules: &RuleSet, decision: &Decision) -> Self {
+        let (reason, terms, wait, by) = match decision {
+            Decision::Allow { rule, terms } => (reason_of(rules, rule), Some(terms), None, Vec::new()),
+            Decision::NeedApproval { reason, terms, wait, by, .. } => {
+                (reason.clone(), Some(terms), Some(*wait), by.clone())
+            }
+            Decision::Deny { reason, .. } => (reason.clone(), None, None, Vec::new()),
+        };
+        let (decision, rule) = (ruling_of(decision), rule_of(decision).clone());
+        Self { decision, rule, reason, terms: terms.cloned(), wait, by }
+    }
+}
+
+/// A permission does not carry its reason; people who ask want it.
+fn reason_of(rules: &RuleSet, id: &RuleId) -> Box<str> {
+    let mut all = rules.layers().iter().flat_map(|layer| &layer.file().rules);
+    all.find(|rule| rule.id == *id && rule.decision == Ruling::Allow)
+        .map(|rule| rule.reason.clone())
+        .unwrap_or_default()
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {}: {}", self.decision.name(), self.rule, self.reason)?;
+        if let Some(wait) = self.wait {
+            write!(f, " (ask {} within {}s)", approvers_text(&self.by), wait.as_seconds())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.outcome)?;
+        for rule in &self.rules {
+            let mark = if rule.matched { "matches" } else { "-" };
+            write!(f, "  {:<8} {:<8} {} ({}:{})", mark, rule.decision.name(), rule.id, rule.file, rule.line)?;
+            if let Some(unmet) = &rule.first_failed {
+                write!(f, ": {} wants {}, found {}", unmet.key, unmet.wants, unmet.found)?;
+            }
+            writeln!(f)?;
+        }
+        write!(f, "policy {}", self.version.short())
+    }
+}

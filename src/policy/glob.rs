@@ -1,0 +1,187 @@
+//! Patterns over names and paths.
+//!
+//! `*` stands for any text within a component, `**` for any number of whole components, none included; every
+//! other character stands for itself. So `a/**` covers `a` and everything below, and `a*` never crosses a
+//! slash. Small on purpose: what a person must trust should be readable without a manual.
+
+use std::path::Path;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder, escape};
+
+use crate::base::limits::PATH_LEN_MAX;
+
+/// Brings a tool's path to its shortest spelling: no `.`, no `..` that can be resolved, no doubled or trailing
+/// slash, `\` as `/`. A relative path that climbs keeps its leading `..`, so that rules can see it.
+///
+/// By spelling only: what the path leads to is for whoever opens it to find out.
+pub fn normalise_tool_path(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if absolute => {}
+            name => parts.push(name),
+        }
+    }
+    match (absolute, parts.is_empty()) {
+        (true, _) => format!("/{}", parts.join("/")),
+        (false, true) => ".".to_owned(),
+        (false, false) => parts.join("/"),
+    }
+}
+
+/// Whether [`normalise_tool_path`] would leave a path as it is; without allocating.
+pub(super) fn is_normal(path: &str) -> bool {
+    if path == "/" || path == "." {
+        return true;
+    }
+    let (absolute, rest) = path.strip_prefix('/').map_or((false, path), |rest| (true, rest));
+    let mut climbing = !absolute;
+    !path.contains('\\')
+        && rest.split('/').all(|part| {
+            let up = part == "..";
+            let fine = !part.is_empty() && part != "." && (!up || climbing);
+            climbing &= up;
+            fine
+        })
+}
+
+/// Checks a pattern over paths and brings it to one spelling.
+pub(super) fn path_pattern(text: &str, climbing: bool) -> Result<Box<str>, String> {
+    if text.is_empty() {
+        return Err("is empty; the root itself is written \".\"".to_owned());
+    }
+    if text.len() > PATH_LEN_MAX || text.chars().any(char::is_control) {
+        return Err(format!("is longer than {PATH_LEN_MAX} bytes or contains a control character"));
+    }
+    if text.contains('\\') {
+        return Err(format!("`{text}`: separate with `/`, not with a backslash"));
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if climbing && parts.iter().all(|it| *it == "..") && !text.starts_with('/') => {
+                parts.push(part)
+            }
+            ".." => return Err(format!("`{text}`: `..` cannot be matched here, paths are resolved before")),
+            "**" if parts.last() == Some(&"**") => {}
+            "**" => parts.push(part),
+            _ if part.contains("**") => {
+                return Err(format!("`{text}`: `**` stands alone between slashes, as in \"src/**/*.rs\""));
+            }
+            _ => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    Ok(match (text.starts_with('/'), joined.is_empty()) {
+        (true, _) => format!("/{joined}").into(),
+        (false, true) => ".".into(),
+        (false, false) => joined.into(),
+    })
+}
+
+/// Checks a pattern over names.
+pub(super) fn name_pattern(text: &str) -> Result<Box<str>, String> {
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err("is empty or contains a control character".to_owned());
+    }
+    if text.contains("**") {
+        return Err(format!("`{text}`: names have no slashes to cross, write a single `*`"));
+    }
+    Ok(text.into())
+}
+
+/// Everything but the stars is meant literally.
+fn literally(pattern: &str) -> String {
+    pattern.split('*').map(escape).collect::<Vec<_>>().join("*")
+}
+
+fn glob(pattern: &str, separator: bool) -> Result<Glob, String> {
+    let built = GlobBuilder::new(pattern).literal_separator(separator).backslash_escape(false).build();
+    built.map_err(|error| error.to_string())
+}
+
+fn compiled(builder: &GlobSetBuilder) -> Result<GlobSet, String> {
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// Patterns over names, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct NameGlobs(GlobSet);
+
+impl NameGlobs {
+    pub(super) fn new(patterns: &[Box<str>]) -> Result<Self, String> {
+        let mut set = GlobSetBuilder::new();
+        for pattern in patterns {
+            set.add(glob(&literally(pattern), false)?);
+        }
+        compiled(&set).map(Self)
+    }
+
+    pub(super) fn matches(&self, name: &str) -> bool {
+        self.0.is_match(Path::new(name))
+    }
+}
+
+/// Patterns over normalised paths, compiled. Absolute patterns see absolute paths, the others relative ones.
+#[derive(Clone, Debug)]
+pub(super) struct PathGlobs {
+    relative: Side,
+    absolute: Side,
+}
+
+/// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags.
+#[derive(Clone, Debug)]
+struct Side {
+    everything: bool,
+    root: bool,
+    below: GlobSet,
+}
+
+impl Side {
+    fn new<'a>(patterns: impl Iterator<Item = &'a str>, start: &str) -> Result<Self, String> {
+        let (mut everything, mut root) = (false, false);
+        let mut below = GlobSetBuilder::new();
+        for pattern in patterns {
+            match pattern {
+                "**" => everything = true,
+                "" | "." => root = true,
+                _ => {
+                    let text = format!("{start}{}", literally(pattern));
+                    below.add(glob(&text, true)?);
+                    // `a/**` of the library does not cover `a` itself.
+                    if let Some(top) = text.strip_suffix("/**") {
+                        below.add(glob(top, true)?);
+                    }
+                }
+            }
+        }
+        Ok(Self { everything, root, below: compiled(&below)? })
+    }
+
+    fn matches(&self, path: &str, is_root: bool) -> bool {
+        self.everything || if is_root { self.root } else { self.below.is_match(Path::new(path)) }
+    }
+}
+
+impl PathGlobs {
+    pub(super) fn new(patterns: &[Box<str>]) -> Result<Self, String> {
+        let relative = patterns.iter().map(|it| &**it).filter(|it| !it.starts_with('/'));
+        let absolute = patterns.iter().filter_map(|it| it.strip_prefix('/'));
+        Ok(Self { relative: Side::new(relative, "")?, absolute: Side::new(absolute, "/")? })
+    }
+
+    pub(super) fn matches(&self, path: &str) -> bool {
+        if path.starts_with('/') {
+            self.absolute.matches(path, path == "/")
+        } else {
+            self.relative.matches(path, path.is_empty() || path == ".")
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The compiled rules at work.
+//!
+//! All rules are asked. The strictest of those that match wins: deny, then approve, then allow; where none
+//! matches, the answer is no. The first rule of the winning kind, in the order of the file, gives its name and
+//! reason. What is let through carries the limits of every rule that let it through, the tightest of each.
+//!
+//! A rule set has a base, which alone can open anything, and layers over it, which can only tighten: where the
+//! base has nothing to say the answer is no, whatever the layers say.
+
+use std::sync::Arc;
+
+use super::file::{Action, Ask, File, Limit, Ruling};
+use super::reader::{Notes, Problems};
+use super::request::Request;
+use super::rule::Rule;
+use super::subject::{Subject, Work};
+use crate::base::{Digest, RuleId, Ttl};
+use crate::domain::{
+    Approver, Command, Decision, Facts, Judge, Network, Principal, Rate, Terms, Tier, WorkerKind,
+};
+
+/// Why nothing matched.
+const NO_RULE: &str = "no rule allows this";
+
+/// The rules of one file, checked and compiled.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    file: File,
+    compiled: Vec<Rule>,
+}
+
+impl Layer {
+    /// Reads a rule file, compiles it and tries its examples.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with lines.
+    pub fn parse(text: &str, name: &str) -> Result<Self, Problems> {
+        let layer = Self::compile(File::parse(text, name)?)?;
+        let mut notes = Notes::new(name, text);
+        layer.try_examples(&mut notes);
+        notes.finish(layer)
+    }
+
+    /// Compiles rules that have been read.
+    ///
+    /// # Errors
+    /// Patterns that are too large to compile.
+    pub fn compile(file: File) -> Result<Self, Problems> {
+        let mut notes = Notes::new(&file.name, "");
+        let mut compiled = Vec::with_capacity(file.rules.len());
+        for rule in &file.rules {
+            match Rule::compile(rule.decision, &rule.when) {
+                Ok(it) => compiled.push(it),
+                Err(why) => notes.add_line(rule.line, format!("`when`: {why}")),
+            }
+        }
+        notes.finish(())?;
+        Ok(Self { file, compiled })
+    }
+
+    /// The rules as they were read.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Each rule with its compiled conditions, in the order of the file.
+    pub(super) fn rules(&self) -> impl Iterator<Item = Matched<'_>> {
+        self.file.rules.iter().zip(&self.compiled).map(|(rule, compiled)| Matched { rule, compiled })
+    }
+
+    fn try_examples(&self, notes: &mut Notes<'_>) {
+        let alone = RuleSet::new(self.clone());
+        for Matched { rule, compiled } in self.rules() {
+            for example in &rule.examples {
+                let subject = example.request.subject();
+                let failed = compiled.fails(&subject);
+                let decision = alone.judge(&subject);
+                let what = match (example.matches, failed) {
+                    (false, None) => format!("an example of what `{}` is not about matches it", rule.id),
+                    (true, Some(clause)) => format!(
+                        "an example of `{}` does not match it: when.{} wants {}, the example has {}",
+                        rule.id,
+                        clause.key,
+                        clause.wants,
+                        clause.found(&subject)
+                    ),
+                    (true, None) if ruling_of(&decision) != rule.decision => format!(
+                        "an example of `{}` matches it, but the file as a whole says {} because of `{}`",
+                        rule.id,
+                        ruling_of(&decision).name(),
+                        rule_of(&decision)
+                    ),
+                    _ => continue,
+                };
+                notes.add_line(example.line, format!("{what}; correct the example or the rules"));
+            }
+        }
+    }
+}
+
+/// A rule in both its forms.
+#[derive(Clone, Copy)]
+pub(super) struct Matched<'r> {
+    pub(super) rule: &'r super::file::Rule,
+    pub(super) compiled: &'r Rule,
+}
+
+/// The rules in force. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RuleSet {
+    layers: Arc<[Layer]>,
+    version: Digest,
+}
+
+impl RuleSet {
+    /// One file's rules and nothing over them.
+    pub fn new(base: Layer) -> Self {
+        Self::layered(base, Vec::new())
+    }
+
+    /// Rules, and others over them that can only tighten.
+    pub fn layered(base: Layer, tighter: Vec<Layer>) -> Self {
+        let layers: Arc<[Layer]> = std::iter::once(base).chain(tighter).collect();
+        let normal: Vec<&File> = layers.iter().map(Layer::file).collect();
+        // Our own types always encode.
+        let normal = serde_json::to_string(&normal).unwrap_or_default();
+        Self { version: Digest::of(normal.as_bytes()), layers }
+    }
+
+    /// Reads one file's rules.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, name: &str) -> Result<Self, Problems> {
+        Layer::parse(text, name).map(Self::new)
+    }
+
+    /// The base first, then what tightens it.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Judges a request that a person wrote down.
+    pub fn decide_request(&self, request: &Request) -> Decision {
+        self.judge(&request.subject())
+    }
+
+    pub(super) fn judge(&self, subject: &Subject<'_>) -> Decision {
+        if let Some(why) = subject.work.as_ref().and_then(|work| work.refused.as_deref()) {
+            return deny(&named("sandbox"), why);
+        }
+        let mut found = Found::default();
+        for (height, layer) in self.layers.iter().enumerate() {
+            for matched in layer.rules() {
+                if !matched.compiled.matches(subject) {
+                    continue;
+                }
+                if matched.compiled.ruling == Ruling::Deny {
+                    return deny(&matched.rule.id, &matched.rule.reason);
+                }
+                found.add(matched.rule);
+            }
+            if height == 0 && found.is_empty() {
+                return deny(&named("no-rule"), NO_RULE);
+            }
+        }
+        found.decide(subject)
+    }
+}
+
+impl Judge for RuleSet {
+    fn decide(&self, who: &Principal, command: &Command, facts: &Facts) -> Decision {
+        match Subject::of(who, command, facts) {
+            Some(subject) => self.judge(&subject),
+            None => deny(&named("no-rule"), NO_RULE),
+        }
+    }
+
+    fn version(&self) -> Digest {
+        self.version
+    }
+}
+
+fn named(id: &str) -> RuleId {
+    RuleId::parse(id).expect("a constant that is a valid id")
+}
+
+fn deny(rule: &RuleId, reason: &str) -> Decision {
+    Decision::Deny { rule: rule.clone(), reason: reason.into() }
+}
+
+pub(super) fn ruling_of(decision: &Decision) -> Ruling {
+    match decision {
+        Decision::Allow { .. } => Ruling::Allow,
+        Decision::NeedApproval { .. } => Ruling::Approve,
+        Decision::Deny { .. } => Ruling::Deny,
+    }
+}
+
+pub(super) fn rule_of(decision: &Decision) -> &RuleId {
+    match decision {
+        Decision::Allow { rule, .. } | Decision::NeedApproval { rule, .. } | Decision::Deny { rule, .. } => {
+            rule
+        }
+    }
+}
+
+/// What the rules that let something through add up to.
+#[derive(Default)]
+struct Found<'r> {
+    allow: Option<&'r RuleId>,
+    approve: Option<(&'r RuleId, &'r str)>,
+    terms: Terms,
+    tier_by: Option<&'r RuleId>,
+    hosts: Option<Vec<&'r str>>,
+    ask: Option<(Vec<&'r Approver>, Ttl)>,
+}
+
+impl<'r> Found<'r> {
+    fn is_empty(&self) -> bool {
+        self.allow.is_none() && self.approve.is_none()
+    }
+
+    fn add(&mut self, rule: &'r super::file::Rule) {
+        match &rule.ask {
+            Some(ask) => {
+                self.approve.get_or_insert((&rule.id, &rule.reason));
+                self.ask = Some(meet(self.ask.take(), ask));
+            }
+            None => {
+                self.allow.get_or_insert(&rule.id);
+            }
+        }
+        self.tighten(&rule.limit, &rule.id);
+    }
+
+    fn tighten(&mut self, limit: &'r Limit, id: &'r RuleId) {
+        let terms = &mut self.terms;
+        if limit.tier_min > terms.tier_min {
+            terms.tier_min = limit.tier_min;
+            self.tier_by = Some(id);
+        }
+        terms.timeout = least(terms.timeout, limit.timeout);
+        terms.memory = least(terms.memory, limit.memory);
+        terms.processes = least(terms.processes, limit.processes);
+        terms.concurrent = least(terms.concurrent, limit.concurrent);
+        terms.rate = slower(terms.rate, limit.rate);
+        if let Some(hosts) = &limit.hosts {
+            let admitted = |host: &str| hosts.iter().any(|it| &**it == host);
+            self.hosts = Some(match self.hosts.take() {
+                Some(known) => known.into_iter().filter(|host| admitted(host)).collect(),
+                None => hosts.iter().map(|it| &**it).collect(),
+            });
+        }
+    }
+
+    fn decide(self, subject: &Subject<'_>) -> Decision {
+        if let (Some((rule, _)), Action::Approve) = (self.approve, subject.action) {
+            return deny(
+                rule,
+                "this rule asks for approval, and an answer to an approval cannot wait for another",
+            );
+        }
+        if let Some(why) = subject.work.as_ref().and_then(|work| too_weak(work, self.terms.tier_min))
+            && let Some(rule) = self.tier_by
+        {
+            return deny(rule, &why);
+        }
+        let mut terms = self.terms;
+        if let Some(Network::Hosts(wanted)) = subject.work.as_ref().map(|work| &*work.network) {
+            let admitted = |host: &str| match &self.hosts {
+                Some(hosts) => hosts.iter().any(|it| it.eq_ignore_ascii_case(host)),
+                None => true,
+            };
+            terms.hosts = wanted.iter().filter(|host| admitted(host)).cloned().collect();
+        }
+        match (self.approve, self.ask, self.allow) {
+            (Some((rule, _)), Some((by, _)), _) if by.is_empty() => deny(
+                rule,
+                "several rules ask for approval, and there is nobody whom all of them would believe",
+            ),
+            (Some((rule, reason)), Some((by, wait)), _) => Decision::NeedApproval {
+                rule: rule.clone(),
+                reason: reason.into(),
+                terms,
+                wait,
+                by: by.into_iter().cloned().collect(),
+            },
+            (_, _, Some(rule)) => Decision::Allow { rule: rule.clone(), terms },
+            _ => deny(&named("no-rule"), NO_RULE),
+        }
+    }
+}
+
+/// A term that the worker cannot meet is a no, said now rather than when the worker is started; nobody would
+/// enforce it on a worker that the daemon does not start.
+fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
+    let least = least.filter(|least| work.tier < Some(*least))?;
+    let least = if least == Tier::Ns { "ns" } else { "ll" };
+    Some(match (work.tier, work.kind) {
+        (Some(_), _) => format!("this rule wants tier {least} at least, and the worker would run in tier ll"),
+        (None, Some(WorkerKind::Polling)) => {
+            format!("this rule wants tier {least} at least, and no jail binds a polling worker")
+        }
+        (None, _) => format!("this rule wants tier {least} at least, and the worker has no confinement"),
+    })
+}
+
+fn meet<'r>(known: Option<(Vec<&'r Approver>, Ttl)>, ask: &'r Ask) -> (Vec<&'r Approver>, Ttl) {
+    match known {
+        None => (ask.by.iter().collect(), ask.expires),
+        Some((by, wait)) => {
+            (by.into_iter().filter(|it| ask.by.contains(it)).collect(), wait.min(ask.expires))
+        }
+    }
+}
+
+fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The rate that lets less through in the long run; of equal ones the one with the shorter burst.
+fn slower(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
+    let (Some(one), Some(other)) = (a, b) else { return a.or(b) };
+    let uses = |rate: Rate, per: Ttl| u64::from(rate.count) * u64::from(per.as_millis());
+    let other_is_slower = (uses(other, one.per), other.count) < (uses(one, other.per), one.count);
+    Some(if other_is_slower { other } else { one })
+}

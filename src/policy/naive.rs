@@ -1,0 +1,275 @@
+//! A second evaluator, written to be believed rather than to be fast.
+//!
+//! It starts from the rules as read and the request as written, shares no matching code with the compiled one,
+//! and does everything again for every question. Differential tests hold the two against each other; when they
+//! disagree, this one is usually right.
+
+use super::file::{Action, File, Net, Rule, Ruling, When};
+use super::request::Request;
+use crate::base::{RuleId, Ttl};
+use crate::domain::{Approver, Decision, Rate, Terms, Tier, WorkerKind};
+
+/// Judges a request by the files given, the base first.
+pub fn decide(files: &[&File], request: &Request) -> Decision {
+    let delegates = request.action == Action::Delegate;
+    let place = locate(request);
+    if delegates && let Err(why) = &place {
+        return no("sandbox", why);
+    }
+    let place = place.unwrap_or_default();
+    let matching = |file: &&File| -> Vec<Rule> {
+        file.rules.iter().filter(|rule| applies(&rule.when, request, &place)).cloned().collect()
+    };
+    let by_layer: Vec<Vec<Rule>> = files.iter().map(matching).collect();
+    let base_is_silent = by_layer.first().is_none_or(Vec::is_empty);
+    let all: Vec<Rule> = by_layer.concat();
+    let first = |ruling: Ruling| all.iter().find(|rule| rule.decision == ruling);
+
+    if base_is_silent {
+        return no("no-rule", "no rule allows this");
+    }
+    if let Some(rule) = first(Ruling::Deny) {
+        return no(rule.id.as_str(), &rule.reason);
+    }
+    if request.action == Action::Approve
+        && let Some(rule) = first(Ruling::Approve)
+    {
+        return no(
+            rule.id.as_str(),
+            "this rule asks for approval, and an answer to an approval cannot wait for another",
+        );
+    }
+    let terms = terms_of(&all, request);
+    if delegates && let Some(refusal) = confinement(&all, &terms, request) {
+        return refusal;
+    }
+    let Some(asking) = first(Ruling::Approve) else {
+        let rule = all[0].id.clone();
+        return Decision::Allow { rule, terms };
+    };
+    let asks: Vec<_> = all.iter().filter_map(|rule| rule.ask.clone()).collect();
+    let everybody: Vec<Approver> = asks[0].by.clone();
+    let by: Vec<Approver> =
+        everybody.into_iter().filter(|it| asks.iter().all(|ask| ask.by.contains(it))).collect();
+    if by.is_empty() {
+        let why = "several rules ask for approval, and there is nobody whom all of them would believe";
+        return no(asking.id.as_str(), why);
+    }
+    let wait: Ttl = asks.iter().map(|ask| ask.expires).min().unwrap_or(super::APPROVAL_WAIT);
+    Decision::NeedApproval { rule: asking.id.clone(), reason: asking.reason.clone(), terms, wait, by }
+}
+
+fn no(rule: &str, why: &str) -> Decision {
+    Decision::Deny { rule: RuleId::parse(rule).expect("an id that was parsed before"), reason: why.into() }
+}
+
+/// The working directory as components below the root, and as components below `/`.
+#[derive(Default)]
+struct Located {
+    below: Vec<String>,
+    absolute: Vec<String>,
+}
+
+fn locate(request: &Request) -> Result<Located, String> {
+    let cwd = request.cwd.clone().unwrap_or_else(|| ".".into());
+    let root = match (&request.root, cwd.starts_with('/')) {
+        (Some(root), _) => root.to_string(),
+        (None, true) => cwd.to_string(),
+        (None, false) => "/workspace".to_owned(),
+    };
+    let root = walk(Vec::new(), &root);
+    let absolute = if cwd.starts_with('/') { walk(Vec::new(), &cwd) } else { walk(root.clone(), &cwd) };
+    if absolute.len() < root.len() || absolute[..root.len()] != root[..] {
+        return Err(format!("/{} is outside the repository /{}", absolute.join("/"), root.join("/")));
+    }
+    Ok(Located { below: absolute[root.len()..].to_vec(), absolute })
+}
+
+/// Follows a path from an absolute directory.
+fn walk(mut at: Vec<String>, path: &str) -> Vec<String> {
+    for step in path.replace('\\', "/").split('/') {
+        if step == ".." {
+            at.pop();
+        } else if !step.is_empty() && step != "." {
+            at.push(step.to_owned());
+        }
+    }
+    at
+}
+
+/// A tool's path as whether it is absolute, and its components.
+fn tool_path(path: &str) -> (bool, Vec<String>) {
+    let path = path.replace('\\', "/");
+    if path.starts_with('/') {
+        return (true, walk(Vec::new(), &path));
+    }
+    let mut at: Vec<String> = Vec::new();
+    for step in path.split('/') {
+        let can_go_up = at.last().is_some_and(|last| last != "..");
+        if step == ".." && can_go_up {
+            at.pop();
+        } else if !step.is_empty() && step != "." {
+            at.push(step.to_owned());
+        }
+    }
+    (false, at)
+}
+
+fn applies(when: &When, request: &Request, place: &Located) -> bool {
+    let delegates = request.action == Action::Delegate;
+    let about_caller = one_of(&when.action, &request.action)
+        && one_of(&when.door, &request.door)
+        && one_of(&when.proof, &request.proof)
+        && name_matches(&when.client, &request.client)
+        && when.hours.is_none_or(|hours| {
+            let shifted = request.now.0 + i64::from(hours.offset) * 60_000;
+            let minute = shifted.rem_euclid(86_400_000) / 60_000;
+            let after_start = minute >= i64::from(hours.from);
+            let before_end = minute < i64::from(hours.to);
+            if hours.from < hours.to { after_start && before_end } else { after_start || before_end }
+        });
+    let work =
+        When { any: false, action: None, door: None, proof: None, client: None, hours: None, ..when.clone() };
+    let states_work = work != When::default();
+    about_caller && (!states_work || (delegates && applies_to_work(&work, request, place)))
+}
+
+fn applies_to_work(when: &When, request: &Request, place: &Located) -> bool {
+    let path = request.path.as_ref().map(|path| tool_path(path));
+    let covers = |patterns: &[Box<str>]| {
+        path.as_ref().map(|(absolute, parts)| patterns.iter().any(|it| path_matches(it, *absolute, parts)))
+    };
+    let cwd = |patterns: &Vec<Box<str>>| {
+        patterns
+            .iter()
+            .any(|it| path_matches(it, true, &place.absolute) || path_matches(it, false, &place.below))
+    };
+    name_matches(&when.worker, &request.worker)
+        && name_matches(&when.tool, &request.tool)
+        && when
+            .worker_kind
+            .as_ref()
+            .is_none_or(|kinds| request.worker_kind.is_some_and(|it| kinds.contains(&it)))
+        && when.tier.as_ref().is_none_or(|tiers| tier_of(request).is_some_and(|it| tiers.contains(&it)))
+        && one_of(&when.network, &request.network)
+        && when.cwd.as_ref().is_none_or(cwd)
+        && when.path.as_ref().is_none_or(|patterns| covers(patterns) == Some(true))
+        && when.path_outside.as_ref().is_none_or(|patterns| covers(patterns) == Some(false))
+        && (!when.path_missing || request.path.is_none())
+        && when.max_bytes_over.is_none_or(|most| request.max_bytes > Some(most))
+        && when.timeout_over.is_none_or(|most| {
+            request.timeout_secs.is_some_and(|s| u128::from(s) * 1000 > u128::from(most.as_millis()))
+        })
+        && when.goal_bytes_max.is_none_or(|most| request.goal_bytes <= most)
+        && when.goal_bytes_over.is_none_or(|most| request.goal_bytes > most)
+        && when.depth_over.is_none_or(|most| request.depth > most)
+        && when.running_over.is_none_or(|most| request.running > most)
+        && when.command_has.as_ref().is_none_or(|phrases| {
+            request.command.as_ref().is_some_and(|command| phrases.iter().any(|it| has_phrase(command, it)))
+        })
+}
+
+fn one_of<T: PartialEq>(wanted: &Option<Vec<T>>, found: &T) -> bool {
+    wanted.as_ref().is_none_or(|wanted| wanted.contains(found))
+}
+
+fn name_matches(patterns: &Option<Vec<Box<str>>>, name: &str) -> bool {
+    patterns
+        .as_ref()
+        .is_none_or(|patterns| patterns.iter().any(|it| letters_match(it.as_bytes(), name.as_bytes())))
+}
+
+fn path_matches(pattern: &str, absolute: bool, path: &[String]) -> bool {
+    if pattern.starts_with('/') != absolute {
+        return false;
+    }
+    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    parts_match(&parts, path)
+}
+
+fn parts_match(pattern: &[&str], path: &[String]) -> bool {
+    match (pattern.split_first(), path.split_first()) {
+        (None, rest) => rest.is_none(),
+        (Some((&"**", rest)), step) => {
+            parts_match(rest, path) || step.is_some_and(|(_, below)| parts_match(pattern, below))
+        }
+        (Some((part, rest)), Some((name, below))) => {
+            letters_match(part.as_bytes(), name.as_bytes()) && parts_match(rest, below)
+        }
+        (Some(_), None) => false,
+    }
+}
+
+fn letters_match(pattern: &[u8], text: &[u8]) -> bool {
+    match (pattern.split_first(), text.split_first()) {
+        (None, rest) => rest.is_none(),
+        (Some((b'*', rest)), step) => {
+            letters_match(rest, text) || step.is_some_and(|(_, after)| letters_match(pattern, after))
+        }
+        (Some((letter, rest)), Some((found, after))) => letter == found && letters_match(rest, after),
+        (Some(_), None) => false,
+    }
+}
+
+fn has_phrase(command: &str, phrase: &str) -> bool {
+    let cut = |text: &str| -> Vec<String> {
+        let spaced: String =
+            text.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { ' ' }).collect();
+        spaced.split_whitespace().map(str::to_ascii_lowercase).collect()
+    };
+    let (command, phrase) = (cut(command), cut(phrase));
+    command.windows(phrase.len().max(1)).any(|window| window == phrase)
+}
+
+fn tier_of(request: &Request) -> Option<Tier> {
+    match (request.tier, request.worker_kind) {
+        (None, Some(WorkerKind::Cli)) => Some(Tier::Ns),
+        (tier, _) => tier,
+    }
+}
+
+fn terms_of(rules: &[Rule], request: &Request) -> Terms {
+    let mut hosts = Vec::new();
+    if request.action == Action::Delegate && request.network == Net::Hosts {
+        for host in &request.hosts {
+            let plain = host.to_ascii_lowercase();
+            let limits = rules.iter().filter_map(|rule| rule.limit.hosts.as_ref());
+            if limits.into_iter().all(|admitted| admitted.iter().any(|it| **it == *plain)) {
+                hosts.push(host.clone());
+            }
+        }
+    }
+    Terms {
+        tier_min: rules.iter().filter_map(|rule| rule.limit.tier_min).max(),
+        timeout: rules.iter().filter_map(|rule| rule.limit.timeout).min(),
+        memory: rules.iter().filter_map(|rule| rule.limit.memory).min(),
+        processes: rules.iter().filter_map(|rule| rule.limit.processes).min(),
+        concurrent: rules.iter().filter_map(|rule| rule.limit.concurrent).min(),
+        rate: rules.iter().filter_map(|rule| rule.limit.rate).min_by(|a, b| {
+            let per_week =
+                |rate: &Rate, other: &Rate| u128::from(rate.count) * u128::from(other.per.as_millis());
+            per_week(a, b).cmp(&per_week(b, a)).then(a.count.cmp(&b.count))
+        }),
+        hosts,
+    }
+}
+
+/// The worker cannot have the confinement that the rules insist on.
+fn confinement(rules: &[Rule], terms: &Terms, request: &Request) -> Option<Decision> {
+    let wanted = terms.tier_min?;
+    let has = tier_of(request);
+    if has.is_some_and(|has| has >= wanted) {
+        return None;
+    }
+    let rule = rules.iter().find(|rule| rule.limit.tier_min == Some(wanted))?;
+    let wanted = match wanted {
+        Tier::Ns => "ns",
+        Tier::Ll => "ll",
+    };
+    let rest = match (has, request.worker_kind) {
+        (Some(_), _) => "the worker would run in tier ll",
+        (None, Some(WorkerKind::Polling)) => "no jail binds a polling worker",
+        (None, _) => "the worker has no confinement",
+    };
+    Some(no(rule.id.as_str(), &format!("this rule wants tier {wanted} at least, and {rest}")))
+}

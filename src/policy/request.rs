@@ -1,0 +1,298 @@
+//! Requests as people write them: in a rule's examples, in test tables, on the command line.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{ACTIONS, Action, DOORS, KINDS, NETS, Net, PROOFS, RULINGS, Ruling, TIERS};
+use super::glob::normalise_tool_path;
+use super::reader::{Notes, Problems, Section, choice, words};
+use super::subject::{Place, Subject, Work};
+use super::units::size;
+use crate::base::{RuleId, Timestamp};
+use crate::domain::{Command, Door, Facts, Network, Principal, Proof, Tier, WorkerKind};
+
+/// Where a repository is imagined to be when a request does not say.
+const ROOT: &str = "/workspace";
+
+/// Keys of a request in TOML.
+pub(super) const REQUEST_KEYS: &[&str] = &[
+    "action",
+    "client",
+    "door",
+    "proof",
+    "worker",
+    "worker_kind",
+    "tier",
+    "network",
+    "hosts",
+    "root",
+    "cwd",
+    "tool",
+    "path",
+    "command",
+    "max_bytes",
+    "timeout_secs",
+    "goal_bytes",
+    "depth",
+    "running",
+    "now",
+];
+
+/// A request without the proof and the proceedings around a real one. Everything has a default: a delegation by
+/// `agent` to the confined worker `worker` in the root, without network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// What is wanted.
+    pub action: Action,
+    /// By whom.
+    pub client: Box<str>,
+    /// Where the caller came in.
+    pub door: Door,
+    /// How the caller was recognised.
+    pub proof: Proof,
+    /// Who is to do it.
+    pub worker: Box<str>,
+    /// How that worker gets its tasks; unknown when absent.
+    pub worker_kind: Option<WorkerKind>,
+    /// The confinement it would get. `None`: `ns` for a worker that the daemon starts, nothing for others.
+    pub tier: Option<Tier>,
+    /// What it wants of the network.
+    pub network: Net,
+    /// Which hosts, when it is hosts.
+    pub hosts: Vec<Box<str>>,
+    /// Where the repository is; the working directory itself when that is absolute and this is absent.
+    pub root: Option<Box<str>>,
+    /// The working directory; the root when absent. One outside the root is denied as `sandbox`.
+    pub cwd: Option<Box<str>>,
+    /// DevIt's `task.action`.
+    pub tool: Box<str>,
+    /// DevIt's `task.path`.
+    pub path: Option<Box<str>>,
+    /// DevIt's `task.command`.
+    pub command: Option<Box<str>>,
+    /// DevIt's `task.max_bytes`.
+    pub max_bytes: Option<u64>,
+    /// DevIt's `task.timeout_secs`.
+    pub timeout_secs: Option<u64>,
+    /// Length of the goal, in bytes.
+    pub goal_bytes: u64,
+    /// Delegations above this one.
+    pub depth: u32,
+    /// Unfinished tasks of the caller.
+    pub running: u32,
+    /// When, in milliseconds since the epoch; in TOML as RFC 3339.
+    pub now: Timestamp,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            action: Action::Delegate,
+            client: "agent".into(),
+            door: Door::Devit,
+            proof: Proof::SharedKey,
+            worker: "worker".into(),
+            worker_kind: Some(WorkerKind::Cli),
+            tier: None,
+            network: Net::None,
+            hosts: Vec::new(),
+            root: None,
+            cwd: None,
+            tool: "devit_delegate".into(),
+            path: None,
+            command: None,
+            max_bytes: None,
+            timeout_secs: None,
+            goal_bytes: 0,
+            depth: 0,
+            running: 0,
+            now: Timestamp::default(),
+        }
+    }
+}
+
+impl Request {
+    /// The request that a command amounts to, to ask about it again; `None` where policy has no say.
+    pub fn of(who: &Principal, command: &Command, facts: &Facts) -> Option<Self> {
+        let subject = Subject::of(who, command, facts)?;
+        let mut request = Request {
+            action: subject.action,
+            client: subject.client.into(),
+            door: subject.door,
+            proof: subject.proof,
+            now: subject.now,
+            ..Request::default()
+        };
+        let Some(work) = subject.work else { return Some(request) };
+        request.worker = work.worker.into();
+        request.worker_kind = work.kind;
+        request.tier = work.tier;
+        request.tool = work.tool.into();
+        request.path = work.path.map(|it| it.into());
+        request.command = work.command.map(Into::into);
+        (request.max_bytes, request.timeout_secs) = (work.max_bytes, work.timeout_s);
+        request.goal_bytes = work.goal_bytes;
+        (request.depth, request.running) = (work.depth, work.running);
+        request.network = Net::of(&work.network);
+        if let Network::Hosts(hosts) = &*work.network {
+            request.hosts = hosts.clone();
+        }
+        if let Some(place) = work.place {
+            request.root = Some(place.root().into());
+            request.cwd = Some(place.relative.into());
+        }
+        Some(request)
+    }
+
+    /// What rules look at.
+    pub(super) fn subject(&self) -> Subject<'_> {
+        let place = self.place();
+        let refused = place.as_ref().err().map(|why| Cow::Owned(why.clone()));
+        let kind = self.worker_kind;
+        let own_tier = (kind == Some(WorkerKind::Cli)).then_some(Tier::Ns);
+        let work = Work {
+            worker: &self.worker,
+            kind,
+            place: place.ok(),
+            refused,
+            tool: &self.tool,
+            path: self.path.as_deref().map(|path| Cow::Owned(normalise_tool_path(path))),
+            command: self.command.as_deref(),
+            max_bytes: self.max_bytes,
+            timeout_s: self.timeout_secs,
+            network: Cow::Owned(match self.network {
+                Net::None => Network::None,
+                Net::Ports => Network::Ports(Vec::new()),
+                Net::Hosts => Network::Hosts(self.hosts.clone()),
+            }),
+            tier: self.tier.or(own_tier),
+            goal_bytes: self.goal_bytes,
+            depth: self.depth,
+            running: self.running,
+        };
+        Subject {
+            action: self.action,
+            client: &self.client,
+            door: self.door,
+            proof: self.proof,
+            now: self.now,
+            work: (self.action == Action::Delegate).then_some(work),
+        }
+    }
+
+    fn place(&self) -> Result<Place<'static>, String> {
+        let cwd = self.cwd.as_deref().unwrap_or(".");
+        let default = if cwd.starts_with('/') { cwd } else { ROOT };
+        let root = normalise_tool_path(self.root.as_deref().unwrap_or(default));
+        let absolute =
+            normalise_tool_path(&if cwd.starts_with('/') { cwd.to_owned() } else { format!("{root}/{cwd}") });
+        let below = absolute.strip_prefix(root.trim_end_matches('/'));
+        let inside = below.filter(|below| below.is_empty() || below.starts_with('/'));
+        match inside {
+            Some(below) => Ok(Place {
+                relative: Cow::Owned(below.trim_start_matches('/').to_owned()),
+                absolute: Cow::Owned(absolute),
+            }),
+            None => Err(format!("{absolute} is outside the repository {root}")),
+        }
+    }
+
+    pub(super) fn read(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Self {
+        let d = Request::default();
+        let kind = from.text(notes, "worker_kind", |text| choice(KINDS, text)).or(d.worker_kind);
+        Request {
+            action: from.text(notes, "action", |text| choice(ACTIONS, text)).unwrap_or(d.action),
+            client: from.text(notes, "client", words).unwrap_or(d.client),
+            door: from.text(notes, "door", |text| choice(DOORS, text)).unwrap_or(d.door),
+            proof: from.text(notes, "proof", |text| choice(PROOFS, text)).unwrap_or(d.proof),
+            worker: from.text(notes, "worker", words).unwrap_or(d.worker),
+            worker_kind: kind,
+            tier: from.text(notes, "tier", |text| choice(TIERS, text)),
+            network: from.text(notes, "network", |text| choice(NETS, text)).unwrap_or(d.network),
+            hosts: from.texts(notes, "hosts", words).unwrap_or_default(),
+            root: from.text(notes, "root", absolute),
+            cwd: from.text(notes, "cwd", words),
+            tool: from.text(notes, "tool", words).unwrap_or(d.tool),
+            path: from.text(notes, "path", |text| Ok(text.into())),
+            command: from.text(notes, "command", |text| Ok(text.into())),
+            max_bytes: from.amount(notes, "max_bytes", size),
+            timeout_secs: from.number(notes, "timeout_secs"),
+            goal_bytes: from.amount(notes, "goal_bytes", size).unwrap_or_default(),
+            depth: from.small(notes, "depth").unwrap_or_default(),
+            running: from.small(notes, "running").unwrap_or_default(),
+            now: from.text(notes, "now", moment).unwrap_or_default(),
+        }
+    }
+}
+
+fn absolute(text: &str) -> Result<Box<str>, String> {
+    if text.starts_with('/') { Ok(text.into()) } else { Err(format!("`{text}` must begin with `/`")) }
+}
+
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let wrong = |_| format!("`{text}` is not a moment; write it like \"2026-05-04T12:00:00Z\"");
+    let read = chrono::DateTime::parse_from_rfc3339(text).map_err(wrong)?;
+    Ok(Timestamp(read.timestamp_millis()))
+}
+
+/// One line of a test table: a request and what is expected of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Case {
+    /// What to call it in a report.
+    pub name: Box<str>,
+    /// Where it stands.
+    pub line: usize,
+    /// What is asked.
+    pub request: Request,
+    /// What must be answered.
+    pub expect: Ruling,
+    /// By which rule, when that matters.
+    pub rule: Option<RuleId>,
+}
+
+impl Case {
+    /// Reads a table of `[[case]]` entries: the keys of a request, `expect`, and optionally `rule` and `name`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    pub fn parse(text: &str, name: &str) -> Result<Vec<Self>, Problems> {
+        let mut notes = Notes::new(name, text);
+        let table = notes.toml();
+        let mut cases = Vec::new();
+        if let Some(table) = &table {
+            let top = Section::new(&mut notes, table.get_ref(), 0, "", &["case"]);
+            let keys = [&["name", "expect", "rule"], REQUEST_KEYS].concat();
+            for section in top.sections(&mut notes, "case", &keys) {
+                cases.extend(Self::read(&mut notes, &section));
+            }
+            if !top.has("case") {
+                notes.add(0, "there is no `[[case]]` in this file");
+            }
+        }
+        notes.finish(cases)
+    }
+
+    fn read(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Option<Self> {
+        let line = notes.line(from.at());
+        let request = Request::read(notes, from);
+        let name = from.text(notes, "name", words).unwrap_or_else(|| format!("line {line}").into());
+        let rule = from.text(notes, "rule", |text| RuleId::parse(text).map_err(|e| e.to_string()));
+        if !from.has("expect") {
+            from.wrong(notes, "expect", "is missing; say allow, approve or deny");
+        }
+        let expect = from.text(notes, "expect", |text| choice(RULINGS, text))?;
+        Some(Self { name, line, request, expect, rule })
+    }
+}
+
+impl Net {
+    pub(super) fn of(network: &Network) -> Self {
+        match network {
+            Network::None => Net::None,
+            Network::Ports(_) => Net::Ports,
+            Network::Hosts(_) => Net::Hosts,
+        }
+    }
+}

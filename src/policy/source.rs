@@ -1,0 +1,220 @@
+//! Where rules come from, and whether that place can be trusted.
+//!
+//! The base is one source: the file named in the configuration, else the user's own, else the shipped default.
+//! A system file, where there is one, lies over it and can only tighten. A rule file that someone else could
+//! have written is not read at all; the caller keeps the rules it has.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::builtin::Builtin;
+use super::judge::{Layer, RuleSet};
+use super::reader::Problems;
+use crate::base::limits::POLICY_BYTES_MAX;
+
+/// Where an administrator's rules are.
+pub const SYSTEM_POLICY: &str = "/etc/provost/policy.toml";
+
+/// How the configuration names a shipped file.
+const BUILTIN_PREFIX: &str = "builtin:";
+
+/// Where a layer of rules comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Part of the program.
+    Builtin(Builtin),
+    /// A file, which must be there.
+    File(PathBuf),
+}
+
+/// Why rules could not be loaded. Every sentence says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file is not there or cannot be read.
+    #[error("cannot read the rules in {}: {why}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        why: Box<str>,
+    },
+    /// Someone else could have written it.
+    #[error("will not trust the rules in {}: {why}", path.display())]
+    Untrusted {
+        /// Which file.
+        path: PathBuf,
+        /// What makes it doubtful, and what to do.
+        why: Box<str>,
+    },
+    /// There is no shipped file of this name.
+    #[error("there are no shipped rules named `{0}`; known are default, strict and open")]
+    NoSuchBuiltin(Box<str>),
+    /// Its text is wrong.
+    #[error(transparent)]
+    Wrong(#[from] Problems),
+}
+
+impl Source {
+    /// The base of a configuration: what it names (`builtin:strict` or a path), else the user's own file if
+    /// there is one, else the shipped default.
+    ///
+    /// # Errors
+    /// [`LoadError::NoSuchBuiltin`]. A named file that is missing is an error when it is loaded.
+    pub fn base(named: Option<&str>, user: &Path) -> Result<Self, LoadError> {
+        match named {
+            Some(named) => match named.strip_prefix(BUILTIN_PREFIX) {
+                Some(name) => {
+                    let builtin =
+                        Builtin::named(name).ok_or_else(|| LoadError::NoSuchBuiltin(name.into()))?;
+                    Ok(Source::Builtin(builtin))
+                }
+                None => Ok(Source::File(named.into())),
+            },
+            // A link that leads nowhere is there too, and is refused when it is loaded.
+            None if user.symlink_metadata().is_ok() => Ok(Source::File(user.to_owned())),
+            None => Ok(Source::Builtin(Builtin::Default)),
+        }
+    }
+
+    /// Loads one layer.
+    ///
+    /// # Errors
+    /// [`LoadError`]; nothing of the file is in force then.
+    pub fn load(&self) -> Result<Layer, LoadError> {
+        match self {
+            Source::Builtin(builtin) => Ok(builtin.layer()),
+            Source::File(path) => {
+                let text = read(path)?;
+                Ok(Layer::parse(&text, &path.display().to_string())?)
+            }
+        }
+    }
+
+    /// Loads the base and, if `system` is there, the layer over it.
+    ///
+    /// # Errors
+    /// [`LoadError`] of the first layer that has one; the caller keeps what it has.
+    pub fn load_layers(base: &Source, system: &Path) -> Result<RuleSet, LoadError> {
+        let base = base.load()?;
+        let absent = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        if system.symlink_metadata().is_err_and(absent) {
+            return Ok(RuleSet::new(base));
+        }
+        Ok(RuleSet::layered(base, vec![Source::File(system.to_owned()).load()?]))
+    }
+}
+
+fn unreadable(path: &Path, why: impl std::fmt::Display) -> LoadError {
+    LoadError::Unreadable { path: path.to_owned(), why: why.to_string().into() }
+}
+
+/// Reads a trusted file: what is checked is what is read, by handle.
+fn read(path: &Path) -> Result<String, LoadError> {
+    let path = std::path::absolute(path).map_err(|error| unreadable(path, error))?;
+    let untrusted = |why: String| LoadError::Untrusted { path: path.clone(), why: why.into() };
+    trust::folders(&path).map_err(untrusted)?;
+    let file = trust::open(&path).map_err(|error| unreadable(&path, error))?;
+    let file =
+        file.ok_or_else(|| untrusted("it is a symbolic link; put the file itself there".to_owned()))?;
+    trust::file(&file).map_err(untrusted)?;
+    text(&file, &path)
+}
+
+fn text(file: &File, path: &Path) -> Result<String, LoadError> {
+    let mut text = String::new();
+    // One byte more than allowed is enough to notice.
+    let most = POLICY_BYTES_MAX as u64 + 1;
+    file.take(most).read_to_string(&mut text).map_err(|error| unreadable(path, error))?;
+    Ok(text)
+}
+
+#[cfg(unix)]
+mod trust {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::os::unix::fs::MetadataExt as _;
+    use std::path::Path;
+
+    use rustix::fs::{Mode, OFlags};
+    use rustix::io::Errno;
+
+    const WRITABLE_BY_OTHERS: u32 = 0o022;
+    const STICKY: u32 = 0o1000;
+
+    fn owned_well(about: &Metadata) -> bool {
+        about.uid() == 0 || about.uid() == rustix::process::geteuid().as_raw()
+    }
+
+    /// Opens without waiting for a writer of a pipe; `None` for a link, which is not followed.
+    pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
+        let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::open(path, how, Mode::empty()) {
+            Ok(handle) => Ok(Some(File::from(handle))),
+            Err(Errno::LOOP) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn file(file: &File) -> Result<(), String> {
+        let about = file.metadata().map_err(|error| error.to_string())?;
+        if !about.is_file() {
+            return Err("it is not a regular file".to_owned());
+        }
+        if !owned_well(&about) {
+            return Err(format!("it belongs to user {}; it must be yours or root's (chown)", about.uid()));
+        }
+        if about.mode() & WRITABLE_BY_OTHERS != 0 {
+            let mode = about.mode() & 0o7777;
+            return Err(format!("its mode {mode:04o} lets others write it; run `chmod go-w` on it"));
+        }
+        Ok(())
+    }
+
+    /// Whoever can replace a folder on the way can replace the file. A folder with the sticky bit, like the
+    /// shared temporary one, protects what others have put there; root's own links are as good as root.
+    pub(super) fn folders(path: &Path) -> Result<(), String> {
+        for folder in path.ancestors().skip(1) {
+            let about =
+                folder.symlink_metadata().map_err(|error| format!("{}: {error}", folder.display()))?;
+            let name = folder.display();
+            if about.is_symlink() {
+                if about.uid() != 0 {
+                    return Err(format!("{name} on the way to it is a symbolic link; name the real folder"));
+                }
+                let real = folder.canonicalize().map_err(|error| format!("{name}: {error}"))?;
+                return folders(&real.join("within"));
+            }
+            if !owned_well(&about) {
+                return Err(format!("the folder {name} belongs to user {}", about.uid()));
+            }
+            if about.mode() & WRITABLE_BY_OTHERS != 0 && about.mode() & STICKY == 0 {
+                return Err(format!("others can write in the folder {name}; run `chmod go-w` on it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(unix))]
+mod trust {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    /// Access lists of the profile folder protect the file here; links are still refused.
+    pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
+        if path.symlink_metadata()?.is_symlink() {
+            return Ok(None);
+        }
+        File::open(path).map(Some)
+    }
+
+    pub(super) fn file(_: &File) -> Result<(), String> {
+        Ok(())
+    }
+
+    pub(super) fn folders(_: &Path) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What rules look at, whether it comes from a real caller or from a table of examples.
+
+use std::borrow::Cow;
+
+use super::file::Action;
+use super::glob::{is_normal, normalise_tool_path};
+use crate::base::Timestamp;
+use crate::domain::{Command, Delegate, Door, Facts, Network, Principal, Proof, Tier, WorkerKind};
+
+/// A request, flat, borrowed from wherever it lives.
+#[derive(Clone, Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) action: Action,
+    pub(super) client: &'a str,
+    pub(super) door: Door,
+    pub(super) proof: Proof,
+    pub(super) now: Timestamp,
+    /// There for delegations, and only for them.
+    pub(super) work: Option<Work<'a>>,
+}
+
+/// What a delegation is about.
+#[derive(Clone, Debug)]
+pub(super) struct Work<'a> {
+    pub(super) worker: &'a str,
+    pub(super) kind: Option<WorkerKind>,
+    pub(super) place: Option<Place<'a>>,
+    /// Why the working directory is no good, whatever the rules say.
+    pub(super) refused: Option<Cow<'a, str>>,
+    pub(super) tool: &'a str,
+    pub(super) path: Option<Cow<'a, str>>,
+    pub(super) command: Option<&'a str>,
+    pub(super) max_bytes: Option<u64>,
+    pub(super) timeout_s: Option<u64>,
+    pub(super) network: Cow<'a, Network>,
+    pub(super) tier: Option<Tier>,
+    pub(super) goal_bytes: u64,
+    pub(super) depth: u32,
+    pub(super) running: u32,
+}
+
+/// A working directory with links resolved.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'a> {
+    /// Below the root; empty for the root itself.
+    pub(super) relative: Cow<'a, str>,
+    pub(super) absolute: Cow<'a, str>,
+}
+
+impl Place<'_> {
+    /// The root that the relative path starts from.
+    pub(super) fn root(&self) -> &str {
+        let root = self.absolute.strip_suffix(&*self.relative).unwrap_or(&self.absolute);
+        let root = root.trim_end_matches('/');
+        if root.is_empty() { "/" } else { root }
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// `None` for verbs that policy has no say in.
+    pub(super) fn of(who: &'a Principal, command: &'a Command, facts: &'a Facts) -> Option<Self> {
+        let (action, work) = match command {
+            Command::Delegate(verb) => (Action::Delegate, Some(Work::of(verb, facts))),
+            Command::TakeScreenshot(_) => (Action::Screenshot, None),
+            Command::AnswerApproval(_) => (Action::Approve, None),
+            _ => return None,
+        };
+        let (client, door, proof) = (who.agent().as_str(), who.door(), who.proof());
+        Some(Self { action, client, door, proof, now: facts.now, work })
+    }
+}
+
+impl<'a> Work<'a> {
+    fn of(verb: &'a Delegate, facts: &'a Facts) -> Self {
+        let place = facts.directory.as_ref().map(|it| Place {
+            relative: Cow::Borrowed(it.relative.as_str()),
+            absolute: Cow::Borrowed(&it.absolute),
+        });
+        Self {
+            worker: verb.worker.as_str(),
+            kind: facts.worker_kind,
+            place,
+            refused: facts.directory_refused.as_deref().map(Cow::Borrowed),
+            tool: &verb.tool.name,
+            path: verb.tool.path.as_deref().map(shortest),
+            command: verb.tool.command.as_deref(),
+            max_bytes: verb.tool.max_bytes,
+            timeout_s: verb.tool.timeout_s,
+            network: Cow::Borrowed(&facts.network),
+            tier: facts.tier,
+            goal_bytes: verb.goal.len() as u64,
+            depth: facts.depth,
+            running: facts.running,
+        }
+    }
+}
+
+/// Doors normalise; a path that came another way is still judged by where it leads.
+fn shortest(path: &str) -> Cow<'_, str> {
+    if is_normal(path) { Cow::Borrowed(path) } else { Cow::Owned(normalise_tool_path(path)) }
+}

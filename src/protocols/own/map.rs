@@ -1,0 +1,272 @@
+//! The own API's words and ours.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::wire;
+use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Ttl};
+use crate::domain::command::{AnswerApproval, CancelTask, ReportTask};
+use crate::domain::view::KnownAgent;
+use crate::domain::{
+    Command, Delegate, Parked, Refusal, Report, Status, Task, TaskNote, TaskState, Tool, Verdict, WorkerKind,
+    approvers_text,
+};
+use crate::service::Snapshot;
+
+/// A delegation without a timeout has half an hour, as on the DevIt door.
+const TIMEOUT_DEFAULT_S: u64 = 1800;
+
+/// An error on its way out.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) status: StatusCode,
+    pub(super) body: wire::Fault,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
+        Self { status, body: wire::Fault { error: error.into(), message: message.into(), hint: None } }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid", message)
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.body.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Refusals in the own API's words, with the next step where there is one.
+pub(super) fn fault(refusal: Refusal) -> Fault {
+    let text = refusal.to_string();
+    let (status, error) = match &refusal {
+        Refusal::OutOfScope { .. } => (StatusCode::FORBIDDEN, "out_of_scope"),
+        Refusal::VersionMismatch { .. } | Refusal::VersionMissing { .. } | Refusal::RegisterFirst { .. } => {
+            (StatusCode::FORBIDDEN, "version")
+        }
+        Refusal::TaskExists => (StatusCode::CONFLICT, "task_exists"),
+        Refusal::TaskNotFound => (StatusCode::NOT_FOUND, "task_not_found"),
+        Refusal::TaskNotYours { .. } => (StatusCode::FORBIDDEN, "task_not_yours"),
+        Refusal::TaskFinished => (StatusCode::CONFLICT, "task_finished"),
+        Refusal::TaskCannot { .. } => (StatusCode::CONFLICT, "task_cannot"),
+        Refusal::WorkerBroken { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "worker_broken"),
+        Refusal::ApprovalNotFound(_) => (StatusCode::NOT_FOUND, "approval_not_found"),
+        Refusal::ApprovalOwn => (StatusCode::FORBIDDEN, "approval_own"),
+        Refusal::ApprovalNotYours { .. } => (StatusCode::FORBIDDEN, "approval_not_yours"),
+        Refusal::ApprovalChanged => (StatusCode::CONFLICT, "approval_changed"),
+        Refusal::Denied { .. } => (StatusCode::FORBIDDEN, "denied"),
+        Refusal::SwitchedOff { .. } => (StatusCode::FORBIDDEN, "switched_off"),
+        Refusal::MailNotFound => (StatusCode::NOT_FOUND, "mail_not_found"),
+        Refusal::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+        Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    };
+    let fault = Fault::new(status, error, text);
+    match refusal {
+        Refusal::OutOfScope { needs: crate::domain::Scope::Approve } => fault.hint(
+            "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
+        ),
+        Refusal::TaskNotFound => fault.hint("`provost tasks` lists what there is"),
+        Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approvals` lists what waits"),
+        Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
+        Refusal::Busy { .. } => fault.hint("try again in a moment"),
+        _ => fault,
+    }
+}
+
+fn text(it: Option<String>) -> Option<Box<str>> {
+    it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).map(Into::into)
+}
+
+fn agent(name: &str, member: &str) -> Result<AgentId, Fault> {
+    AgentId::parse(name).map_err(|err| Fault::invalid(format!("{member} {err}")))
+}
+
+pub(super) fn task_id(id: &str) -> Result<TaskId, Fault> {
+    TaskId::parse(id).map_err(|err| Fault::invalid(format!("task {err}")))
+}
+
+/// The payload is made as a DevIt client would have written it, since a polling worker gets it to the letter.
+pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
+    let id = it.task.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let goal = text(Some(it.goal)).ok_or_else(|| Fault::invalid("goal is empty"))?;
+    let seconds = it.timeout_s.unwrap_or(TIMEOUT_DEFAULT_S);
+    if seconds == 0 {
+        return Err(Fault::invalid("timeout_s is zero"));
+    }
+    let tool = text(it.tool).unwrap_or_else(|| "devit_delegate".into());
+    let (model, format, working_dir) = (text(it.model), text(it.format), text(it.working_dir));
+    let mut order = json!({ "action": tool, "goal": goal, "timeout": seconds });
+    for (name, value) in [("model", &model), ("format", &format), ("working_dir", &working_dir)] {
+        if let Some(value) = value {
+            order[name] = json!(value);
+        }
+    }
+    let context = it.context.filter(|it| !it.is_null());
+    if let Some(context) = &context {
+        order["context"] = context.clone();
+    }
+    let return_to = text(it.return_to);
+    let mut payload = json!({ "task": order });
+    if let Some(return_to) = &return_to {
+        payload["return_to"] = json!(return_to);
+    }
+    Ok(Delegate {
+        task: task_id(&id)?,
+        goal,
+        worker: agent(&it.worker, "worker")?,
+        return_to: return_to.map(|it| agent(&it, "return_to")).transpose()?,
+        tool: Tool { name: tool, ..Tool::default() },
+        timeout: Ttl::seconds_clamped(seconds),
+        model,
+        context: context.as_ref().map(Json::from_value),
+        watch_patterns: Vec::new(),
+        working_dir,
+        format,
+        payload: Json::from_value(&payload),
+    })
+}
+
+pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, Fault> {
+    let reason = text(it.reason).unwrap_or_else(|| "no reason given".into());
+    Ok(CancelTask { task: task_id(&it.task)?, reason })
+}
+
+pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
+    let status = match it.status.as_str() {
+        "pending" => Status::Pending,
+        "in_progress" | "progress" | "blocked" => Status::InProgress,
+        "completed" => Status::Completed,
+        "failed" => Status::Failed,
+        "cancelled" => Status::Cancelled,
+        other => {
+            let known = "pending, in_progress, completed, failed, cancelled, ack";
+            return Err(Fault::invalid(format!("status '{other}' is not one of {known}")));
+        }
+    };
+    let json = |it: Option<Value>| it.filter(|it| !it.is_null()).as_ref().map(Json::from_value);
+    let report = Report {
+        summary: it.summary.unwrap_or_default().into(),
+        details: json(it.details),
+        evidence: json(it.evidence),
+        ..Report::default()
+    };
+    Ok(ReportTask { task: task_id(&it.task)?, status, report, message: None })
+}
+
+pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, Fault> {
+    let verdict = if it.grant { Verdict::Granted } else { Verdict::Denied };
+    let shown = it.digest.map(Digest::try_from).transpose();
+    let shown = shown.map_err(|err| Fault::invalid(format!("digest: {err}")))?;
+    Ok(AnswerApproval { approval: ApprovalId(it.approval), verdict, note: text(it.note), shown })
+}
+
+pub(super) fn state_word(state: &TaskState) -> &'static str {
+    match state {
+        TaskState::Awaiting { .. } => "awaiting",
+        TaskState::Queued { .. } => "queued",
+        TaskState::Assigned { .. } => "assigned",
+        TaskState::Running { .. } => "running",
+        TaskState::Finished { status: Status::Completed, .. } => "completed",
+        TaskState::Finished { status: Status::Cancelled, .. } => "cancelled",
+        TaskState::Finished { .. } => "failed",
+    }
+}
+
+pub(super) fn task(task: &Task) -> wire::Task {
+    let order = &task.order;
+    let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref()).map(Json::value);
+    let exit_code = metadata.as_ref().and_then(|it| it.get("exit_code")).and_then(Value::as_i64);
+    wire::Task {
+        id: order.task.to_string(),
+        goal: order.goal.to_string(),
+        worker: order.worker.to_string(),
+        worker_kind: kind_word(task.kind).into(),
+        asked_by: task.asked_by.to_string(),
+        state: state_word(&task.state).into(),
+        approval: match task.state {
+            TaskState::Awaiting { approval } => Some(approval.0),
+            _ => None,
+        },
+        rule: task.rule.to_string(),
+        working_dir: task.directory.as_ref().map(|it| it.relative.to_string()),
+        created_at: task.created_at.rfc3339(),
+        updated_at: task.updated_at.rfc3339(),
+        timeout_s: order.timeout.as_seconds(),
+        model: order.model.as_ref().map(ToString::to_string),
+        model_used: task.model_used.as_ref().map(ToString::to_string),
+        failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
+        exit_code,
+        notes: task.notes.iter().map(note).collect(),
+    }
+}
+
+fn note(note: &TaskNote) -> wire::Note {
+    wire::Note {
+        at: note.at.rfc3339(),
+        from: note.from.to_string(),
+        status: note.said.to_string(),
+        summary: note.report.summary.to_string(),
+        details: note.report.details.as_ref().map(Json::value),
+        evidence: note.report.evidence.as_ref().map(Json::value),
+        metadata: note.report.metadata.as_ref().map(Json::value),
+    }
+}
+
+pub(super) fn kind_word(kind: WorkerKind) -> &'static str {
+    match kind {
+        WorkerKind::Cli => "cli",
+        WorkerKind::Polling => "polling",
+    }
+}
+
+pub(super) fn tasks(snapshot: &Snapshot) -> wire::Tasks {
+    wire::Tasks {
+        active: snapshot.active.iter().map(|it| task(it)).collect(),
+        finished: snapshot.finished.tasks.iter().map(task).collect(),
+        truncated: snapshot.finished.truncated,
+        completed: snapshot.completed,
+        failed: snapshot.failed,
+    }
+}
+
+pub(super) fn approval(parked: &Parked) -> wire::Approval {
+    let order = match &parked.command {
+        Command::Delegate(order) => Some(order),
+        _ => None,
+    };
+    let risk = serde_json::to_value(parked.risk).ok().and_then(|it| it.as_str().map(str::to_owned));
+    wire::Approval {
+        id: parked.id.0,
+        asked_by: parked.who.agent().to_string(),
+        door: parked.who.door().name().into(),
+        verb: parked.command.name().into(),
+        task: parked.task().map(ToString::to_string),
+        worker: order.map(|it| it.worker.to_string()),
+        tool: parked.tool().into(),
+        rule: parked.rule.to_string(),
+        reason: parked.reason.to_string(),
+        risk: risk.unwrap_or_default(),
+        working_dir: parked.facts.directory.as_ref().map(|it| it.relative.to_string()),
+        network: parked.facts.network.name().into(),
+        goal: order.map(|it| it.goal.to_string()),
+        by: approvers_text(&parked.by),
+        asked_at: parked.asked_at.rfc3339(),
+        expires_at: parked.expires_at.rfc3339(),
+        digest: parked.shown.to_string(),
+    }
+}
+
+pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
+    wire::Agent {
+        id: known.agent.id.to_string(),
+        version: known.agent.version.as_ref().map(ToString::to_string),
+        caps: known.agent.caps.iter().map(ToString::to_string).collect(),
+        alive: known.alive,
+        last_seen: known.last_seen.map(|it| it.rfc3339()),
+        registered_at: known.agent.registered_at.rfc3339(),
+        mail: known.mail,
+        asked: known.asked,
+    }
+}

@@ -1,0 +1,326 @@
+//! One handler per path: decode, submit, encode.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::map::{self, Fault};
+use super::{Order, Own, wire};
+use crate::auth::peer::PeerId;
+use crate::base::EventSeq;
+use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX};
+use crate::domain::command::{AckTask, Record};
+use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
+use crate::domain::{Answer, Principal, Verb};
+use crate::jail::Stream;
+use crate::service::TaskFilter;
+
+/// Longest wait of a question that waits for news.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+type Answered<T> = Result<Json<T>, Fault>;
+
+pub(super) fn router(own: Own) -> Router {
+    Router::new()
+        .route("/about", get(about))
+        .route("/tasks", get(tasks))
+        .route("/task", get(task))
+        .route("/output", get(output))
+        .route("/approvals", get(approvals))
+        .route("/events", get(events))
+        .route("/agents", get(agents))
+        .route("/delegate", post(delegate))
+        .route("/cancel-task", post(cancel))
+        .route("/report-task", post(report))
+        .route("/answer-approval", post(answer))
+        .route("/record", post(record))
+        .route("/reload", post(reload))
+        .route("/listen", post(listen))
+        .route("/stop", post(stop))
+        .fallback(|| async { Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path") })
+        .method_not_allowed_fallback(|| async {
+            Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", "questions are GET, verbs are POST")
+        })
+        .layer(DefaultBodyLimit::max(FRAME_LEN_MAX))
+        .layer(from_fn(version))
+        .with_state(own)
+}
+
+/// Another version of this API is refused with a sentence; a browser never gets this far.
+async fn version(request: Request, next: Next) -> Response {
+    let ours = HeaderValue::from_static(wire::API_VERSION);
+    let mut response = match request.headers().get(wire::VERSION_HEADER) {
+        Some(theirs) if *theirs == ours => next.run(request).await,
+        Some(_) => Fault::new(StatusCode::UPGRADE_REQUIRED, "version", "this daemon speaks another version")
+            .hint("client and daemon differ: `provost down`, then `provost up`")
+            .into_response(),
+        None => Fault::invalid("the header x-provost-api is missing").hint("send x-provost-api: 1").into_response(),
+    };
+    response.headers_mut().insert(wire::VERSION_HEADER, ours);
+    response
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.body)).into_response()
+    }
+}
+
+impl From<JsonRejection> for Fault {
+    fn from(rejection: JsonRejection) -> Self {
+        Fault::new(rejection.status(), "invalid", rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Fault {
+    fn from(rejection: QueryRejection) -> Self {
+        Fault::new(rejection.status(), "invalid", rejection.body_text())
+    }
+}
+
+/// The caller of a request, proved by its connection.
+struct Caller(Principal);
+
+impl FromRequestParts<Own> for Caller {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, own: &Own) -> Result<Self, Fault> {
+        let peer = parts.extensions.get::<Arc<PeerId>>().cloned();
+        let peer = peer.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer"))?;
+        own.caller(&parts.headers, &peer).await.map(Caller)
+    }
+}
+
+fn patience(wait_ms: Option<u64>) -> Duration {
+    Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
+}
+
+async fn submit<V: Verb>(own: &Own, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+    match own.0.provost.submit(who, verb).await.map_err(map::fault)? {
+        Answer::Done(reply) => Ok(reply),
+        Answer::Parked(id) => {
+            Err(Fault::new(StatusCode::ACCEPTED, "awaiting", format!("waits for approval {id}")))
+        }
+        Answer::Denied(denial) => {
+            let message = format!("denied by rule {}: {}", denial.rule, denial.reason);
+            Err(Fault::new(StatusCode::FORBIDDEN, "denied", message))
+        }
+    }
+}
+
+async fn about(State(own): State<Own>, _caller: Caller) -> Answered<wire::About> {
+    let provost = &own.0.provost;
+    let live = provost.view(LiveTasks).await.map_err(map::fault)?;
+    let waiting = provost.view(Waiting).await.map_err(map::fault)?;
+    let head = provost.engine().journal_head().await.map_err(map::fault)?;
+    Ok(Json(wire::About {
+        active: live.tasks.len(),
+        approvals: waiting.len(),
+        completed: live.completed,
+        failed: live.failed,
+        journal_seq: head.seq.0,
+        journal_anchor: head.to_string(),
+        ..(own.0.about)()
+    }))
+}
+
+async fn tasks(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Result<Query<wire::TasksQuery>, QueryRejection>,
+) -> Answered<wire::Tasks> {
+    let Query(query) = query?;
+    let filter = match query.filter.as_deref().unwrap_or("all") {
+        "all" => TaskFilter::All,
+        "active" => TaskFilter::Active,
+        "completed" => TaskFilter::Completed,
+        "failed" => TaskFilter::Failed,
+        other => {
+            return Err(Fault::invalid(format!("filter '{other}' is not one of all, active, completed, failed")));
+        }
+    };
+    let snapshot = own.0.provost.snapshot(filter, query.limit).await.map_err(map::fault)?;
+    Ok(Json(map::tasks(&snapshot)))
+}
+
+async fn task(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Result<Query<wire::TaskQuery>, QueryRejection>,
+) -> Answered<wire::Task> {
+    let Query(query) = query?;
+    let id = map::task_id(&query.id)?;
+    let seen = query.seen.unwrap_or_default();
+    let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
+    let task = own.0.provost.task_after(&id, unchanged, patience(query.wait_ms)).await.map_err(map::fault)?;
+    Ok(Json(map::task(&task)))
+}
+
+async fn output(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Result<Query<wire::OutputQuery>, QueryRejection>,
+) -> Answered<wire::Output> {
+    let Query(query) = query?;
+    let id = map::task_id(&query.id)?;
+    let page = own.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
+    let chunk = |it: crate::jail::Chunk| wire::Chunk {
+        stream: if it.stream == Stream::Out { "stdout" } else { "stderr" }.into(),
+        text: String::from_utf8_lossy(&it.bytes).into_owned(),
+    };
+    Ok(Json(match page {
+        Some(page) => wire::Output {
+            done: page.finished && page.chunks.is_empty(),
+            next: page.next,
+            chunks: page.chunks.into_iter().map(chunk).collect(),
+        },
+        None => wire::Output { chunks: Vec::new(), next: query.from, done: true },
+    }))
+}
+
+async fn approvals(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire::Approval>> {
+    let waiting = own.0.provost.view(Waiting).await.map_err(map::fault)?;
+    Ok(Json(waiting.iter().map(|it| map::approval(it)).collect()))
+}
+
+async fn agents(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire::Agent>> {
+    let known = own.0.provost.view(KnownAgents).await.map_err(map::fault)?;
+    Ok(Json(known.iter().map(map::known_agent).collect()))
+}
+
+async fn events(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Result<Query<wire::EventsQuery>, QueryRejection>,
+) -> Answered<wire::Events> {
+    let Query(query) = query?;
+    let engine = own.0.provost.engine();
+    let after = match query.after {
+        Some(after) => EventSeq(after),
+        None => engine.journal_head().await.map_err(map::fault)?.seq,
+    };
+    let limit = query.limit.unwrap_or(EVENT_PAGE_MAX).min(EVENT_PAGE_MAX);
+    let until = tokio::time::Instant::now() + patience(query.wait_ms).max(Duration::from_millis(20));
+    let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
+    while events.len() < usize::from(limit) {
+        // After the first event only what is there already is taken along.
+        let until = if events.is_empty() { until } else { tokio::time::Instant::now() + Duration::from_millis(5) };
+        let Ok(event) = tokio::time::timeout_at(until, feed.next()).await else { break };
+        let event = event.map_err(|err| Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string()))?;
+        next = event.seq;
+        let mut value = serde_json::to_value(&*event).unwrap_or(Value::Null);
+        value["at"] = json!(event.at.rfc3339());
+        events.push(value);
+    }
+    Ok(Json(wire::Events { events, next: next.0 }))
+}
+
+async fn delegate(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Delegate>, JsonRejection>,
+) -> Answered<wire::Delegated> {
+    let verb = map::delegate(body?.0)?;
+    let task = verb.task.to_string();
+    let empty = wire::Delegated { task, state: String::new(), approval: None, rule: None, reason: None };
+    let answer = own.0.provost.delegate(&who, verb).await.map_err(map::fault)?;
+    Ok(Json(match answer {
+        Answer::Done(done) => wire::Delegated { state: map::state_word(&done.state).into(), ..empty },
+        Answer::Parked(id) => wire::Delegated { state: "awaiting".into(), approval: Some(id.0), ..empty },
+        Answer::Denied(denial) => wire::Delegated {
+            state: "denied".into(),
+            rule: Some(denial.rule.to_string()),
+            reason: Some(denial.reason.into()),
+            ..empty
+        },
+    }))
+}
+
+async fn cancel(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Cancel>, JsonRejection>,
+) -> Answered<wire::TaskState> {
+    let verb = map::cancel(body?.0)?;
+    let task = verb.task.to_string();
+    let done = submit(&own, &who, verb).await?;
+    Ok(Json(wire::TaskState { task, state: map::state_word(&done.state).into() }))
+}
+
+async fn report(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Report>, JsonRejection>,
+) -> Answered<wire::TaskState> {
+    let body = body?.0;
+    let task = body.task.clone();
+    if body.status == "ack" {
+        submit(&own, &who, AckTask { task: map::task_id(&task)? }).await?;
+        return Ok(Json(wire::TaskState { task, state: "acknowledged".into() }));
+    }
+    let done = submit(&own, &who, map::report(body)?).await?;
+    Ok(Json(wire::TaskState { task, state: map::state_word(&done.state).into() }))
+}
+
+async fn answer(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Answer>, JsonRejection>,
+) -> Answered<wire::Answered> {
+    let done = submit(&own, &who, map::answer(body?.0)?).await?;
+    let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
+    Ok(Json(wire::Answered { task, failed }))
+}
+
+async fn record(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Record>, JsonRejection>,
+) -> Answered<wire::Done> {
+    let body = body?.0;
+    let details = crate::base::Json::from_value(&body.details);
+    let verb = Record { what: body.what.into(), subject: body.subject.into(), details };
+    submit(&own, &who, verb).await?;
+    Ok(Json(wire::Done { message: "on record".into() }))
+}
+
+async fn reload(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::Done> {
+    order(&own, &who, Order::Reload).await
+}
+
+async fn listen(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Listen>, JsonRejection>,
+) -> Answered<wire::Done> {
+    let address = body?.0.address;
+    order(&own, &who, Order::Listen(address.into())).await
+}
+
+async fn stop(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::Done> {
+    order(&own, &who, Order::Stop).await
+}
+
+/// Orders are the operator's; agents that share the user do not give them.
+async fn order(own: &Own, who: &Principal, order: Order) -> Answered<wire::Done> {
+    if !who.may(crate::domain::Scope::Operate) {
+        return Err(map::fault(crate::domain::Refusal::OutOfScope { needs: crate::domain::Scope::Operate }));
+    }
+    let gone = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
+    let (reply, done) = oneshot::channel();
+    own.0.orders.send((order, reply)).await.map_err(|_| gone())?;
+    match done.await.map_err(|_| gone())? {
+        Ok(message) => Ok(Json(wire::Done { message })),
+        Err(message) => Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
+    }
+}

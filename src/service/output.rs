@@ -1,0 +1,41 @@
+//! Following what a running worker says.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::Provost;
+use crate::base::TaskId;
+use crate::jail::Page;
+
+impl Provost {
+    /// What a task's worker has said since `from`, waiting up to `patience` for something new. `None` when
+    /// nothing will come any more: the task is over and its output has left memory.
+    pub async fn output(&self, task: &TaskId, from: u64, patience: Duration) -> Option<Page> {
+        let until = Instant::now() + patience;
+        let mut events = self.engine().subscribe();
+        loop {
+            if let Some(live) = self.outputs().get(task) {
+                return Some(follow(&live, from, until).await);
+            }
+            let over = self.task(task).await.map_or(true, |task| task.state.is_finished());
+            if over {
+                // It may have been put there and have ended between the two looks.
+                return self.outputs().read_from(task, from);
+            }
+            let nothing_yet = Page { chunks: Vec::new(), next: from, finished: false };
+            match timeout_at(until, events.recv()).await {
+                Err(_) => return Some(nothing_yet),
+                Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => {
+                    sleep_until(until).await;
+                    return Some(nothing_yet);
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+async fn follow(live: &crate::jail::LiveOutput, from: u64, until: Instant) -> Page {
+    timeout_at(until, live.follow(from)).await.unwrap_or_else(|_| live.read_from(from))
+}

@@ -1,0 +1,504 @@
+//! What a run leaves becomes its task's last word as DevIt 1.10 describes it, whatever the worker wrote.
+
+use std::collections::BTreeMap;
+
+use provost::base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+use provost::domain::{
+    Delegate, Door, Failure, Network, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
+};
+use provost::effects::{End, Outcome, Output, Run, outcome};
+use provost::jail::{ParseMode, Profile};
+use serde_json::{Value, json};
+
+/// One run with everything in its most ordinary form; a test changes what it is about.
+struct Case {
+    task: Task,
+    profile: Profile,
+    output: Output,
+}
+
+fn case(parse: ParseMode, stdout: &str) -> Case {
+    let worker = AgentId::parse("coder").unwrap();
+    let order = Delegate {
+        task: TaskId::parse("t-1").unwrap(),
+        goal: "look".into(),
+        worker: worker.clone(),
+        return_to: None,
+        tool: Tool::default(),
+        timeout: Ttl::minutes(5),
+        model: None,
+        context: None,
+        watch_patterns: vec![],
+        working_dir: None,
+        format: None,
+        payload: Json::null(),
+    };
+    let task = Task {
+        request: order.digest(),
+        order,
+        asked_by: AgentId::parse("orch").unwrap(),
+        asked_via: Door::Devit,
+        kind: WorkerKind::Cli,
+        state: TaskState::Queued { until: Timestamp(0) },
+        created_at: Timestamp(1_000),
+        updated_at: Timestamp(1_000),
+        rule: RuleId::parse("project.delegate").unwrap(),
+        terms: Terms::default(),
+        directory: None,
+        program: Some(Digest::of(b"")),
+        network: Network::None,
+        depth: 0,
+        approval: None,
+        model_used: None,
+        failure: None,
+        notes: vec![],
+    };
+    let profile = Profile {
+        id: worker,
+        program: "/opt/coder".into(),
+        args: vec![],
+        parse,
+        working_dir: None,
+        timeout: Ttl::minutes(5),
+        response_bytes_max: None,
+        default_model: None,
+        allowed_models: vec![],
+        env: BTreeMap::new(),
+        read_only: vec![],
+        copy: false,
+        memory: None,
+        processes: None,
+    };
+    let output = Output { stdout: stdout.into(), ..Output::default() };
+    Case { task, profile, output }
+}
+
+fn text(stdout: &str) -> Case {
+    case(ParseMode::Text, stdout)
+}
+
+fn json(stdout: &str) -> Case {
+    case(ParseMode::Json, stdout)
+}
+
+impl Case {
+    fn stderr(mut self, stderr: &str) -> Self {
+        self.output.stderr = stderr.into();
+        self
+    }
+
+    fn at_most(mut self, bytes: usize) -> Self {
+        self.profile.response_bytes_max = Some(bytes);
+        self
+    }
+
+    fn compact(mut self) -> Self {
+        self.task.order.format = Some("compact".into());
+        self
+    }
+
+    fn ends(&self, end: End) -> Outcome {
+        let run = Run {
+            task: &self.task,
+            profile: &self.profile,
+            tier: Some(Tier::Ns),
+            model: Some("m-1"),
+            started: Some(Timestamp(1_500)),
+            ended: Timestamp(3_000),
+            limit: Ttl::seconds_clamped(90),
+        };
+        outcome(&run, &end, &self.output)
+    }
+
+    fn ends_well(&self) -> Outcome {
+        self.ends(End::Code(0))
+    }
+}
+
+fn details(outcome: &Outcome) -> Value {
+    outcome.report.details.as_ref().expect("every result has details").value()
+}
+
+fn metadata(outcome: &Outcome) -> Value {
+    outcome.report.metadata.as_ref().expect("every result has metadata").value()
+}
+
+fn summary(outcome: &Outcome) -> &str {
+    &outcome.report.summary
+}
+
+#[test]
+fn text_is_summarised_by_its_beginning() {
+    let done = text("  all tests pass\n").stderr("warning: slow\n").ends_well();
+    assert_eq!((done.status, summary(&done)), (Status::Completed, "all tests pass"));
+    assert_eq!(details(&done), json!({"stdout": "  all tests pass\n", "stderr": "warning: slow"}));
+    assert_eq!(done.failure, None);
+    assert_eq!(done.model_used.as_deref(), Some("m-1"));
+
+    let long = text(&"é".repeat(400)).ends_well();
+    assert_eq!(summary(&long), "é".repeat(120), "240 bytes, and no half characters");
+    let odd = text(&format!("x{}", "é".repeat(400))).ends_well();
+    assert_eq!(summary(&odd).len(), 239);
+
+    let silent = text(" \n").ends_well();
+    assert_eq!(summary(&silent), "Worker coder completed without output");
+}
+
+#[test]
+fn json_is_summarised_by_the_member_that_speaks() {
+    let table = [
+        (r#"{"result":"done","response":"no"}"#, "done"),
+        (r#"{"response":"answered"}"#, "answered"),
+        (r#"{"result":7,"response":"answered"}"#, "answered"),
+        (r#"{"content":[{"type":"image"},{"type":"text","text":"said"}]}"#, "said"),
+        (r#"{"content":"said"}"#, "Worker completed"),
+        (r#"[1,2]"#, "Worker completed"),
+        (r#""words""#, "Worker completed"),
+    ];
+    for (stdout, expected) in table {
+        let done = json(stdout).ends_well();
+        assert_eq!((done.status, summary(&done)), (Status::Completed, expected), "{stdout}");
+        assert_eq!(details(&done), json!({"stdout": serde_json::from_str::<Value>(stdout).unwrap()}));
+    }
+}
+
+#[test]
+fn json_may_be_the_last_line_that_is_some() {
+    let done = json("starting\n{\"step\":1}\n{\"result\":\"fine\"}\nbye {\n").stderr("note").ends_well();
+    assert_eq!(summary(&done), "fine");
+    assert_eq!(details(&done), json!({"stdout": {"result": "fine"}, "stderr": "note"}));
+    let pretty = json("{\n  \"result\": \"fine\"\n}\n").ends_well();
+    assert_eq!(summary(&pretty), "fine");
+    let coloured = json("\u{1b}[32m{\"result\":\"fine\"}\u{1b}[0m\n").ends_well();
+    assert_eq!(summary(&coloured), "fine");
+}
+
+#[test]
+fn output_without_json_fails_where_json_is_promised() {
+    for (stdout, word) in [("", "is empty"), ("  \n", "is empty"), ("no data\n", "holds no JSON value")] {
+        let failed = json(stdout).ends_well();
+        assert_eq!(failed.status, Status::Failed);
+        assert!(
+            summary(&failed).starts_with("Worker '/opt/coder' failed: its output"),
+            "{}",
+            summary(&failed)
+        );
+        assert!(summary(&failed).contains(word));
+        assert!(matches!(failed.failure, Some(Failure::WorkerFailed { .. })));
+        assert_eq!(details(&failed)["stdout"], stdout);
+        assert_eq!(metadata(&failed)["exit_code"], 0);
+        assert_ne!(metadata(&failed)["exit_reason"], "success");
+    }
+}
+
+#[test]
+fn json_too_deep_to_be_stored_is_no_json() {
+    let deep = format!("{}{}", "[".repeat(60), "]".repeat(60));
+    let failed = json(&deep).ends_well();
+    assert_eq!(failed.status, Status::Failed);
+    assert_eq!(details(&failed)["stdout"], deep.as_str());
+    let fine = format!("{}{}", "[".repeat(40), "]".repeat(40));
+    assert_eq!(json(&fine).ends_well().status, Status::Completed);
+}
+
+#[test]
+fn every_bad_end_has_its_words() {
+    let timeout = Failure::RunTimeout { timeout_s: 90 };
+    let worker = |why: &str| Failure::WorkerFailed { why: why.into() };
+    let jail = Failure::JailRefused { why: "no user namespaces".into() };
+    let table = [
+        (End::Code(3), "Worker '/opt/coder' failed: bad luck", 3, "exit code 3", worker("exit code 3")),
+        (
+            End::Signal(9),
+            "Worker '/opt/coder' failed: bad luck",
+            -1,
+            "terminated by signal",
+            worker("terminated by signal 9"),
+        ),
+        (
+            End::TimedOut,
+            "Worker execution error: worker timed out after 90s",
+            -1,
+            "worker timed out after 90s",
+            timeout,
+        ),
+        (
+            End::OverMemory,
+            "Worker execution error: worker had more memory than it may",
+            -1,
+            "worker had more memory than it may",
+            worker("worker had more memory than it may"),
+        ),
+        (
+            End::NotStarted(jail.clone()),
+            "Worker execution error: no user namespaces",
+            -1,
+            "no user namespaces",
+            jail,
+        ),
+        (
+            End::Lost("daemon stopped"),
+            "Worker coder was lost: daemon stopped while it ran",
+            -1,
+            "daemon stopped",
+            Failure::Lost,
+        ),
+    ];
+    for (end, words, code, reason, failure) in table {
+        let failed = text("half done").stderr(" bad luck\n").ends(end);
+        assert_eq!((failed.status, summary(&failed)), (Status::Failed, words));
+        assert_eq!(failed.failure, Some(failure));
+        assert_eq!(details(&failed), json!({"stdout": "half done", "stderr": " bad luck"}));
+        assert_eq!(
+            (&metadata(&failed)["exit_code"], &metadata(&failed)["exit_reason"]),
+            (&json!(code), &json!(reason))
+        );
+    }
+}
+
+#[test]
+fn a_worker_that_fails_silently_is_known_by_its_exit() {
+    assert_eq!(summary(&text("").ends(End::Code(1))), "Worker '/opt/coder' failed: exit code 1");
+}
+
+#[test]
+fn a_stopped_worker_is_cancelled_not_failed() {
+    let stopped = text("some").ends(End::Stopped("no longer needed".into()));
+    assert_eq!((stopped.status, stopped.failure.clone()), (Status::Cancelled, None));
+    assert_eq!(summary(&stopped), "Worker coder was stopped: no longer needed");
+    assert_eq!(metadata(&stopped)["exit_reason"], "stopped");
+}
+
+#[test]
+fn metadata_always_has_all_its_keys() {
+    let keys = |outcome: &Outcome| metadata(outcome).as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let mut expected = [
+        "time_queued",
+        "time_started",
+        "time_completed",
+        "duration_total_ms",
+        "duration_execution_ms",
+        "worker_type",
+        "worker_version",
+        "model_requested",
+        "model_used",
+        "exit_code",
+        "exit_reason",
+        "tokens_input",
+        "tokens_output",
+        "tokens_reasoning",
+        "cost_estimate_usd",
+        "tier",
+        "rule",
+        "stdout_dropped_bytes",
+    ];
+    expected.sort_unstable();
+    let done = text("x").ends_well();
+    assert_eq!(keys(&done), expected);
+    assert_eq!(keys(&text("x").ends(End::NotStarted(Failure::Lost))), expected);
+    let metadata = metadata(&done);
+    assert_eq!(metadata["time_queued"], "1970-01-01T00:00:01.000Z");
+    assert_eq!(metadata["time_started"], "1970-01-01T00:00:01.500Z");
+    assert_eq!(metadata["time_completed"], "1970-01-01T00:00:03.000Z");
+    assert_eq!(
+        (&metadata["duration_total_ms"], &metadata["duration_execution_ms"]),
+        (&json!(2000), &json!(1500))
+    );
+    assert_eq!((&metadata["worker_type"], &metadata["worker_version"]), (&json!("cli"), &Value::Null));
+    assert_eq!((&metadata["exit_code"], &metadata["exit_reason"]), (&json!(0), &json!("success")));
+    assert_eq!((&metadata["tier"], &metadata["rule"]), (&json!("ns"), &json!("project.delegate")));
+    assert_eq!((&metadata["model_requested"], &metadata["model_used"]), (&Value::Null, &json!("m-1")));
+}
+
+#[test]
+fn the_requested_model_may_stand_in_the_context() {
+    let mut asked = text("x");
+    asked.task.order.context = Some(Json::parse(r#"{"model":"from-context"}"#).unwrap());
+    assert_eq!(metadata(&asked.ends_well())["model_requested"], "from-context");
+    asked.task.order.model = Some("explicit".into());
+    assert_eq!(metadata(&asked.ends_well())["model_requested"], "explicit");
+}
+
+#[test]
+fn tokens_and_cost_are_found_wherever_they_stand() {
+    let table = [
+        (
+            r#"{"result":"x","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":4,"cost":9}}"#,
+            json!([10, 4, null, 0.25]),
+        ),
+        (r#"{"a":[{"b":{"prompt_token_count":7,"candidates_token_count":2}}]}"#, json!([7, 2, null, null])),
+        (
+            r#"{"usage":{"prompt_tokens":3,"total_tokens":9,"details":{"reasoning_tokens":5}}}"#,
+            json!([3, 9, 5, null]),
+        ),
+        (r#"{"pricing":{"cost":0.5},"deep":{"tokens_output":1}}"#, json!([null, 1, null, 0.5])),
+        (r#"{"cost":0.5,"input_tokens":"many","tokens_output":-3}"#, json!([null, null, null, null])),
+        (r#"{"input_tokens":1,"parts":[{"input_tokens":99}]}"#, json!([1, null, null, null])),
+        (r#"{"usage":{"cost":-1}}"#, json!([null, null, null, null])),
+    ];
+    for (stdout, expected) in table {
+        let m = metadata(&json(stdout).ends_well());
+        let found =
+            json!([m["tokens_input"], m["tokens_output"], m["tokens_reasoning"], m["cost_estimate_usd"]]);
+        assert_eq!(found, expected, "{stdout}");
+    }
+    assert_eq!(metadata(&text(r#"{"input_tokens":1}"#).ends_well())["tokens_input"], Value::Null);
+}
+
+#[test]
+fn a_long_text_is_cut_and_says_so() {
+    let done = text(&"ab".repeat(50)).at_most(7).ends_well();
+    assert_eq!(done.report.original_size, Some(100));
+    assert_eq!(
+        details(&done),
+        json!({"stdout": "abababa… [truncated]", "stderr": "", "truncated": true, "original_size": 100})
+    );
+    let exact = text("abcdefg").at_most(7).ends_well();
+    assert_eq!(
+        (exact.report.original_size, details(&exact)),
+        (None, json!({"stdout": "abcdefg", "stderr": ""}))
+    );
+    let accents = text("ééé").at_most(3).ends_well();
+    assert_eq!(details(&accents)["stdout"], "é… [truncated]");
+}
+
+#[test]
+fn long_json_is_cut_behind_a_brace() {
+    let done = json(r#"{"a":{"b":1},"result":"fine"}"#).at_most(20).ends_well();
+    assert_eq!(summary(&done), "fine", "the summary is read before anything is cut");
+    assert_eq!(details(&done)["stdout"], r#"{"a":{"b":1} … [truncated]"#);
+    assert_eq!(details(&done)["original_size"], 29);
+    assert_eq!(done.report.original_size, Some(29));
+}
+
+#[test]
+fn the_json_line_after_a_long_log_is_kept() {
+    let log = "{\"step\":\"thinking\"}\n".repeat(20_000);
+    let done = json(&format!("{log}{{\"result\":\"fine\"}}\n")).ends_well();
+    assert_eq!(details(&done)["stdout"], json!({"result": "fine"}));
+    assert_eq!(details(&done)["truncated"], true);
+    assert!(done.report.original_size.unwrap() > 400_000);
+}
+
+#[test]
+fn compact_lists_what_a_reader_looks_for() {
+    let said = "\
+I read the parser.
+- New function `parse_frame` reads one line
+* modified function: Decoder::next
+There were changes in src/lib.rs too.
+- Risk: the queue is unbounded
+A concern about time.
+";
+    let done = text(said).stderr("slow").compact().ends_well();
+    assert_eq!(summary(&done), "Analysis complete. See structured_data.");
+    assert_eq!(
+        details(&done),
+        json!({
+            "structured_data": {
+                "new_funcs": ["parse_frame"],
+                "modified_funcs": ["Decoder::next", "src"],
+                "risks": ["Risk: the queue is unbounded", "A concern about time."],
+                "highlights": [
+                    "New function `parse_frame` reads one line",
+                    "modified function: Decoder::next",
+                    "Risk: the queue is unbounded",
+                ],
+            },
+            "raw_excerpt": said.trim(),
+            "stderr": "slow",
+            "format": "compact",
+        })
+    );
+}
+
+#[test]
+fn compact_without_points_takes_five_sentences() {
+    let done = text("One. Two! Three? v1.2 is four\nFive. Six. Seven.").compact().ends_well();
+    let expected = json!({"highlights": ["One.", "Two!", "Three?", "v1.2 is four", "Five."]});
+    assert_eq!(details(&done)["structured_data"], expected);
+}
+
+#[test]
+fn compact_keeps_an_excerpt_and_five_points() {
+    let said: String = (0..200).map(|i| format!("- issue number {i}\n")).collect();
+    let done = text(&said).compact().at_most(50).ends_well();
+    let details = details(&done);
+    assert_eq!(details["structured_data"]["risks"].as_array().unwrap().len(), 5);
+    assert_eq!(details["structured_data"]["highlights"].as_array().unwrap().len(), 5);
+    let excerpt = details["raw_excerpt"].as_str().unwrap();
+    assert!(excerpt.ends_with("… [excerpt]") && excerpt.len() <= 600 + "… [excerpt]".len());
+    assert_eq!((&details["truncated"], &details["original_size"]), (&json!(true), &json!(said.len())));
+    assert_eq!(details.get("stdout"), None);
+    assert_eq!(done.report.original_size, Some(said.len() as u64));
+}
+
+#[test]
+fn compact_leaves_data_failures_and_silence_alone() {
+    let data = text(r#" {"already":"data"} "#).compact().ends_well();
+    assert_eq!(details(&data)["stdout"], r#" {"already":"data"} "#);
+    let parsed = json(r#"{"structured_data":{"x":1}}"#).compact().ends_well();
+    assert_eq!(details(&parsed), json!({"stdout": {"structured_data": {"x": 1}}}));
+    let failed = text("- risk").compact().ends(End::Code(1));
+    assert_eq!(details(&failed)["stdout"], "- risk");
+    let silent = text("\n").compact().ends_well();
+    assert_eq!(summary(&silent), "Worker coder completed without output");
+    let words = json(r#""New function go()""#).compact().ends_well();
+    assert_eq!(details(&words)["structured_data"]["new_funcs"], json!(["go"]));
+}
+
+#[test]
+fn nothing_that_moves_a_terminal_reaches_a_result() {
+    let hostile = "\u{1b}]52;c;ZXZpbA==\u{7}clean\u{1b}[2J\u{1b}[31m up\u{0}\u{8}\u{202e}txt.exe\u{9b}31m\r\nnext\u{1b}P1$x\u{1b}\\";
+    let done = text(hostile).stderr("\u{1b}]0;title\u{7}oops\u{2066}").ends_well();
+    assert_eq!(summary(&done), "clean uptxt.exe\nnext");
+    assert_eq!(details(&done), json!({"stdout": "clean uptxt.exe\nnext", "stderr": "oops"}));
+
+    let escaped = json(r#"{"result":"\u001b]52;c;x\u0007fine\u202e\u0000"}"#).ends_well();
+    assert_eq!(summary(&escaped), "fine", "escapes hidden in JSON are found too");
+    let failed = text("").stderr("\u{1b}[1mbad\u{1b}[0m").ends(End::Code(2));
+    assert_eq!(summary(&failed), "Worker '/opt/coder' failed: bad");
+}
+
+#[test]
+fn broken_text_does_no_harm() {
+    let stdout = String::from_utf8_lossy(b"a\xff\xfe\xc3(b\xed\xa0\x80").into_owned();
+    let done = text(&stdout).ends_well();
+    assert_eq!(done.status, Status::Completed);
+    assert!(summary(&done).starts_with("a\u{fffd}"));
+}
+
+#[test]
+fn a_result_fits_into_one_frame_whatever_was_written() {
+    let floods = [
+        "x".repeat(10 << 20),
+        "\"\\\n".repeat(1 << 18),
+        "\u{1b}".repeat(2 << 20),
+        format!("[{}1]", "1e15,".repeat(50_000)),
+        format!("{{\"result\":\"{}\"}}", "\\n".repeat(2 << 20)),
+        "[".repeat(1 << 20),
+    ];
+    for stdout in &floods {
+        for parse in [ParseMode::Json, ParseMode::Text] {
+            for end in [End::Code(0), End::Code(1)] {
+                let done = case(parse, stdout).stderr(stdout).compact().ends(end);
+                let size = done.report.bytes();
+                assert!(size < provost::base::limits::FRAME_LEN_MAX, "{size} bytes of {:.20}", stdout);
+                assert!(summary(&done).len() <= 4096);
+                let stored = serde_json::to_string(&done.report).unwrap();
+                let read = serde_json::from_str::<provost::domain::Report>(&stored);
+                assert_eq!(read.unwrap(), done.report, "what is stored can be read again");
+            }
+        }
+    }
+}
+
+#[test]
+fn output_that_was_not_kept_counts_into_the_original_size() {
+    let mut flooded = text("kept");
+    flooded.output.stdout_dropped = 1_000_000;
+    let done = flooded.ends_well();
+    assert_eq!(done.report.original_size, Some(1_000_004));
+    assert_eq!(details(&done)["truncated"], true);
+    assert_eq!(metadata(&done)["stdout_dropped_bytes"], 1_000_000);
+}
