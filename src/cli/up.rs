@@ -81,7 +81,10 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     if up.ready_on_stdout {
         return in_background(here, up, run);
     }
-    if let Some(about) = running(here)? {
+    // In the foreground somebody means to run this very daemon; the store says which one is there already.
+    if !up.foreground
+        && let Some(about) = running(here)?
+    {
         if !here.json {
             out::note(format!("already running since {}", about.started_at));
         }
@@ -115,13 +118,21 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
         }
         Ok(done)
     })?;
-    if here.json { out::json(&said)? } else { out::line(out::plain(&said.message))? }
+    if here.json {
+        out::json(&said)?
+    } else {
+        out::line(out::plain(&said.message))?
+    }
     Ok(DONE)
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
     let done = wait_for(async { Ok(here.daemon(None).await?.reload().await?) })?;
-    if here.json { out::json(&done)? } else { out::line(out::plain(&done.message))? }
+    if here.json {
+        out::json(&done)?
+    } else {
+        out::line(out::plain(&done.message))?
+    }
     Ok(DONE)
 }
 
@@ -210,8 +221,11 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     let mut command = Command::new(program);
     command.args(["up", "--foreground", "--ready-on-stdout"]);
     command.args(up.config.iter().flat_map(|path| ["--config".as_ref(), path.as_os_str()]));
-    command.args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
-    command.args([("--allow-root", up.allow_root), ("--debug", up.debug)].iter().filter(|it| it.1).map(|it| it.0));
+    command
+        .args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
+    command.args(
+        [("--allow-root", up.allow_root), ("--debug", up.debug)].iter().filter(|it| it.1).map(|it| it.0),
+    );
     command.current_dir(&here.cwd);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(cannot)?;
@@ -223,7 +237,9 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let cause = if said.is_empty() { format!("it ended at once ({ended})") } else { said.to_owned() };
-    Err(Complaint::of("the daemon did not start").because(cause).next("provost doctor, or provost up --foreground"))
+    Err(Complaint::of("the daemon did not start")
+        .because(cause)
+        .next("provost doctor, or provost up --foreground"))
 }
 
 /// What the background process says: its first line if that is `ready`, else everything up to its end.

@@ -301,7 +301,9 @@ impl Tasks {
         // A granted task is among those already.
         let asked = self.asked_by(&task.asked_by) - u32::from(self.live.contains_key(task.id()));
         if asked >= settings.tasks_per_agent {
-            return Err(Refusal::busy("as many tasks as one agent may have unfinished; wait for some to end"));
+            return Err(Refusal::busy(
+                "as many tasks as one agent may have unfinished; wait for some to end",
+            ));
         }
         task.state = TaskState::Queued { until: now.after(settings.away_keep) };
         task.updated_at = now;

@@ -140,8 +140,8 @@ time.sleep(1000)
 
 /// Started by the next test in a process of its own, as a daemon that will not live to see the end.
 #[tokio::test]
-#[ignore = "only the test below starts this, and kills it"]
-async fn a_daemon_that_is_killed_in_the_middle() {
+#[ignore = "the test below starts this, and kills it"]
+async fn child_that_is_killed_in_the_middle() {
     let Some(path) = std::env::var_os("PROVOST_TEST_WORLD") else { return };
     let tier = if std::env::var_os("PROVOST_TEST_LL").is_some() { Tier::Ll } else { Tier::Ns };
     let world = World::at(path.into());
@@ -154,7 +154,7 @@ fn killing_the_daemon_ends_them_all() {
     for tier in TIERS {
         let world = World::new();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "jail::ends::a_daemon_that_is_killed_in_the_middle"]);
+        command.args(["--ignored", "--exact", "jail::ends::child_that_is_killed_in_the_middle"]);
         command.env("PROVOST_TEST_WORLD", &world.path).stdout(Stdio::null());
         if tier == Tier::Ll {
             command.env("PROVOST_TEST_LL", "1");
