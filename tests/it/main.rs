@@ -5,7 +5,9 @@
 )]
 
 mod config;
+mod devit_document;
 mod devit_door;
+mod devit_policy;
 mod frames;
 mod jail;
 mod journal;
