@@ -346,7 +346,7 @@ async fn a_worker_in_a_folder_reads_the_history_of_its_repository() {
     let goal = "git log --format=%s; echo new > file; git diff --stat -- file | head -1; git gc 2>/dev/null || echo kept";
     let task = world.delegate_in("sub", "t-1", goal).await;
     let done = world.finished(&task).await;
-    assert_eq!(summary(&done), "first words\n file | 2 +-\nkept", "{done:?}");
+    assert_eq!(summary(&done), "first words\n sub/file | 2 +-\nkept", "{done:?}");
     hands.stop().await;
     let left: Vec<_> =
         fs::read_dir(world.path("repo/sub")).unwrap().map(|it| it.unwrap().file_name()).collect();
