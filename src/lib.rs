@@ -5,7 +5,10 @@
 
 pub mod auth;
 pub mod base;
+pub mod cli;
+pub mod client;
 pub mod config;
+pub mod daemon;
 pub mod domain;
 pub mod effects;
 pub mod engine;

@@ -271,7 +271,7 @@ fn decide(
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
         Decision::NeedApproval { rule, reason, terms, wait, by } => {
-            let expires_at = call.now.after(wait);
+            let expires_at = call.now.after(wait.min(state.settings.approval_wait_max));
             let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
             state.park(call.now, call.who, command, call.facts, question, out).map(Answer::Parked)
         }
@@ -417,6 +417,7 @@ impl State {
         command: &Command,
         out: &mut Outbox,
     ) -> Result<Option<Answer<Reply>>, Refusal> {
+        call.facts.now = call.now;
         let verb = match command {
             Command::Delegate(verb) => verb,
             Command::TakeScreenshot(_) if !self.settings.screenshots => {
@@ -431,7 +432,6 @@ impl State {
         if let Some(why) = setting.and_then(|it| it.broken.clone()) {
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
-        call.facts.now = call.now;
         call.facts.worker_kind = Some(self.settings.kind_of(&verb.worker));
         call.facts.network = setting.map(|it| it.network.clone()).unwrap_or_default();
         call.facts.tier = setting.map(|it| it.tier);

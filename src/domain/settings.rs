@@ -22,6 +22,10 @@ pub struct Settings {
     pub away_keep: Ttl,
     /// How long mail is kept for an agent that does not collect it.
     pub mail_keep: Ttl,
+    /// No approval waits longer than this, whatever its rule says.
+    pub approval_wait_max: Ttl,
+    /// Unfinished tasks that one agent may have asked for.
+    pub tasks_per_agent: u32,
     /// Whether screens may be captured at all.
     pub screenshots: bool,
 }
@@ -49,6 +53,8 @@ impl Settings {
             lease_min: Ttl::minutes(15),
             away_keep: Ttl::minutes(24 * 60),
             mail_keep: Ttl::minutes(24 * 60),
+            approval_wait_max: Ttl::minutes(24 * 60),
+            tasks_per_agent: 1_000,
             screenshots: false,
         }
     }

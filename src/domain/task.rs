@@ -298,6 +298,13 @@ impl Tasks {
         if self.live.len() >= TASKS_LIVE_MAX {
             return Err(Refusal::busy("too many unfinished tasks; wait for some to end or cancel them"));
         }
+        // A granted task is among those already.
+        let asked = self.asked_by(&task.asked_by) - u32::from(self.live.contains_key(task.id()));
+        if asked >= settings.tasks_per_agent {
+            return Err(Refusal::busy(
+                "as many tasks as one agent may have unfinished; wait for some to end",
+            ));
+        }
         task.state = TaskState::Queued { until: now.after(settings.away_keep) };
         task.updated_at = now;
         out.say(EventKind::TaskDelegated {

@@ -177,6 +177,7 @@ impl Once {
             (_, Some(early)) => early,
             (ExitReason::Signal(signal), None) => End::Signal(signal),
             (ExitReason::OverMemory, None) => End::OverMemory,
+            (ExitReason::ProtectionLost, None) => End::ProtectionLost,
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
         }
     }

@@ -111,6 +111,10 @@ impl Worker {
             }
             self.housekeeping();
         }
+        // Without this the next start takes the stop for a crash, and skips numbers to be safe.
+        if let Err(err) = self.store.close() {
+            tracing::error!(%err, "the store was not closed in order");
+        }
     }
 
     /// How long to sleep when nothing comes in.

@@ -116,7 +116,7 @@ fn authenticate(talk: &Talk, request: &Request, uid: u32) -> Option<(Principal, 
     Some((role::devit(agent, standing), request.answer(Ok(result))))
 }
 
-/// What this ident may do, given the right secret; without a secret, what its token stands for now.
+/// What this ident may do, given the right secret; without a secret, what its token stands for at present.
 fn standing(talk: &Talk, agent: &AgentId, secret: Option<&str>) -> Option<Standing> {
     // Digests of equal length are compared, so that time tells nothing about the secret.
     let same = |key: &crate::base::Secret| {
@@ -153,7 +153,7 @@ impl Session {
                 () = talk.guard.stopping() => return,
             };
             let line = match came {
-                Ok(Ok(Line::Frame(line))) if line.is_empty() => continue,
+                Ok(Ok(Line::Frame(b""))) => continue,
                 Ok(Ok(Line::Frame(line))) => line.to_vec(),
                 Ok(Ok(Line::TooLong)) => {
                     talk.say_unsigned(&Fault::invalid("the request is larger than 1 MiB")).await;
@@ -224,7 +224,8 @@ impl Session {
         let worker = object.remove("delegated_to").and_then(|it| it.as_str().map(str::to_owned));
         let return_to = object.remove("return_to").unwrap_or(Value::Null);
         let id = object.remove("task_id").and_then(|it| it.as_str().map(str::to_owned));
-        if !object.get("goal").is_some_and(|it| it.as_str().is_some_and(|it| !it.trim().is_empty())) {
+        let goal = object.get("goal").and_then(Value::as_str).unwrap_or_default();
+        if goal.trim().is_empty() {
             return Err(Fault::invalid("goal is missing"));
         }
         object.entry("action").or_insert_with(|| json!("devit_delegate"));

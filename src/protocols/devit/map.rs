@@ -138,7 +138,7 @@ pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, 
     let relay =
         (!strict).then(|| Json::parse(raw)).transpose().map_err(|err| Fault::invalid(err.to_string()))?;
     let report = Report { relay, ..report(&payload) };
-    let message = Some(msg_id.into()).filter(|it: &Box<str>| !it.is_empty());
+    let message = (!msg_id.is_empty()).then(|| msg_id.into());
     Ok(Notified::Report(Box::new(ReportTask { task, status, report, message })))
 }
 

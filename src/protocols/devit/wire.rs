@@ -265,5 +265,6 @@ pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result
     if !text.trim_start().starts_with('{') {
         return Ok(T::default());
     }
-    serde_json::from_str(text).map_err(|err| Fault::invalid(format!("payload: {err}")))
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text))
+        .map_err(|err| Fault::invalid(format!("payload.{}: {}", err.path(), err.inner())))
 }

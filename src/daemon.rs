@@ -1,0 +1,597 @@
+//! The daemon: wiring, signals, shutdown. The only file that uses everything.
+
+mod wiring;
+
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::keys::{KeyRing, Role};
+use crate::auth::replay::ReplayGuard;
+use crate::auth::role;
+use crate::base::limits::{CONNECTIONS_MAX, NONCES_MAX};
+use crate::base::{AgentId, Digest, Json, Secret, Timestamp};
+use crate::config::env::Environment;
+use crate::config::places::SYSTEM_CONFIG;
+use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
+use crate::domain::command::Record;
+use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
+use crate::domain::{Judge as _, Principal};
+use crate::effects::{Parts, Workers};
+use crate::engine::{self, Clock as _, Engine, SystemClock};
+use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
+use crate::policy::{RuleSet, Source};
+use crate::protocols::FrontDoor;
+use crate::protocols::devit::{self, Devit};
+use crate::protocols::own::{Order, Ordered, Own, wire};
+use crate::service::Provost;
+use crate::store::{self, Retention};
+use crate::transport::accept::accept_loop;
+use crate::transport::listen::{Place, bind};
+
+/// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
+const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
+/// How long open connections are given to finish at shutdown.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the policy file and idleness are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The form in which DevIt's clients start a daemon. DevIt 1.14.
+pub struct DevitdForm {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// The secret of that door, for this run.
+    pub secret: Option<Secret>,
+}
+
+/// How a daemon is to be started.
+pub struct Start {
+    /// Where its things are.
+    pub places: Places,
+    /// The configuration file named on the command line, if any.
+    pub config_file: Option<PathBuf>,
+    /// Whether log lines also go to standard error.
+    pub foreground: bool,
+    /// Set when started in DevIt's form.
+    pub devitd: Option<DevitdForm>,
+    /// Stop after so many seconds without work; overrides the configuration.
+    pub auto_shutdown_after: Option<u64>,
+    /// Whether root may run it.
+    pub allow_root: bool,
+    /// Whether debug messages are logged.
+    pub debug: bool,
+    /// Told `ready`, or why not.
+    pub ready: Option<OwnedFd>,
+}
+
+/// Runs the daemon until it is told to stop.
+///
+/// # Errors
+/// Why it could not start, with what to do; also written to [`Start::ready`].
+pub fn run(mut start: Start) -> Result<()> {
+    let ready = start.ready.take();
+    let mut ready = Ready(ready.map(std::fs::File::from));
+    let outcome = prepare(&start).and_then(|prepared| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let outcome = runtime.block_on(serve(start, prepared, &mut ready));
+        runtime.shutdown_timeout(GRACE);
+        outcome
+    });
+    if let Err(err) = &outcome {
+        ready.say(&format!("{err:#}"));
+    }
+    outcome
+}
+
+/// The pipe to whoever started us.
+struct Ready(Option<std::fs::File>);
+
+impl Ready {
+    fn say(&mut self, line: &str) {
+        if let Some(mut pipe) = self.0.take() {
+            // Whoever started us may have lost interest.
+            let _ = writeln!(pipe, "{}", line.replace('\n', " "));
+        }
+    }
+}
+
+/// What is settled before any thread exists.
+struct Prepared {
+    loaded: Loaded,
+    uid: u32,
+    user: AgentId,
+    _log: Option<tracing_appender::non_blocking::WorkerGuard>,
+}
+
+fn prepare(start: &Start) -> Result<Prepared> {
+    let uid = rustix::process::geteuid().as_raw();
+    if uid == 0 {
+        refuse_root(start)?;
+    }
+    start.places.create()?;
+    start.places.create_config()?;
+    let loaded = load_config(start)?;
+    crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
+    crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
+    let log = start_log(start, &loaded.config)?;
+    let name =
+        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
+    let user = AgentId::parse(&format!("user:{name}")).map_err(|err| anyhow!("the user's name {err}"))?;
+    Ok(Prepared { loaded, uid, user, _log: log })
+}
+
+/// A root daemon's mistakes are everybody's; workers could not be limited by uid either.
+fn refuse_root(start: &Start) -> Result<()> {
+    if !start.allow_root {
+        bail!(
+            "provost does not run as root, since a mistake would then concern the whole machine. \
+             Start it as an ordinary user; in a container without one, use --allow-root"
+        );
+    }
+    bail!(
+        "--allow-root needs workers that run as another user, which is not available in this version. Start provost as an ordinary user, for example with `runuser -u NAME -- provost up`"
+    )
+}
+
+fn load_config(start: &Start) -> Result<Loaded> {
+    let environment = Environment::current();
+    let named = crate::config::named(start.config_file.clone(), start.devitd.is_some(), &environment);
+    let repository = pin::pending(&start.places.root, &start.places.state)?;
+    Ok(load(&Sources::usual(&start.places, repository, named), &environment)?)
+}
+
+/// Rolling files in the state folder; in the foreground also standard error.
+fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::non_blocking::WorkerGuard>> {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let level = if start.debug { "debug" } else { config.log.level.as_str() };
+    let dir = config.log.dir.clone().unwrap_or_else(|| start.places.state.join("log"));
+    let private = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
+        .recursive(true)
+        .create(&dir);
+    private.with_context(|| format!("cannot make {}", dir.display()))?;
+    let file = tracing_appender::rolling::Builder::new()
+        .rotation(tracing_appender::rolling::Rotation::DAILY)
+        .filename_prefix("provost")
+        .filename_suffix("log")
+        .max_log_files(config.log.max_files as usize)
+        .build(&dir)
+        .with_context(|| format!("cannot write logs to {}", dir.display()))?;
+    let (file, guard) = tracing_appender::non_blocking(file);
+    let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
+    let to_stderr = start.foreground.then(|| tracing_subscriber::fmt::layer().with_writer(std::io::stderr));
+    let filter = tracing_subscriber::EnvFilter::new(format!("warn,provost={level}"));
+    // A second daemon in one process (there is none outside of tests) keeps the first one's log.
+    let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
+    Ok(Some(guard))
+}
+
+fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// The running daemon.
+struct Daemon {
+    start: Start,
+    provost: Provost,
+    host: Principal,
+    keys: Arc<KeyRing>,
+    devit: Devit,
+    stop: CancellationToken,
+    doors: TaskTracker,
+    shared: Arc<Mutex<Shared>>,
+    policy: PolicyFile,
+    auto_shutdown_s: Option<u64>,
+    idle_since: Timestamp,
+}
+
+/// What `GET /about` tells, beside what the engine knows.
+#[derive(Default)]
+struct Shared(wire::About);
+
+/// The rules' file, to notice when it changes.
+struct PolicyFile {
+    source: Source,
+    system: PathBuf,
+    seen: Vec<Option<SystemTime>>,
+}
+
+impl PolicyFile {
+    fn find(config: &Config, places: &Places) -> Result<Self> {
+        let named = config.policy.files.first().map(|it| it.to_string_lossy().into_owned());
+        let source = Source::base(named.as_deref(), &places.config.join("policy.toml"))?;
+        let system = Path::new(SYSTEM_CONFIG).join("policy.toml");
+        let mut file = Self { source, system, seen: Vec::new() };
+        file.seen = file.stamps();
+        Ok(file)
+    }
+
+    fn stamps(&self) -> Vec<Option<SystemTime>> {
+        let stamp = |path: &Path| std::fs::symlink_metadata(path).and_then(|it| it.modified()).ok();
+        let own = match &self.source {
+            Source::File(path) => stamp(path),
+            Source::Builtin(_) => None,
+        };
+        vec![own, stamp(&self.system)]
+    }
+
+    fn load(&self) -> Result<RuleSet> {
+        Ok(Source::load_layers(&self.source, &self.system)?)
+    }
+
+    fn name(&self) -> String {
+        match &self.source {
+            Source::File(path) => path.display().to_string(),
+            Source::Builtin(builtin) => format!("builtin:{}", builtin.name()),
+        }
+    }
+}
+
+async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
+    let config = prepared.loaded.config.clone();
+    let (orders, mut inbox) = mpsc::channel(16);
+    let (mut daemon, started, workers) = assemble(start, &prepared, &config, orders).await?;
+    let devit_at = daemon.start.places.devit_socket();
+    daemon.open_devit(&devit_at, Place::Ours)?;
+    daemon.open_extra(&config)?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    daemon.say_started(started.clean, &prepared.loaded).await?;
+    ready.say("ready");
+    let mut reply_to = None;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => {
+                if let Err(err) = daemon.reload().await {
+                    tracing::error!("reload refused; what was in force stays: {err:#}");
+                }
+            }
+            order = inbox.recv() => match order {
+                Some((Order::Stop, reply)) => { reply_to = Some(reply); break }
+                Some(order) => daemon.obey(order).await,
+                None => break,
+            },
+            _ = look.tick() => if daemon.look_around().await? { break },
+        }
+    }
+    daemon.shut_down(workers, started.thread, reply_to).await;
+    Ok(())
+}
+
+/// What is left of a started engine once its effects are in hand.
+struct Running {
+    clean: bool,
+    thread: std::thread::JoinHandle<()>,
+}
+
+async fn assemble(
+    start: Start,
+    prepared: &Prepared,
+    config: &Config,
+    orders: mpsc::Sender<Ordered>,
+) -> Result<(Daemon, Running, Workers)> {
+    let places = &start.places;
+    let durable = config.store.durability == crate::config::Durability::Full;
+    let options = store::Options { always_durable: durable, anchors: vec![store::journal::syslog_sink()] };
+    let store = store::open(&places.state, options)?;
+    let policy = PolicyFile::find(config, places)?;
+    let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
+    let (settings, profiles) = wiring::workers_and_settings(config);
+    let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+    let retention =
+        Retention { tasks: days(config.store.tasks_keep_days), events: days(config.store.events_keep_days) };
+    let about = about(&start, prepared, config, &policy, &rules);
+    let started = engine::start(store, Box::new(rules), settings, Box::new(SystemClock), retention)?;
+    let engine = started.engine.clone();
+
+    let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
+    let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
+    let outputs = OutputBoard::default();
+    let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
+    let keys = Arc::new(open_keys(&start, config)?);
+    let workers = start_workers(&start, config, &provost, open_root()?, started.effects, started.owed)?;
+
+    let shared = Arc::new(Mutex::new(Shared(about)));
+    let seen = shared.clone();
+    let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
+    let user = (prepared.user.clone(), prepared.uid);
+    let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
+    let devit = devit_door(&start, prepared, config, &provost, &keys);
+    let auto_shutdown_s =
+        start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
+    let mut daemon = Daemon {
+        start,
+        provost,
+        host: role::host(),
+        keys,
+        devit,
+        stop: CancellationToken::new(),
+        doors: TaskTracker::new(),
+        shared,
+        policy,
+        auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
+        idle_since: now(),
+    };
+    let own_at = daemon.start.places.own_socket();
+    daemon.open(Arc::new(own), &own_at, Place::Ours)?;
+    Ok((daemon, Running { clean: started.clean, thread: started.thread }, workers))
+}
+
+fn about(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    policy: &PolicyFile,
+    rules: &RuleSet,
+) -> wire::About {
+    let notes = prepared.loaded.notes.iter().map(ToString::to_string);
+    let (settings, _) = wiring::workers_and_settings(config);
+    wire::About {
+        version: VERSION.into(),
+        pid: std::process::id(),
+        started_at: now().rfc3339(),
+        root: start.places.root.display().to_string(),
+        state_dir: start.places.state.display().to_string(),
+        policy: rules.version().to_string(),
+        policy_source: policy.name(),
+        workers: workers_at(&settings),
+        notes: notes.chain(start.places.notes.clone()).chain(wiring::not_available(config)).collect(),
+        ..wire::About::default()
+    }
+}
+
+fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::WorkerAt> {
+    let row = |(id, it): (&AgentId, &crate::domain::WorkerSetting)| wire::WorkerAt {
+        id: id.to_string(),
+        kind: serde_json::to_value(it.kind)
+            .ok()
+            .and_then(|it| it.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        broken: it.broken.as_ref().map(ToString::to_string),
+    };
+    settings.workers.iter().map(row).collect()
+}
+
+/// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
+fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
+    let keys = KeyRing::open(&start.places.config.join("keys"))?;
+    let approver = &config.approvals.default_target;
+    if !keys.is_reserved(approver) {
+        keys.add(approver, Role::Approver, now())?;
+    }
+    if let Some(secret) = start.devitd.as_ref().and_then(|it| it.secret.clone()) {
+        keys.set_shared(secret)?;
+    }
+    Ok(keys)
+}
+
+fn start_workers(
+    start: &Start,
+    config: &Config,
+    provost: &Provost,
+    root: Root,
+    effects: mpsc::UnboundedReceiver<(crate::base::EffectId, crate::domain::Effect)>,
+    owed: Vec<crate::domain::Owed>,
+) -> Result<Workers> {
+    let places = &start.places;
+    let home = std::env::var_os("HOME").map(PathBuf::from).context("HOME is not set")?;
+    let copies = places.state.with_extension("copies");
+    let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
+    let profiles = provost.clone();
+    let parts = Parts {
+        engine: provost.engine().clone(),
+        host: role::host(),
+        profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),
+        root,
+        grounds: Grounds { home, forbidden },
+        copies,
+        supervisor: Supervisor::default(),
+        outputs: provost.outputs().clone(),
+        concurrent: config.limits.workers as usize,
+    };
+    Ok(Workers::start(parts, effects, owed))
+}
+
+fn devit_door(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    provost: &Provost,
+    keys: &Arc<KeyRing>,
+) -> Devit {
+    let options = devit::Options {
+        advertised_version: config.daemon.advertised_version.clone(),
+        hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
+        document_dialect: config.devit.dialect_document,
+        salt: Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()]),
+        uid: prepared.uid,
+    };
+    let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
+    Devit::new(provost.clone(), keys.clone(), replay, options, now)
+}
+
+impl Daemon {
+    fn engine(&self) -> &Engine {
+        self.provost.engine()
+    }
+
+    /// Listens at an address and serves a door there until the daemon stops.
+    fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
+        let bound = bind(at, place)?;
+        let name = door.name();
+        tracing::info!(door = name, address = %at.display(), "door open");
+        let listed = wire::DoorAt { door: name.into(), address: at.display().to_string() };
+        self.shared().0.doors.push(listed);
+        let serve = move |stream, guard| door.serve(stream, guard);
+        self.doors.spawn(accept_loop(bound, CONNECTIONS_MAX, self.stop.clone(), GRACE, serve));
+        Ok(())
+    }
+
+    fn open_devit(&mut self, at: &Path, place: Place) -> Result<()> {
+        let door: Arc<dyn FrontDoor> = Arc::new(self.devit.clone());
+        self.open(door, at, place)
+    }
+
+    /// Addresses that somebody has asked for besides the default one.
+    fn open_extra(&mut self, config: &Config) -> Result<()> {
+        if let Some(socket) = config.devit.socket.clone()
+            && let Err(err) = self.open_devit(&socket, Place::Given)
+        {
+            // Two repositories may name the same address; the second one still has its own.
+            tracing::warn!("devit.socket: {err:#}");
+            self.shared().0.notes.push(format!("devit.socket: {err:#}"));
+        }
+        if let Some(socket) = self.start.devitd.as_ref().map(|it| it.socket.clone()) {
+            self.open_devit(&socket, Place::Given)?;
+        }
+        Ok(())
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn record(&self, what: &str, subject: &str, details: serde_json::Value) -> Result<()> {
+        let verb = Record { what: what.into(), subject: subject.into(), details: Json::from_value(&details) };
+        self.provost.submit(&self.host, verb).await.map(|_| ()).map_err(|err| anyhow!("{err}"))
+    }
+
+    async fn say_started(&self, clean: bool, loaded: &Loaded) -> Result<()> {
+        for note in &loaded.notes {
+            match note.severity {
+                Severity::Info => tracing::info!("{note}"),
+                Severity::Warning => tracing::warn!("{note}"),
+                Severity::Error => tracing::error!("{note}"),
+            }
+        }
+        let policy = self.shared().0.policy.clone();
+        let details = json!({ "version": VERSION, "policy": policy, "policy_source": self.policy.name(), "clean": clean });
+        self.record("daemon.started", &self.start.places.root.display().to_string(), details).await
+    }
+
+    async fn obey(&mut self, (order, reply): Ordered) {
+        let outcome = match order {
+            Order::Reload => self.reload().await,
+            Order::Listen(path) => {
+                let opened = if path.is_absolute() {
+                    self.open_devit(&path, Place::Given)
+                } else {
+                    Err(anyhow!("{}: the address must be absolute", path.display()))
+                };
+                opened.map(|()| format!("the DevIt door is open at {}", path.display()))
+            }
+            // The main loop takes this one itself.
+            Order::Stop => Ok("stopping".to_owned()),
+        };
+        // The asker may have gone.
+        let _ = reply.send(outcome.map_err(|err| format!("{err:#}")));
+    }
+
+    /// Reads configuration, policy and keys again. Whatever is wrong, what was in force stays.
+    async fn reload(&mut self) -> Result<String> {
+        let loaded = load_config(&self.start)?;
+        let policy = PolicyFile::find(&loaded.config, &self.start.places)?;
+        let rules = policy.load()?;
+        self.keys.reload()?;
+        let (settings, profiles) = wiring::workers_and_settings(&loaded.config);
+        {
+            let about = &mut self.shared().0;
+            about.notes = loaded
+                .notes
+                .iter()
+                .map(ToString::to_string)
+                .chain(wiring::not_available(&loaded.config))
+                .collect();
+            about.workers = workers_at(&settings);
+        }
+        self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
+        self.provost.set_profiles(profiles);
+        self.policy = policy;
+        self.put_in_force(rules).await?;
+        Ok("configuration, policy and keys were read again; doors and limits keep what they started with"
+            .into())
+    }
+
+    async fn put_in_force(&mut self, rules: RuleSet) -> Result<()> {
+        let version = rules.version().to_string();
+        self.engine().set_judge(Box::new(rules)).map_err(|err| anyhow!("{err}"))?;
+        let before = {
+            let about = &mut self.shared().0;
+            about.policy_source = self.policy.name();
+            std::mem::replace(&mut about.policy, version.clone())
+        };
+        if before != version {
+            tracing::info!(policy = version, "policy in force");
+            self.record("policy.loaded", &self.policy.name(), json!({ "policy": version, "before": before }))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Notices a changed policy, and idleness; `true` when it is time to stop.
+    async fn look_around(&mut self) -> Result<bool> {
+        let stamps = self.policy.stamps();
+        if stamps != self.policy.seen {
+            self.policy.seen = stamps;
+            match self.policy.load() {
+                Ok(rules) => self.put_in_force(rules).await?,
+                Err(err) => {
+                    tracing::error!("the changed policy is not used, the old one stays in force: {err:#}");
+                    self.shared().0.notes.push(format!("policy not reloaded: {err:#}"));
+                }
+            }
+        }
+        let Some(limit) = self.auto_shutdown_s else { return Ok(false) };
+        if self.is_busy().await {
+            self.idle_since = now();
+        }
+        Ok(now().since_ms(self.idle_since) / 1000 >= limit)
+    }
+
+    async fn is_busy(&self) -> bool {
+        let agents = self.provost.view(KnownAgents).await.is_ok_and(|it| it.iter().any(|it| it.alive));
+        let tasks = self.provost.view(LiveTasks).await.is_ok_and(|it| !it.tasks.is_empty());
+        let waiting = self.provost.view(Waiting).await.is_ok_and(|it| !it.is_empty());
+        agents || tasks || waiting
+    }
+
+    /// Doors first, then workers, then the engine, so that whatever was begun can still be recorded.
+    async fn shut_down(
+        self,
+        workers: Workers,
+        thread: std::thread::JoinHandle<()>,
+        reply: Option<tokio::sync::oneshot::Sender<Result<String, String>>>,
+    ) {
+        tracing::info!("stopping");
+        if let Some(reply) = reply {
+            // The asker may have gone.
+            let _ = reply.send(Ok("stopping".into()));
+        }
+        self.stop.cancel();
+        self.doors.close();
+        self.doors.wait().await;
+        workers.stop().await;
+        if let Err(err) =
+            self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await
+        {
+            tracing::warn!("the stop is not on record: {err:#}");
+        }
+        self.engine().stop();
+        // The thread commits what is queued; joining it may take as long as the disk does.
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        tracing::info!("stopped");
+    }
+}

@@ -1,0 +1,132 @@
+//! From the configuration's words to what each part wants to know.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::base::AgentId;
+use crate::config::{self, Config, Worker};
+use crate::domain::{self, Settings, WorkerSetting};
+use crate::effects::shell_profile;
+use crate::jail::{ParseMode, Profile};
+use crate::service::Profiles;
+
+/// The core's share of the configuration, and the profiles of the workers that can be used.
+pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
+    let mut settings = Settings::new(config.approvals.default_target.clone());
+    settings.expected_versions =
+        config.daemon.expected_worker_version.0.iter().map(|it| it.as_str().into()).collect();
+    settings.lease_min = config.devit.lease_min;
+    settings.away_keep = config.devit.away_keep;
+    settings.mail_keep = config.devit.mail_keep;
+    settings.approval_wait_max = config.approvals.expires;
+    settings.tasks_per_agent = config.limits.tasks_per_agent;
+    let mut profiles = BTreeMap::new();
+    for (id, worker) in &config.workers {
+        if worker.kind == config::WorkerKind::Polling {
+            let setting = setting(worker, domain::WorkerKind::Polling, None);
+            settings.workers.insert(id.clone(), setting);
+            continue;
+        }
+        let broken = match profile(id, worker) {
+            Ok(profile) => {
+                profiles.insert(id.clone(), Arc::new(profile));
+                None
+            }
+            Err(why) => Some(why.into()),
+        };
+        settings.workers.insert(id.clone(), setting(worker, domain::WorkerKind::Cli, broken));
+    }
+    for (name, refused) in &config.refused_workers {
+        // A name that is no id cannot be delegated to at all.
+        let Ok(id) = AgentId::parse(name) else { continue };
+        let broken = Some(format!("{}: {}", refused.file, refused.reason).into());
+        settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, broken));
+    }
+    (settings, Arc::new(profiles))
+}
+
+fn setting(worker: &Worker, kind: domain::WorkerKind, broken: Option<Box<str>>) -> WorkerSetting {
+    let network = match worker.network {
+        config::Network::None => domain::Network::None,
+        config::Network::Ports => domain::Network::Ports(worker.ports.clone()),
+        config::Network::Hosts => {
+            domain::Network::Hosts(worker.hosts.iter().map(|it| it.as_str().into()).collect())
+        }
+    };
+    let tier = match worker.tier {
+        config::Tier::Ns => domain::Tier::Ns,
+        config::Tier::Ll => domain::Tier::Ll,
+    };
+    WorkerSetting { kind, network, tier, broken }
+}
+
+/// What one entry of `[workers]` comes to.
+fn profile(id: &AgentId, worker: &Worker) -> Result<Profile, String> {
+    if worker.kind == config::WorkerKind::Mcp {
+        return Err("workers of type `mcp` are not available in this version; use `type = \"cli\"`".into());
+    }
+    if !worker.secrets.is_empty() {
+        return Err("`secrets` are not available in this version; remove them from its entry".into());
+    }
+    let binary = worker.binary.as_deref().ok_or("it has no `binary`")?;
+    let program = find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
+    let built_in = shell_profile();
+    if *id == built_in.id && program == built_in.program && worker.env.is_empty() {
+        // Its own time limit, unless the configuration says something about it.
+        let timeout = if worker.timeout_secs == Worker::default().timeout_secs {
+            built_in.timeout
+        } else {
+            crate::base::Ttl::seconds_clamped(worker.timeout_secs)
+        };
+        return Ok(Profile { timeout, ..from_entry(id, worker, program) });
+    }
+    Ok(from_entry(id, worker, program))
+}
+
+fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf) -> Profile {
+    Profile {
+        id: id.clone(),
+        program,
+        args: worker.args.clone(),
+        parse: match worker.parse_mode {
+            config::ParseMode::Json => ParseMode::Json,
+            config::ParseMode::Text => ParseMode::Text,
+        },
+        working_dir: worker.working_dir.clone(),
+        timeout: crate::base::Ttl::seconds_clamped(worker.timeout_secs),
+        response_bytes_max: worker.max_response_chars.map(|it| usize::try_from(it).unwrap_or(usize::MAX)),
+        default_model: worker.default_model.clone(),
+        allowed_models: worker.allowed_models.clone().unwrap_or_default(),
+        env: worker.env.clone(),
+        read_only: worker.read_only.clone(),
+        copy: worker.copy,
+        memory: Some(worker.memory.0),
+        processes: Some(worker.processes),
+    }
+}
+
+/// An absolute path as it is, a name on the daemon's `PATH`.
+fn find_program(binary: &str) -> Option<PathBuf> {
+    let path = Path::new(binary);
+    if path.is_absolute() {
+        return path.is_file().then(|| path.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
+    found.map(|folder| folder.join(path)).find(|it| it.is_file())
+}
+
+/// Settings that are read and not yet carried out are named, so that nobody relies on them.
+pub(super) fn not_available(config: &Config) -> Vec<String> {
+    let mut notes = Vec::new();
+    if config.notify.hook.is_some() {
+        notes.push("notify.hook is set, but notification hooks are not available in this version".to_owned());
+    }
+    if config.screenshot.enabled {
+        notes.push(
+            "screenshot.enabled is set, but screen capture is not available in this version".to_owned(),
+        );
+    }
+    notes
+}
