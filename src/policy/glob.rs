@@ -10,8 +10,8 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder, escape};
 
 use crate::base::limits::PATH_LEN_MAX;
 
-/// Brings a tool's path to its shortest spelling: no `.`, no `..` that can be resolved, no doubled or trailing
-/// slash, `\` as `/`. A relative path that climbs keeps its leading `..`, so that rules can see it.
+/// Brings a tool's path to its shortest spelling: no `.`, no `..` that can be resolved, no doubled or
+/// trailing slash, `\` as `/`. A relative path that climbs keeps its leading `..`, so that rules can see it.
 ///
 /// By spelling only: what the path leads to is for whoever opens it to find out.
 pub fn normalise_tool_path(path: &str) -> String {
@@ -142,8 +142,8 @@ pub(super) struct PathGlobs {
     absolute: Side,
 }
 
-/// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags; plain
-/// folders and whole trees are compared as text, which is most of what rules list.
+/// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags;
+/// plain folders and whole trees are compared as text, which is most of what rules list.
 #[derive(Clone, Debug, Default)]
 struct Side {
     everything: bool,
