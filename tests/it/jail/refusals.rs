@@ -92,6 +92,23 @@ async fn a_workspace_that_was_swapped_is_refused() {
 }
 
 #[tokio::test]
+async fn each_writable_directory_is_recognised_for_itself() {
+    for tier in TIERS {
+        let world = World::new();
+        fs::create_dir(world.path("second")).unwrap();
+        let mut draft = world.sh("touch ran $W/second/ran").tier(tier);
+        draft.writable.push(find_place(&world.path("second")).unwrap());
+        world.run(draft.clone()).await.says("");
+        fs::remove_file(world.path("workspace/ran")).unwrap();
+        fs::rename(world.path("second"), world.path("old")).unwrap();
+        fs::create_dir(world.path("second")).unwrap();
+        let error = world.start(draft).await.unwrap_err();
+        assert!(error.to_string().contains("is not the one that the task was accepted for"), "{error}");
+        assert!(!world.path("second/ran").exists() && !world.path("workspace/ran").exists());
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_changed_since_it_was_accepted_is_refused() {
     for tier in TIERS {
         let world = World::new();

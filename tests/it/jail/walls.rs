@@ -389,7 +389,7 @@ async fn too_much_memory_in_many_processes_ends_the_worker() {
     let world = World::new();
     let probe = "import os, time\n\
                  for _ in range(6):\n\
-                 \x20 if os.fork() == 0: b = bytearray(os.urandom(1) * (60 << 20)); time.sleep(60)\n\
+                 \x20 if os.fork() == 0: b = bytearray(os.urandom(1) * (60 << 20)); time.sleep(60); os._exit(0)\n\
                  time.sleep(60)";
     for tier in TIERS {
         let mut draft = world.python(probe).tier(tier);
@@ -397,6 +397,23 @@ async fn too_much_memory_in_many_processes_ends_the_worker() {
         let ran = world.run(draft).await;
         assert_eq!(ran.exit.reason, ExitReason::OverMemory, "{tier:?}: {ran:?}");
     }
+}
+
+#[tokio::test]
+async fn the_first_process_of_the_jail_holds_nothing_and_tells_nothing() {
+    let world = World::new();
+    let script = "ls /proc/1/fd /proc/1/root /proc/1/cwd /proc/1/environ 2>/dev/null; \
+                  cat /proc/1/environ /proc/1/maps 2>/dev/null; true";
+    let ran = world.run(world.sh(script)).await;
+    assert!(!ran.out.contains("/fd:") && !ran.out.contains("-p "), "{ran:?}");
+    // Seen from the host: where its status goes, and nothing else that leads anywhere.
+    let mut running = world.start(world.sh("echo up; exec sleep 1000")).await.unwrap();
+    running.output().follow(0).await;
+    let children = format!("/proc/{0}/task/{0}/children", running.supervisor());
+    let first: u32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+    assert!(fs::read_dir(format!("/proc/{first}/fd")).is_err(), "even its owner cannot look into it");
+    running.stop();
+    running.wait().await;
 }
 
 #[test]
