@@ -109,6 +109,21 @@ async fn each_writable_directory_is_recognised_for_itself() {
 }
 
 #[tokio::test]
+async fn a_working_directory_that_was_swapped_for_another_is_refused() {
+    for tier in TIERS {
+        let world = World::new();
+        fs::create_dir(world.path("workspace/d")).unwrap();
+        let mut draft = world.sh("touch ran").tier(tier);
+        draft.cwd = find_place(&world.path("workspace/d")).unwrap();
+        fs::rename(world.path("workspace/d"), world.path("workspace/old")).unwrap();
+        fs::create_dir(world.path("workspace/d")).unwrap();
+        let error = world.start(draft).await.unwrap_err();
+        assert_eq!((error.step, error.exit), (Step::WorkingDirectory, Some(125)), "{error}");
+        assert!(!world.path("workspace/d/ran").exists());
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_changed_since_it_was_accepted_is_refused() {
     for tier in TIERS {
         let world = World::new();
