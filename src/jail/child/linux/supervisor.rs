@@ -248,7 +248,7 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
             return Err(error);
         }
     };
-    control.say(&Said::Ready { layers: namespaces::layers(), scratch: None });
+    control.say(&Said::Ready { layers: namespaces::layers(), first, scratch: None });
     let woken = wait(plan, control, watched.as_fd(), &mut input, || {
         (!placeholders.are_intact()).then_some(Breach::Protection)
     });
@@ -286,7 +286,7 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         }
     };
     let path = scratch.path().to_path_buf();
-    control.say(&Said::Ready { layers: landlock::layers(), scratch: Some(path) });
+    control.say(&Said::Ready { layers: landlock::layers(), first: worker, scratch: Some(path) });
     let woken = wait(plan, control, watched.as_fd(), &mut input, || {
         family.collect();
         None
