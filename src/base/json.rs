@@ -20,8 +20,7 @@ impl Json {
     /// # Errors
     /// [`BadJson`] when the text is not one JSON value, or nested too deeply.
     pub fn parse(text: &str) -> Result<Self, BadJson> {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|e| BadJson(e.to_string().into()))?;
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| BadJson(e.to_string().into()))?;
         Ok(Self::from_value(&value))
     }
 
