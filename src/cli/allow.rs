@@ -54,7 +54,10 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
     if here.json {
         out::json(&json!({ "file": name, "digest": file.digest, "status": "allowed" }))?;
     } else {
-        out::note(format!("allowed; a change of it will not count until you allow it again ({})", file.digest.short()));
+        out::note(format!(
+            "allowed; a change of it will not count until you allow it again ({})",
+            file.digest.short()
+        ));
     }
     told(here)
 }
@@ -102,7 +105,8 @@ fn list(here: &Here, files: &[RepoFile]) -> Result<u8, Complaint> {
     } else if files.is_empty() {
         out::note(format!("this repository brings none of {}", pin::FILES.join(", ")));
     } else {
-        let rows: Vec<_> = files.iter().map(|file| [file.path.clone(), out::one_line(&word(file), 400)]).collect();
+        let rows: Vec<_> =
+            files.iter().map(|file| [file.path.clone(), out::one_line(&word(file), 400)]).collect();
         out::text_as_is(&out::table(&rows))?;
         out::note("look at one and allow it: provost allow FILE");
     }

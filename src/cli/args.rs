@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::{allow, approvals, delegate, journal, keys, log, policy, tasks, up};
 use crate::base::Ttl;
 
-const ABOUT: &str = "One local daemon through which AI coding agents work on one repository, and no one has to trust them";
+const ABOUT: &str =
+    "One local daemon through which AI coding agents work on one repository, and no one has to trust them";
 
 const AFTER: &str = "\
 Examples:
@@ -39,7 +40,9 @@ pub(super) enum Command {
     #[command(after_help = "Examples:\n  provost init\n  provost init --policy strict")]
     Init(Init),
     /// Start the daemon of this repository
-    #[command(after_help = "Examples:\n  provost up\n  provost up --foreground --debug\n  provost up --config ./provost.toml")]
+    #[command(
+        after_help = "Examples:\n  provost up\n  provost up --foreground --debug\n  provost up --config ./provost.toml"
+    )]
     Up(up::Up),
     /// Stop it
     #[command(after_help = "Example:\n  provost down")]
@@ -51,7 +54,9 @@ pub(super) enum Command {
     #[command(after_help = "Examples:\n  eval \"$(provost env)\"\n  provost env --shell fish | source")]
     Env(Env),
     /// Have something done by a worker
-    #[command(after_help = "Examples:\n  provost delegate \"cargo test\" --wait\n  provost delegate \"review src/\" --worker claude_code --timeout 20m\n  provost delegate \"make\" --dir docs --json")]
+    #[command(
+        after_help = "Examples:\n  provost delegate \"cargo test\" --wait\n  provost delegate \"review src/\" --worker claude_code --timeout 20m\n  provost delegate \"make\" --dir docs --json"
+    )]
     Delegate(delegate::Delegate),
     /// List tasks, the newest last
     #[command(after_help = "Examples:\n  provost tasks\n  provost tasks --filter failed --limit 5")]
@@ -63,7 +68,9 @@ pub(super) enum Command {
     #[command(after_help = "Example:\n  provost cancel 3f0c2a --reason \"wrong branch\"")]
     Cancel(tasks::Cancel),
     /// Report on a task, or acknowledge its notification
-    #[command(after_help = "Examples:\n  provost notify 3f0c2a --status ack\n  provost notify 3f0c2a --status completed --summary \"12 tests pass\"")]
+    #[command(
+        after_help = "Examples:\n  provost notify 3f0c2a --status ack\n  provost notify 3f0c2a --status completed --summary \"12 tests pass\""
+    )]
     Notify(tasks::Notify),
     /// List what waits for someone's word
     #[command(after_help = "Example:\n  provost approvals")]
@@ -78,31 +85,48 @@ pub(super) enum Command {
     #[command(after_help = "Example:\n  provost agents")]
     Agents,
     /// Keys of agents that nobody may imitate
-    #[command(subcommand, after_help = "Examples:\n  provost key add client:approver --role approver\n  provost key list")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost key add client:approver --role approver\n  provost key list"
+    )]
     Key(keys::Key),
     /// Allow a configuration file that the repository brings, exactly as it is now
-    #[command(after_help = "Examples:\n  provost allow\n  provost allow devit.core.toml --yes\n  provost allow devit.core.toml --forget")]
+    #[command(
+        after_help = "Examples:\n  provost allow\n  provost allow devit.core.toml --yes\n  provost allow devit.core.toml --forget"
+    )]
     Allow(allow::Allow),
     /// Try the rules that decide
-    #[command(subcommand, after_help = "Examples:\n  provost policy check\n  provost policy explain --worker shell --dir src")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost policy check\n  provost policy explain --worker shell --dir src"
+    )]
     Policy(policy::Policy),
     /// Take configuration, policy and keys over anew
     #[command(after_help = "Example:\n  provost reload")]
     Reload,
     /// The journal: a chain that nobody changes unnoticed
-    #[command(subcommand, after_help = "Examples:\n  provost journal verify\n  provost journal export > journal.jsonl")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost journal verify\n  provost journal export > journal.jsonl"
+    )]
     Journal(journal::Journal),
     /// Show what happened
-    #[command(after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json")]
+    #[command(
+        after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json"
+    )]
     Log(log::Log),
     /// Look for what is wrong with this machine, the files and the daemon
     #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
     Doctor,
     /// Print the completions of a shell
-    #[command(after_help = "Example:\n  provost completions bash > ~/.local/share/bash-completion/completions/provost")]
+    #[command(
+        after_help = "Example:\n  provost completions bash > ~/.local/share/bash-completion/completions/provost"
+    )]
     Completions(Completions),
     /// Print the manual page
-    #[command(after_help = "Examples:\n  provost man | man -l -\n  provost man > ~/.local/share/man/man1/provost.1")]
+    #[command(
+        after_help = "Examples:\n  provost man | man -l -\n  provost man > ~/.local/share/man/man1/provost.1"
+    )]
     Man,
 }
 

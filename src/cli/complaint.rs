@@ -108,7 +108,8 @@ impl From<ClientError> for Complaint {
                 .next("remove it if it is yours, then: provost up"),
             ClientError::Version(_) => Self::refusal(&err).next("provost down && provost up"),
             ClientError::Refused { status, fault } => {
-                let code = if matches!(status, 404 | 500..) || fault.error == "denied" { FAILED } else { REFUSED };
+                let code =
+                    if matches!(status, 404 | 500..) || fault.error == "denied" { FAILED } else { REFUSED };
                 let complaint = Self::of(&fault.message).with_code(code);
                 match fault.hint {
                     Some(hint) => complaint.next(hint),
@@ -129,9 +130,9 @@ impl From<PlacesError> for Complaint {
 
 impl From<Broken> for Complaint {
     fn from(err: Broken) -> Self {
-        Self::of("the configuration cannot be used").because(err.note).next(
-            "correct it, or remove it to get the default; `provost doctor` checks again",
-        )
+        Self::of("the configuration cannot be used")
+            .because(err.note)
+            .next("correct it, or remove it to get the default; `provost doctor` checks again")
     }
 }
 

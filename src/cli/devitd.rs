@@ -72,9 +72,13 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
 /// Has the running daemon open the address too, and stays while it runs.
 fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, Complaint> {
     let address = socket.to_str().ok_or_else(|| {
-        Complaint::of("the address is not UTF-8").because(socket.display()).next("name a plain path with --socket")
+        Complaint::of("the address is not UTF-8")
+            .because(socket.display())
+            .next("name a plain path with --socket")
     })?;
-    if secret.is_some_and(|secret| here.key_ring().is_ok_and(|ring| ring.shared().expose() != secret.expose())) {
+    if secret
+        .is_some_and(|secret| here.key_ring().is_ok_and(|ring| ring.shared().expose() != secret.expose()))
+    {
         out::note(
             "warning: a daemon runs here already, and its secret may be another than the one given; \
              clients that it refuses need: eval \"$(provost env)\"",

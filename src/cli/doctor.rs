@@ -91,8 +91,14 @@ fn confinement(found: &mut Findings) {
     }
     let tiers: Vec<String> = host.tiers.iter().map(|tier| format!("{tier:?}").to_lowercase()).collect();
     match tiers.is_empty() {
-        true => found.add("confinement", Health::Broken, "no worker can be confined here, so none will run; see above"),
-        false => found.add("confinement", Health::Fine, format!("workers can run in tier {}", tiers.join(" and "))),
+        true => found.add(
+            "confinement",
+            Health::Broken,
+            "no worker can be confined here, so none will run; see above",
+        ),
+        false => {
+            found.add("confinement", Health::Fine, format!("workers can run in tier {}", tiers.join(" and ")))
+        }
     }
 }
 
@@ -132,7 +138,10 @@ fn environment(here: &Here, found: &mut Findings) {
     if let Some(socket) = &here.environment.socket
         && *socket != here.places.devit_socket()
     {
-        let says = format!("clients of this shell go to {}; for this daemon: eval \"$(provost env)\"", socket.display());
+        let says = format!(
+            "clients of this shell go to {}; for this daemon: eval \"$(provost env)\"",
+            socket.display()
+        );
         found.add("DEVIT_SOCK", Health::Note, says);
     }
 }
@@ -143,7 +152,11 @@ fn keys(here: &Here, found: &mut Findings) {
         return found.add("keys", Health::Note, "not made yet; run `provost init`");
     }
     match KeyRing::open(&folder) {
-        Ok(ring) => found.add("keys", Health::Fine, format!("the shared secret, and {} of their own", ring.list().len())),
+        Ok(ring) => found.add(
+            "keys",
+            Health::Fine,
+            format!("the shared secret, and {} of their own", ring.list().len()),
+        ),
         Err(err) => found.add("keys", Health::Broken, err),
     }
 }
@@ -194,7 +207,9 @@ fn journal(here: &Here, found: &mut Findings) {
         return;
     }
     match store::open_reader(&here.places.state).and_then(|mut reader| reader.verify(None)) {
-        Ok(store::Verdict::Ok { events, .. }) => found.add("journal", Health::Fine, format!("{events} events, unchanged")),
+        Ok(store::Verdict::Ok { events, .. }) => {
+            found.add("journal", Health::Fine, format!("{events} events, unchanged"))
+        }
         Ok(other) => found.add("journal", Health::Broken, format!("{other:?}; run `provost journal verify`")),
         Err(err) => found.add("journal", Health::Broken, err),
     }
@@ -205,7 +220,8 @@ fn daemon(here: &Here, found: &mut Findings) {
         Ok(about) => {
             found.add("daemon", Health::Fine, format!("{}, process {}", about.version, about.pid));
             about.notes.iter().for_each(|note| found.add("daemon", Health::Note, note));
-            let broken = about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
+            let broken =
+                about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
         }
         Err(complaint) if complaint.is_not_running() => {

@@ -70,7 +70,8 @@ impl Follow {
                 "running" => {
                     let page = self.output(&mut seen, WAIT_MS).await?;
                     let wait_ms = if page.done { seen.pause_ms } else { 0 };
-                    seen.pause_ms = if page.done { wait_ms * 2 } else { 0 }.clamp(*PAUSE_MS.start(), *PAUSE_MS.end());
+                    seen.pause_ms =
+                        if page.done { wait_ms * 2 } else { 0 }.clamp(*PAUSE_MS.start(), *PAUSE_MS.end());
                     task = self.ask(&seen, wait_ms).await?;
                 }
                 _ => task = self.waited(&seen).await?,
@@ -81,11 +82,8 @@ impl Follow {
     }
 
     async fn ask(&self, seen: &Seen, wait_ms: u64) -> Result<wire::Task, ClientError> {
-        let query = wire::TaskQuery {
-            id: seen.task.clone(),
-            seen: seen.updated_at.clone(),
-            wait_ms: Some(wait_ms),
-        };
+        let query =
+            wire::TaskQuery { id: seen.task.clone(), seen: seen.updated_at.clone(), wait_ms: Some(wait_ms) };
         self.client.task(&query).await
     }
 
@@ -144,7 +142,9 @@ impl Follow {
             return Ok(exit_code(task));
         }
         // A worker that connects by itself has said what there is to say in its report.
-        if !seen.spoke && let Some(note) = task.notes.last().filter(|note| !note.summary.is_empty()) {
+        if !seen.spoke
+            && let Some(note) = task.notes.last().filter(|note| !note.summary.is_empty())
+        {
             out::line(out::plain(&note.summary))?;
         }
         if let Some(failure) = &task.failure {

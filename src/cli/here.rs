@@ -41,9 +41,14 @@ impl Here {
         let about = self.client().about().await?;
         let advertised = self.config(None)?.config.daemon.advertised_version;
         if *expected != about.version && *expected != advertised {
-            return Err(Complaint::refusal("the daemon is of another version than DEVIT_EXPECTED_DAEMON_VERSION says")
-                .because(format!("expected {expected}, found {} (to DevIt's clients: {advertised})", about.version))
-                .next("unset DEVIT_EXPECTED_DAEMON_VERSION, or install the version that it names"));
+            return Err(Complaint::refusal(
+                "the daemon is of another version than DEVIT_EXPECTED_DAEMON_VERSION says",
+            )
+            .because(format!(
+                "expected {expected}, found {} (to DevIt's clients: {advertised})",
+                about.version
+            ))
+            .next("unset DEVIT_EXPECTED_DAEMON_VERSION, or install the version that it names"));
         }
         Ok(client)
     }

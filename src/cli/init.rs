@@ -70,7 +70,9 @@ fn write_new(path: &Path, text: &str) -> Result<bool, Complaint> {
     match options.open(path).and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(Complaint::of(format!("{} cannot be written", path.display())).because(e).next("provost doctor")),
+        Err(e) => Err(Complaint::of(format!("{} cannot be written", path.display()))
+            .because(e)
+            .next("provost doctor")),
     }
 }
 
@@ -82,8 +84,11 @@ pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
         Shell::Json => env::Shell::Json,
     };
     let secret = here.key_ring()?.shared();
-    let text = env::for_clients(&here.places.devit_socket(), &secret, shell)
-        .map_err(|why| Complaint::of("clients cannot be pointed here").because(why).next("set XDG_RUNTIME_DIR to a plain path"))?;
+    let text = env::for_clients(&here.places.devit_socket(), &secret, shell).map_err(|why| {
+        Complaint::of("clients cannot be pointed here")
+            .because(why)
+            .next("set XDG_RUNTIME_DIR to a plain path")
+    })?;
     out::text_as_is(&text)?;
     if up::running(here)?.is_none() {
         out::note("no daemon runs yet; start it: provost up");

@@ -14,13 +14,17 @@ use crate::store::{self, Anchor, StoreError, Verdict};
 #[derive(Subcommand, Debug)]
 pub(super) enum Journal {
     /// Check the whole chain, and that it still contains a point known from elsewhere
-    #[command(after_help = "Examples:\n  provost journal verify\n  provost journal verify --anchor \"$(cat anchor.txt)\"\n\nAnchors are in the system log too: journalctl -t provost | grep provost-anchor")]
+    #[command(
+        after_help = "Examples:\n  provost journal verify\n  provost journal verify --anchor \"$(cat anchor.txt)\"\n\nAnchors are in the system log too: journalctl -t provost | grep provost-anchor"
+    )]
     Verify(Verify),
     /// Print the end of the chain, to be kept elsewhere
     #[command(after_help = "Example:\n  provost journal head > anchor.txt")]
     Head,
     /// Write every event as a line of JSON
-    #[command(after_help = "Examples:\n  provost journal export | jq .kind\n  provost journal export --output journal.jsonl")]
+    #[command(
+        after_help = "Examples:\n  provost journal export | jq .kind\n  provost journal export --output journal.jsonl"
+    )]
     Export(Export),
 }
 
@@ -66,7 +70,9 @@ fn checked(here: &Here, anchor: Option<Anchor>) -> Result<(u64, Anchor), Complai
         Verdict::Truncated { anchor, head } => Err(Complaint::of("the end of the journal is missing")
             .because(format!("it was at event {} once and ends at {}", anchor.seq, head.seq))
             .next("keep the state folder as it is, and compare with an export kept elsewhere")),
-        Verdict::CannotCheck(why) => Err(Complaint::of("the journal cannot be checked").because(why).next("provost doctor")),
+        Verdict::CannotCheck(why) => {
+            Err(Complaint::of("the journal cannot be checked").because(why).next("provost doctor"))
+        }
     }
 }
 
@@ -106,7 +112,9 @@ fn export(here: &Here, output: Option<&PathBuf>) -> Result<u8, Complaint> {
         return written(done).map(|_| DONE);
     };
     let cannot = |e: io::Error| {
-        Complaint::of(format!("{} cannot be written", path.display())).because(e).next("name a file that does not exist")
+        Complaint::of(format!("{} cannot be written", path.display()))
+            .because(e)
+            .next("name a file that does not exist")
     };
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

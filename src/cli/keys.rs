@@ -13,7 +13,9 @@ use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told};
 #[derive(Subcommand, Debug)]
 pub(super) enum Key {
     /// Make a key; it is printed once, and from now on the shared secret does not speak for this agent
-    #[command(after_help = "Examples:\n  provost key add client:approver --role approver\n  DEVIT_SECRET=$(provost key add worker:gpu --role worker)")]
+    #[command(
+        after_help = "Examples:\n  provost key add client:approver --role approver\n  DEVIT_SECRET=$(provost key add worker:gpu --role worker)"
+    )]
     Add(Add),
     /// List agents with a key of their own; secrets are not shown
     #[command(after_help = "Examples:\n  provost key list\n  provost key list --json")]
@@ -110,9 +112,11 @@ fn changed(
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, agent.as_str(), details).await) })? {
         Told::Daemon | Told::Nobody => Ok(DONE),
-        Told::Failed(err) => Err(Complaint::of("the files are changed, but the running daemon goes on with the old keys")
-            .because(err)
-            .next("provost reload")),
+        Told::Failed(err) => {
+            Err(Complaint::of("the files are changed, but the running daemon goes on with the old keys")
+                .because(err)
+                .next("provost reload"))
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use super::{Complaint, Here, out};
 use crate::base::AgentId;
 use crate::config::{Loaded, WorkerKind};
 use crate::policy::{
-    Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff, explain_request,
-    run_cases,
+    Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff,
+    explain_request, run_cases,
 };
 use crate::store::{self, FinishedFilter};
 
@@ -26,13 +26,19 @@ pub(super) enum Policy {
     #[command(after_help = "Examples:\n  provost policy check\n  provost policy check ./policy.toml")]
     Check(Check),
     /// Ask every question of a table of cases
-    #[command(after_help = "Example:\n  provost policy test cases.toml\n\ncases.toml:\n  [[case]]\n  worker = \"shell\"\n  cwd = \"src\"\n  expect = \"allow\"")]
+    #[command(
+        after_help = "Example:\n  provost policy test cases.toml\n\ncases.toml:\n  [[case]]\n  worker = \"shell\"\n  cwd = \"src\"\n  expect = \"allow\""
+    )]
     Test(Test),
     /// Show why a request would be answered as it would be
-    #[command(after_help = "Examples:\n  provost policy explain --worker shell --dir src\n  provost policy explain --client mcp --door devit --proof shared_key --action screenshot")]
+    #[command(
+        after_help = "Examples:\n  provost policy explain --worker shell --dir src\n  provost policy explain --client mcp --door devit --proof shared_key --action screenshot"
+    )]
     Explain(Explain),
     /// Show which requests other rules would answer differently
-    #[command(after_help = "Examples:\n  provost policy diff --replay new.toml\n  provost policy diff builtin:strict --cases cases.toml")]
+    #[command(
+        after_help = "Examples:\n  provost policy diff --replay new.toml\n  provost policy diff builtin:strict --cases cases.toml"
+    )]
     Diff(Diff),
 }
 
@@ -136,7 +142,9 @@ fn rules(here: &Here, named: Option<&str>) -> Result<RuleSet, Complaint> {
 
 fn read(path: &Path) -> Result<String, Complaint> {
     std::fs::read_to_string(path).map_err(|e| {
-        Complaint::of(format!("{} cannot be read", path.display())).because(e).next("name a file that is there")
+        Complaint::of(format!("{} cannot be read", path.display()))
+            .because(e)
+            .next("name a file that is there")
     })
 }
 
@@ -163,7 +171,9 @@ fn look_over(here: &Here, asked: &Check) -> Result<u8, Complaint> {
             report.problems.iter().try_for_each(|it| out::line(out::plain(&format!("error: {it}"))))?;
             report.warnings.iter().try_for_each(|it| out::line(out::plain(&format!("warning: {it}"))))?;
             match report.version {
-                Some(version) => out::line(format!("{name}: {} rules, version {}", report.rules, version.short()))?,
+                Some(version) => {
+                    out::line(format!("{name}: {} rules, version {}", report.rules, version.short()))?
+                }
                 None => out::line(format!("{name}: would be refused"))?,
             }
         }
@@ -193,7 +203,9 @@ fn in_force(here: &Here) -> Result<Vec<(String, String)>, Complaint> {
 fn cases(path: &Path) -> Result<Vec<Case>, Complaint> {
     let name = path.display().to_string();
     Case::parse(&read(path)?, &name).map_err(|problems| {
-        Complaint::of(format!("{name} is not a table of cases")).because(problems).next("provost policy test --help")
+        Complaint::of(format!("{name} is not a table of cases"))
+            .because(problems)
+            .next("provost policy test --help")
     })
 }
 
@@ -211,7 +223,10 @@ fn test(here: &Here, asked: &Test) -> Result<u8, Complaint> {
         for it in &failed {
             let by = it.case.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
             let (place, expected) = (asked.cases.display(), it.case.expect.name());
-            let line = format!("{place}:{}: {}: expected {expected}{by}, found {}", it.case.line, it.case.name, it.outcome);
+            let line = format!(
+                "{place}:{}: {}: expected {expected}{by}, found {}",
+                it.case.line, it.case.name, it.outcome
+            );
             out::line(out::one_line(&line, 1_000))?;
         }
         out::line(format!("{} of {} cases as expected", cases.len() - failed.len(), cases.len()))?;
@@ -271,10 +286,10 @@ fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {
     let (names, requests): (Vec<String>, Vec<Request>) = requests.into_iter().unzip();
     let changed = diff(&old, &new, &requests);
     if here.json {
-        let row = |it: &crate::policy::Difference| {
-            json!({ "request": names[it.index], "before": it.before, "after": it.after })
-        };
-        out::json(&json!({ "requests": requests.len(), "changed": changed.iter().map(row).collect::<Vec<_>>() }))?;
+        let row = |it: &crate::policy::Difference| json!({ "request": names[it.index], "before": it.before, "after": it.after });
+        out::json(
+            &json!({ "requests": requests.len(), "changed": changed.iter().map(row).collect::<Vec<_>>() }),
+        )?;
         return Ok(DONE);
     }
     for it in &changed {
@@ -311,7 +326,8 @@ fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
         // How the asker had proved itself is not kept; what each door asks for at the least stands in.
         parts["proof"] = if parts["door"] == "devit" { "shared_key" } else { "peer_uid" }.into();
         network(&mut parts, &json!(task.network));
-        let request = serde_json::from_value(parts).map_err(|e| Complaint::of("a stored task makes no sense").because(e))?;
+        let request = serde_json::from_value(parts)
+            .map_err(|e| Complaint::of("a stored task makes no sense").because(e))?;
         requests.push((format!("{}: {} for {}", task.id(), task.order.worker, task.asked_by), request));
     }
     if requests.is_empty() { Err(no_history()) } else { Ok(requests) }

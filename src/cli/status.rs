@@ -49,7 +49,9 @@ fn in_words(needs: &Needs) -> String {
     if !needs.approvals.is_empty() {
         text.push_str(&format!("Waiting for your word ({}):\n", needs.approvals.len()));
         text.push_str(&approvals::table(&needs.approvals));
-        text.push_str("  look: provost approvals    answer: provost approve ID, provost deny ID --reason WHY\n\n");
+        text.push_str(
+            "  look: provost approvals    answer: provost approve ID, provost deny ID --reason WHY\n\n",
+        );
     }
     if !needs.active.is_empty() {
         text.push_str(&format!("Under way ({}):\n", needs.active.len()));
@@ -81,14 +83,30 @@ pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
     }
     let row = |name: &str, value: &str| [name.to_owned(), out::one_line(value, 4096)];
     let mut rows = vec![
-        row("daemon", &format!("{}, process {}, since {}", about.version, about.pid, tasks::short_time(&about.started_at))),
+        row(
+            "daemon",
+            &format!(
+                "{}, process {}, since {}",
+                about.version,
+                about.pid,
+                tasks::short_time(&about.started_at)
+            ),
+        ),
         row("repository", &about.root),
         row("state", &about.state_dir),
     ];
-    rows.extend(about.doors.iter().map(|at| row(&format!("door {}", out::one_line(&at.door, 40)), &at.address)));
+    rows.extend(
+        about.doors.iter().map(|at| row(&format!("door {}", out::one_line(&at.door, 40)), &at.address)),
+    );
     rows.extend(about.workers.iter().map(worker));
-    rows.push(row("policy", &format!("{} ({})", about.policy_source, about.policy.chars().take(12).collect::<String>())));
-    rows.push(row("tasks", &format!("{} under way, {} completed, {} failed", about.active, about.completed, about.failed)));
+    rows.push(row(
+        "policy",
+        &format!("{} ({})", about.policy_source, about.policy.chars().take(12).collect::<String>()),
+    ));
+    rows.push(row(
+        "tasks",
+        &format!("{} under way, {} completed, {} failed", about.active, about.completed, about.failed),
+    ));
     rows.push(row("approvals", &format!("{} waiting", about.approvals)));
     rows.push(row("journal", &about.journal_anchor));
     out::text_as_is(&out::table(&rows))?;

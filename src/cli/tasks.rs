@@ -135,9 +135,8 @@ pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
             String::new(),
         ]);
     }
-    let used: usize = (0..5)
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 2)
-        .sum();
+    let used: usize =
+        (0..5).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 2).sum();
     for (row, task) in rows.iter_mut().skip(1).zip(tasks) {
         row[5] = out::one_line(&task.goal, out::width().saturating_sub(used).max(20));
     }
@@ -168,7 +167,11 @@ pub(super) fn show(here: &Here, asked: &Task) -> Result<u8, Complaint> {
         }
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
         let task = client.task(&query).await?;
-        if here.json { out::json(&task)? } else { out::text_as_is(&in_full(&task))? }
+        if here.json {
+            out::json(&task)?
+        } else {
+            out::text_as_is(&in_full(&task))?
+        }
         Ok(DONE)
     })
 }
@@ -183,7 +186,8 @@ fn in_full(task: &wire::Task) -> String {
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend(task.exit_code.map(|code| ("exit code", code.to_string())));
     facts.extend(task.failure.as_ref().map(|failure| ("failure", failure.to_string())));
-    let rows: Vec<_> = facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
+    let rows: Vec<_> =
+        facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
     let mut text = out::table(&rows);
     text.push_str(&fenced("goal", &task.goal));
     for note in &task.notes {

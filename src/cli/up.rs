@@ -1,10 +1,10 @@
 //! Starting and stopping the daemon: in this terminal, or in the background with a handshake.
 //!
 //! In the background it is this program once more, in a session of its own, whose standard output is a pipe to
-//! us. It says `ready` there when the doors are open, or why they are not.
+//! us. It says one line there: `ready` when the doors are open, or why they are not.
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -23,6 +23,9 @@ use crate::config::Places;
 
 /// What the background process says when its doors are open.
 const READY: &str = "ready";
+
+/// Longest sentence taken from it, in bytes.
+const WORDS_BYTES_MAX: u64 = 64 << 10;
 
 /// `provost up`.
 #[derive(Args, Clone, Debug, Default)]
@@ -115,13 +118,21 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
         }
         Ok(done)
     })?;
-    if here.json { out::json(&said)? } else { out::line(out::plain(&said.message))? }
+    if here.json {
+        out::json(&said)?
+    } else {
+        out::line(out::plain(&said.message))?
+    }
     Ok(DONE)
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
     let done = wait_for(async { Ok(here.daemon(None).await?.reload().await?) })?;
-    if here.json { out::json(&done)? } else { out::line(out::plain(&done.message))? }
+    if here.json {
+        out::json(&done)?
+    } else {
+        out::line(out::plain(&done.message))?
+    }
     Ok(DONE)
 }
 
@@ -189,16 +200,9 @@ fn in_background(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     let _own_session = rustix::process::setsid();
     let ready = std::io::stdout().as_fd().try_clone_to_owned();
     let ready = ready.map_err(|e| Complaint::of("standard output is closed").because(e))?;
-    match run(serve(here, up, Some(ready))) {
-        Ok(()) => Ok(DONE),
-        Err(err) => {
-            let complaint = failed(err);
-            let mut out = std::io::stdout().lock();
-            // Once it has been ready nobody waits any more; the log has it too.
-            let _unheard = out.write_all(complaint.text().as_bytes()).and_then(|()| out.flush());
-            Err(Complaint::silent(complaint.code()))
-        }
-    }
+    // The daemon itself tells the one that waits why it could not start.
+    run(serve(here, up, Some(ready))).map_err(failed)?;
+    Ok(DONE)
 }
 
 /// Starts the background process and waits until its doors are open.
@@ -210,8 +214,11 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     let mut command = Command::new(program);
     command.args(["up", "--foreground", "--ready-on-stdout"]);
     command.args(up.config.iter().flat_map(|path| ["--config".as_ref(), path.as_os_str()]));
-    command.args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
-    command.args([("--allow-root", up.allow_root), ("--debug", up.debug)].iter().filter(|it| it.1).map(|it| it.0));
+    command
+        .args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
+    command.args(
+        [("--allow-root", up.allow_root), ("--debug", up.debug)].iter().filter(|it| it.1).map(|it| it.0),
+    );
     command.current_dir(&here.cwd);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(cannot)?;
@@ -223,22 +230,23 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let cause = if said.is_empty() { format!("it ended at once ({ended})") } else { said.to_owned() };
-    Err(Complaint::of("the daemon did not start").because(cause).next("provost doctor, or provost up --foreground"))
+    Err(Complaint::of("the daemon did not start")
+        .because(cause)
+        .next("provost doctor, or provost up --foreground"))
 }
 
-/// What the background process says: its first line if that is `ready`, else everything up to its end.
+/// What the background process says: one line, or nothing when it ends without a word.
 fn first_words(child: &mut Child) -> Result<String, Complaint> {
     let pipe = child.stdout.take().map(OwnedFd::from).map(File::from);
     let (sender, words) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let mut bytes = pipe.into_iter().flat_map(|pipe| pipe.bytes().map_while(Result::ok)).take(64 << 10);
-        while !text.starts_with(format!("{READY}\n").as_bytes()) {
-            let Some(byte) = bytes.next() else { break };
-            text.push(byte);
+        let mut line = String::new();
+        if let Some(pipe) = pipe {
+            // What cannot be read was not said.
+            let _read = BufReader::new(pipe.take(WORDS_BYTES_MAX)).read_line(&mut line);
         }
         // Without a receiver the wait was over; nobody needs the words then.
-        let _unheard = sender.send(String::from_utf8_lossy(&text).into_owned());
+        let _unheard = sender.send(line);
     });
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     let mut progress = out::Progress::begin("starting the daemon");

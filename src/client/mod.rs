@@ -214,9 +214,7 @@ async fn connect(socket: &Path) -> Result<Stream, ClientError> {
     Ok(stream)
 }
 
-async fn answer<A: DeserializeOwned>(
-    response: Response<hyper::body::Incoming>,
-) -> Result<A, ClientError> {
+async fn answer<A: DeserializeOwned>(response: Response<hyper::body::Incoming>) -> Result<A, ClientError> {
     let (head, body) = response.into_parts();
     let theirs = head.headers.get(wire::VERSION_HEADER).map(|it| String::from_utf8_lossy(it.as_bytes()));
     match theirs.as_deref() {
@@ -255,7 +253,9 @@ fn query_text(query: &Value) -> String {
         text.push('=');
         for byte in value.bytes() {
             match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    text.push(char::from(byte))
+                }
                 byte => write!(text, "%{byte:02X}").expect("a string takes everything"),
             }
         }
