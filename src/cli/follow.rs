@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use super::complaint::{DONE, FAILED, INTERRUPTED};
-use super::{Complaint, out, up};
+use super::{Complaint, out, tasks, up};
 use crate::client::{Client, ClientError, wire};
 
 /// How long one question waits for news, in milliseconds; short enough to show that time passes.
@@ -148,8 +148,7 @@ impl Follow {
             out::line(out::plain(&note.summary))?;
         }
         if let Some(failure) = &task.failure {
-            let reason = failure["reason"].as_str().map_or_else(|| failure.to_string(), str::to_owned);
-            out::note(format!("failed: {}", out::one_line(&reason, 400)));
+            out::note(format!("failed: {}", tasks::failure_in_words(failure)));
         }
         Ok(exit_code(task))
     }

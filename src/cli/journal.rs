@@ -52,7 +52,8 @@ pub(super) fn journal(here: &Here, asked: Journal) -> Result<u8, Complaint> {
     }
 }
 
-fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
+/// The store, which every daemon that has run here has left.
+pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
     if !here.places.state.join(store::DATABASE).exists() {
         return Err(Complaint::of("this repository has no journal yet")
             .because(format!("no daemon has run here; looked in {}", here.places.state.display()))

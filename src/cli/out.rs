@@ -53,6 +53,12 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
+/// The same, keeping the spaces it begins with.
+pub(super) fn one_line_indented(text: &str, most: usize) -> String {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    format!("{}{}", " ".repeat(indent), one_line(text, most.saturating_sub(indent)))
+}
+
 /// Rows with their columns aligned; the first row is the heading.
 pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -185,7 +185,7 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend(task.exit_code.map(|code| ("exit code", code.to_string())));
-    facts.extend(task.failure.as_ref().map(|failure| ("failure", failure.to_string())));
+    facts.extend(task.failure.as_ref().map(|failure| ("failure", failure_in_words(failure))));
     let rows: Vec<_> =
         facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
     let mut text = out::table(&rows);
@@ -195,6 +195,23 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));
     }
     text
+}
+
+/// A failure is a word, or a word with details: `worker_failed: exit code 3`.
+pub(super) fn failure_in_words(failure: &Value) -> String {
+    let in_short = |details: &Value| match details {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => {
+            let texts = members.values().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    };
+    let text = match failure.as_object().and_then(|members| members.iter().next()) {
+        Some((word, details)) => format!("{word}: {}", in_short(details)),
+        None => in_short(failure),
+    };
+    out::one_line(&text, 400)
 }
 
 /// Words from elsewhere, behind a bar.

@@ -12,6 +12,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags};
 
 use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
@@ -101,29 +103,48 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
 }
 
 pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
-    let client = here.client();
-    let said = wait_for(async {
+    let (pid, process, said) = wait_for(async {
+        let client = here.client();
         let pid = client.about().await?.pid;
-        let done = client.stop().await?;
-        let mut progress = out::Progress::begin("waiting for the daemon to end");
-        let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
-        while client.about().await.is_ok() {
-            if Instant::now() > deadline {
-                return Err(Complaint::of("the daemon does not end")
-                    .because(format!("process {pid} still answers"))
-                    .next(format!("kill {pid}")));
-            }
-            progress.tick();
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(done)
+        // Held from before the end, so that its number cannot come to mean another process.
+        let process = Process::hold(pid);
+        Ok((pid, process, client.stop().await?))
     })?;
+    let mut progress = out::Progress::begin("waiting for the daemon to end");
+    let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
+    while !process.has_ended(Duration::from_millis(200)) {
+        if Instant::now() > deadline {
+            return Err(Complaint::of("the daemon does not end")
+                .because(format!("process {pid} was told to, and still runs"))
+                .next(format!("kill {pid}")));
+        }
+        progress.tick();
+    }
+    drop(progress);
     if here.json {
         out::json(&said)?
     } else {
-        out::line(out::plain(&said.message))?
+        out::line("stopped")?
     }
     Ok(DONE)
+}
+
+/// A process whose end somebody waits for; nothing when it has ended already.
+struct Process(Option<OwnedFd>);
+
+impl Process {
+    fn hold(pid: u32) -> Self {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        Self(pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits for its end, but not for longer than this.
+    fn has_ended(&self, at_most: Duration) -> bool {
+        let Some(process) = &self.0 else { return true };
+        let mut polled = [PollFd::new(process, PollFlags::IN)];
+        let patience = Timespec::try_from(at_most).ok();
+        rustix::event::poll(&mut polled, patience.as_ref()).is_ok_and(|ready| ready > 0)
+    }
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
