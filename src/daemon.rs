@@ -152,6 +152,8 @@ fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::
     use tracing_subscriber::util::SubscriberInitExt as _;
     let level = if start.debug { "debug" } else { config.log.level.as_str() };
     let dir = config.log.dir.clone().unwrap_or_else(|| start.places.state.join("log"));
+    let private = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).recursive(true).create(&dir);
+    private.with_context(|| format!("cannot make {}", dir.display()))?;
     let file = tracing_appender::rolling::Builder::new()
         .rotation(tracing_appender::rolling::Rotation::DAILY)
         .filename_prefix("provost")

@@ -103,7 +103,8 @@ impl<'a> Frame<'a> {
         slots.into_frame()
     }
 
-    /// Refuses `|` in the fields that are joined by it: DevIt's MAC does not tell `a|b` + `c` from `a` + `b|c`.
+    /// Refuses `|` in the fields that are joined by it: the MAC does not tell `a|b` and `c` from `a` and
+    /// `b|c`.
     ///
     /// # Errors
     /// [`Fault::Separator`] with the first such field.

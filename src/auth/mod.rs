@@ -1,12 +1,14 @@
 //! PROOF: who is it that speaks?
 //!
-//! Promises: nothing here says yes without proof, everything is compared in constant time, and what is refused
-//! is refused with the same words for every cause, while the cause is there for the log. Neither a key nor an
-//! expected MAC leaves this module except through a function whose purpose is to hand out a new key.
-//! Leaves what a proven caller may do to `policy` and the rules, and what is said to a refused one to the doors.
+//! Promises: nothing here says yes without proof, everything is compared in constant time, and what is
+//! refused is refused with the same words for every cause, while the cause is there for the log. Neither a
+//! key nor an expected MAC leaves this module except through a function whose purpose is to hand out a new
+//! key. Leaves what a proven caller may do to `policy` and the rules, and what is said to a refused one to
+//! the doors.
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
 pub mod frame;
+#[cfg(unix)]
 pub mod keys;
 #[cfg(target_os = "linux")]
 pub mod peer;

@@ -1,8 +1,8 @@
 //! Who is at the other end of a Unix socket, as the kernel tells it.
 //!
-//! The uid says which user; the process is held by a pidfd, so that its number cannot come to mean another one.
-//! A process in another pid namespace is jailed, whatever its uid: a jail's workers have an entrance of their
-//! own. A process that passed its connected socket on is taken for the one that connected.
+//! The uid says which user; the process is held by a pidfd, so that its number cannot come to mean another
+//! one. A process in another pid namespace is jailed, whatever its uid: a jail's workers have an entrance of
+//! their own. A process that passed its connected socket on is taken for the one that connected.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -35,7 +35,8 @@ impl PeerId {
     pub fn of(stream: &impl AsFd) -> Result<Self, Rejected> {
         let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|_| Rejected::Gone)?;
         let pidfd = match peer_pidfd(stream.as_fd()) {
-            // Kernels before 6.5 do not know the option: the number is all there is, and it may have been reused.
+            // Kernels before 6.5 do not know the option: the number is all there is, and it may mean another
+            // process by now.
             Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {
                 pidfd_open(credentials.pid, PidfdFlags::empty()).map_err(|_| Rejected::Gone)?
             }

@@ -2,14 +2,18 @@
 //!
 //! Remembers each nonce for as long as its frame's time stamp is within the window, in one bucket per second.
 //! When memory is full, the oldest second is forgotten and frames that old are refused from then on: what is
-//! not remembered is not believed.
+//! not remembered is not believed. Frames that are dated ahead get a small part of the memory and push
+//! nothing out, so that a sender of such frames cannot lock out the others.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use super::Rejected;
 use crate::base::Timestamp;
+
+/// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
+const AHEAD_SHARE: usize = 8;
 
 /// What has been seen, and what is too old to tell.
 pub struct ReplayGuard {
@@ -29,6 +33,8 @@ struct Seen {
     count: usize,
     /// Frames with a smaller `ts` are refused: some of them may have been forgotten.
     floor: u64,
+    /// Forgotten seconds above the floor; there are some only if the clock was set back.
+    closed: BTreeSet<u64>,
 }
 
 impl ReplayGuard {
@@ -48,8 +54,8 @@ impl ReplayGuard {
     ///
     /// # Errors
     /// [`Rejected::TooOld`], [`Rejected::TooNew`], [`Rejected::BeforeStart`], [`Rejected::Forgotten`],
-    /// [`Rejected::Replayed`], and [`Rejected::TooMany`] when all that is remembered is from this frame's
-    /// second or later.
+    /// [`Rejected::Replayed`], and [`Rejected::TooMany`] when memory is full and nothing in it is older than
+    /// this frame, or when too much of it is dated ahead, as this frame is.
     pub fn check(&self, from: &str, ts: u64, nonce: &str, now: Timestamp) -> Result<(), Rejected> {
         let now = now.seconds();
         let oldest = now.saturating_sub(self.window_seconds);
@@ -71,11 +77,20 @@ impl ReplayGuard {
         while seen.buckets.first_key_value().is_some_and(|(second, _)| *second < oldest) {
             seen.forget_oldest();
         }
-        if ts < seen.floor {
+        while seen.closed.first().is_some_and(|second| *second < oldest) {
+            seen.closed.pop_first();
+        }
+        if ts < seen.floor || seen.closed.contains(&ts) {
             return Err(Rejected::Forgotten);
         }
         if seen.buckets.get(&ts).is_some_and(|bucket| bucket.contains(&mark)) {
             return Err(Rejected::Replayed);
+        }
+        if ts > now {
+            let ahead: usize = seen.buckets.range(now + 1..).map(|(_, bucket)| bucket.len()).sum();
+            if ahead >= self.capacity.div_ceil(AHEAD_SHARE) || seen.count >= self.capacity {
+                return Err(Rejected::TooMany);
+            }
         }
         while seen.count >= self.capacity {
             seen.make_room(ts, newest)?;
@@ -92,10 +107,13 @@ impl ReplayGuard {
 }
 
 impl Seen {
+    /// Makes room for a frame that is not dated ahead.
     fn make_room(&mut self, ts: u64, newest: u64) -> Result<(), Rejected> {
-        // Seconds beyond the window are left over from a clock that was ahead; they are refused anyway.
-        if self.buckets.last_key_value().is_some_and(|(second, _)| *second > newest) {
+        // Seconds beyond the window are left over from a clock that was ahead.
+        let last = self.buckets.last_key_value().map_or(0, |(second, _)| *second);
+        if last > newest {
             self.count -= self.buckets.pop_last().map_or(0, |(_, bucket)| bucket.len());
+            self.closed.insert(last);
             return Ok(());
         }
         match self.buckets.first_key_value() {

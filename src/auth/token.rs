@@ -1,8 +1,8 @@
 //! Session tokens of DevIt's document dialect: proof that outlives the frame that brought the secret.
 //!
-//! DevIt, 1.16: `authenticate` answers with a token that later requests carry. A token is 256 random bits, bound
-//! to the ident and the uid that it was given to, and is kept only as a digest: looking it up compares digests
-//! of what the peer sent, so that time tells nothing about the token.
+//! DevIt, 1.16: `authenticate` answers with a token that later requests carry. A token is 256 random bits,
+//! bound to the ident and the uid that it was given to, and is kept only as a digest: looking it up compares
+//! digests of what the peer sent, so that time tells nothing about the token.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

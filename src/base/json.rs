@@ -2,8 +2,8 @@
 //!
 //! Promises: the same value has one text, whatever it looked like on arrival and whatever features some crate
 //! switches on in `serde_json`, which has no part in it. A number is brought to the text that today's clients
-//! read and print back unchanged, so that they find the bytes that we signed. Leaves the meaning of a value to
-//! whoever holds it.
+//! read and print back unchanged, so that they find the bytes that we signed. Leaves the meaning of a value
+//! to whoever holds it.
 
 use std::sync::Arc;
 
@@ -64,11 +64,12 @@ impl Json {
     }
 }
 
-/// The canonical texts that a sender of `text` may have signed, the likeliest first, each made when asked for.
+/// The canonical texts that a sender of `text` may have signed, the likeliest first, each made when asked
+/// for.
 ///
 /// They differ only in how numbers with a fraction or an exponent are printed: as they were spelled, as their
-/// exact double prints, and as the double prints that `serde_json` reads by default. Text without such numbers
-/// has one canonical form.
+/// exact double prints, and as the double prints that `serde_json` reads by default. Text without such
+/// numbers has one canonical form.
 ///
 /// # Errors
 /// [`BadJson`] as for [`Json::parse`].

@@ -417,6 +417,7 @@ impl State {
         command: &Command,
         out: &mut Outbox,
     ) -> Result<Option<Answer<Reply>>, Refusal> {
+        call.facts.now = call.now;
         let verb = match command {
             Command::Delegate(verb) => verb,
             Command::TakeScreenshot(_) if !self.settings.screenshots => {
@@ -431,7 +432,6 @@ impl State {
         if let Some(why) = setting.and_then(|it| it.broken.clone()) {
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
-        call.facts.now = call.now;
         call.facts.worker_kind = Some(self.settings.kind_of(&verb.worker));
         call.facts.network = setting.map(|it| it.network.clone()).unwrap_or_default();
         call.facts.tier = setting.map(|it| it.tier);

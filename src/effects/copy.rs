@@ -45,11 +45,10 @@ impl Copied {
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
         fs::DirBuilder::new().mode(0o700).create(&copied.path)?;
         let target = rustix::fs::openat(CWD, &copied.path, directory_flags(), Mode::empty())?;
-        Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX }.directory(
-            directory.as_fd(),
-            target.as_fd(),
-            COPY_DEPTH_MAX,
-        )?;
+        // The handle may be one that only stands for the directory; this one also lists it.
+        let source = rustix::fs::openat(directory, c".", directory_flags(), Mode::empty())?;
+        let mut copier = Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX };
+        copier.directory(source.as_fd(), target.as_fd(), COPY_DEPTH_MAX)?;
         Ok(copied)
     }
 

@@ -61,6 +61,8 @@ pub enum End {
     OverMemory,
     /// What watched over it died, and so it was killed.
     SupervisorLost,
+    /// A protected file was replaced from outside while it ran, and so it was killed.
+    ProtectionLost,
     /// It was stopped, for this reason.
     Stopped(Box<str>),
     /// The daemon went away while it ran, for this reason.
@@ -219,7 +221,7 @@ fn prose<'a>(stdout: &'a str, parsed: Option<&'a Value>) -> Option<&'a str> {
         Some(Value::String(text)) => text.as_str(),
         _ => stdout,
     };
-    let is_data = || parse(text.trim()).is_some_and(|value| structured(&value));
+    let is_data = || Json::parse(text.trim()).is_ok_and(|json| structured(&json.value()));
     (!text.trim().is_empty() && !is_data()).then_some(text)
 }
 
@@ -330,6 +332,9 @@ fn reason(run: &Run<'_>, end: &End) -> String {
         End::TimedOut => format!("worker timed out after {}s", whole_seconds(run.limit)),
         End::OverMemory => "worker had more memory than it may".into(),
         End::SupervisorLost => "worker was killed because its supervisor died".into(),
+        End::ProtectionLost => {
+            "worker was killed because a protected file (git hooks or configuration) was replaced while it ran".into()
+        }
         End::Stopped(_) => "stopped".into(),
         End::Lost(reason) => (*reason).to_owned(),
         End::NotStarted(failure) => sentence(failure),

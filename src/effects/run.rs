@@ -96,6 +96,10 @@ impl Once {
                 tracing::warn!(reason = failure.reason(), "worker not started");
                 report(hands, self.effect, task, profile, Over::not_started(failure)).await;
             }
+            Err(err) if err.is_panic() => {
+                let failure = jail_refused("its jail could not be planned; the daemon's log has the cause");
+                report(hands, self.effect, task, profile, Over::not_started(failure)).await;
+            }
             // The runtime is shutting down: it stays owed.
             Err(_) => {}
         }
@@ -173,6 +177,7 @@ impl Once {
             (_, Some(early)) => early,
             (ExitReason::Signal(signal), None) => End::Signal(signal),
             (ExitReason::OverMemory, None) => End::OverMemory,
+            (ExitReason::ProtectionLost, None) => End::ProtectionLost,
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
         }
     }
@@ -195,23 +200,27 @@ fn profile_of(hands: &Hands, task: &Task) -> Arc<Profile> {
 /// Reads the result off what is known and puts it on record.
 async fn report(hands: &Hands, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
     let id = task.id().clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let (tier, model) = over.prepared.map_or((None, None), |(tier, model)| (Some(tier), model));
-        let run = Run {
-            task: &task,
-            profile: &profile,
-            tier,
-            model: model.as_deref(),
-            started: over.started,
-            ended: now(),
-            limit: limit(&profile, &task),
-        };
-        outcome(&run, &over.end, &over.output)
-    });
-    // Only a runtime that shuts down does not finish it; then the effect stays owed.
-    let Ok(Outcome { status, report, failure, model_used }) = read.await else { return };
+    let (its_task, its_profile) = (task.clone(), profile.clone());
+    let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over)).await;
+    let Outcome { status, report, failure, model_used } = match read {
+        Ok(outcome) => outcome,
+        // No output may keep a task from ending.
+        Err(err) if err.is_panic() => {
+            let failure = worker_failed("its output could not be read; the daemon's log has the cause");
+            read_off(&task, &profile, &Over::not_started(failure))
+        }
+        // The runtime is shutting down; the effect stays owed.
+        Err(_) => return,
+    };
     let end = EndRun { effect, task: id, status, report, failure, model_used };
     if let Err(refusal) = hands.tell(end).await {
         tracing::error!(%refusal, "a result is not on record; the next start reports the task lost");
     }
+}
+
+fn read_off(task: &Task, profile: &Profile, over: &Over) -> Outcome {
+    let (tier, model) =
+        over.prepared.as_ref().map_or((None, None), |(tier, model)| (Some(*tier), model.as_deref()));
+    let (started, ended, limit) = (over.started, now(), limit(profile, task));
+    outcome(&Run { task, profile, tier, model, started, ended, limit }, &over.end, &over.output)
 }

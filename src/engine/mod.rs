@@ -24,7 +24,8 @@ use crate::base::EffectId;
 use crate::base::limits::ENGINE_QUEUE_MAX;
 use crate::domain::view::View;
 use crate::domain::{
-    Answer, Command, Core, Effect, Event, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State, Verb,
+    Answer, Command, Core, Effect, Event, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State,
+    Verb,
 };
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use worker::Worker;

@@ -15,7 +15,9 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use super::{Answered, Board, Clock, Envelope, Look};
 use crate::base::limits::BATCH_MAX;
 use crate::base::{EffectId, Timestamp};
-use crate::domain::{Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply};
+use crate::domain::{
+    Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply,
+};
 use crate::store::{Retention, Store};
 
 /// How often old history is pruned, and a failed store is tried again.
@@ -47,7 +49,10 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    #[expect(clippy::too_many_arguments, reason = "one call, in `start`, that wires the thread's ends together")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call, in `start`, that wires the thread's ends together"
+    )]
     pub(super) fn new(
         core: Core,
         store: Box<dyn Store>,
@@ -113,7 +118,8 @@ impl Worker {
         if self.broken.is_some() {
             return PROBE_EVERY;
         }
-        let due = self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
+        let due =
+            self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
         due.unwrap_or(PRUNE_EVERY).min(PRUNE_EVERY)
     }
 

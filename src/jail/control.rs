@@ -249,13 +249,22 @@ pub(super) enum Said {
     Ended(Ended),
 }
 
+/// Why a supervisor ended a worker without being told to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Breach {
+    /// All of it together had more memory than its limit.
+    Memory,
+    /// A protected path is not any more what it was.
+    Protection,
+}
+
 /// How a worker ended, as its supervisor saw it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
-    /// All of it together had more memory than its limit.
-    pub(super) over_memory: bool,
+    /// The supervisor's own reason to end it.
+    pub(super) breach: Option<Breach>,
     /// Processes that outlived the worker's first one and were killed.
     pub(super) swept: u32,
 }

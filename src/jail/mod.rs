@@ -1,6 +1,6 @@
 //! CONFINEMENT: where a worker runs, and what it can reach from there.
 //!
-//! A [`Plan`] says everything that one worker may touch. [`launch`] starts this executable again as a one-shot
+//! A [`Plan`] says everything that one worker may touch. [`launch()`] starts this executable again as a one-shot
 //! supervisor (`provost __jail`), hands it the plan over a socket, and follows the worker until no process of
 //! it is left. The supervisor builds the jail from kernel features alone: no helper program, no root.
 //!
@@ -21,7 +21,10 @@
 mod child;
 mod control;
 mod environment;
+mod file;
 mod host;
+#[cfg(target_os = "linux")]
+mod keeper;
 mod launch;
 mod output;
 mod plan;

@@ -113,18 +113,19 @@ const GIT_GUARDS: [(&str, Missing); 6] = [
     (".git/config", Missing::File),
     (".git/config.worktree", Missing::File),
     (".git/commondir", Missing::FileSayingHere),
-    (".git/modules", Missing::Leave),
-    (".git/worktrees", Missing::Leave),
+    (".git/modules", Missing::Directory),
+    (".git/worktrees", Missing::Directory),
 ];
 
-/// Settings of agents that start programs on the host the next time someone works in the directory.
+/// Settings of agents that start programs on the host the next time someone works in the directory. A missing
+/// file is stood in for by a directory too: git does not see an empty one, and would commit an empty file.
 const SETTING_GUARDS: [(&str, Missing); 6] = [
     (".agents", Missing::Directory),
     (".claude", Missing::Directory),
     (".codex", Missing::Directory),
     (".cursor", Missing::Directory),
     (".gemini", Missing::Directory),
-    (".mcp.json", Missing::File),
+    (".mcp.json", Missing::Directory),
 ];
 
 /// Folders in which daemons meet their clients; a worker sees them empty.

@@ -7,8 +7,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +15,7 @@ use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::file;
 use crate::base::{Digest, RepoPath};
 
 /// Why a directory or a program was turned down. Safe to show to whoever named it.
@@ -74,28 +73,18 @@ impl Place {
         self.ino
     }
 
-    fn of(handle: BorrowedFd<'_>, asked: &Path) -> Result<Self, RootRefused> {
-        let stat = rustix::fs::fstat(handle).map_err(|e| unreachable(asked, &e.into()))?;
-        let path = path_of(handle, asked).map_err(|e| unreachable(asked, &e))?;
-        // The number types differ between systems; both always fit.
-        #[expect(clippy::useless_conversion, reason = "`st_dev` is narrower on some systems")]
-        Ok(Self { path, dev: u64::try_from(stat.st_dev).unwrap_or_default(), ino: stat.st_ino.into() })
+    fn of(file: &File, asked: &Path) -> Result<Self, RootRefused> {
+        let found = || -> io::Result<Self> {
+            let (dev, ino) = file::identity(&file.metadata()?);
+            Ok(Self { path: file::path_of(file, asked)?, dev, ino })
+        };
+        found().map_err(|e| unreachable(asked, &e))
     }
-}
 
-/// Where an open directory or file is now, by the kernel's account.
-#[cfg(target_os = "linux")]
-fn path_of(handle: BorrowedFd<'_>, _asked: &Path) -> io::Result<PathBuf> {
-    let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))?;
-    if !path.is_absolute() || path.to_string_lossy().ends_with(" (deleted)") {
-        return Err(io::ErrorKind::NotFound.into());
+    fn of_dir(dir: &Dir, asked: &Path) -> Result<Self, RootRefused> {
+        let dir = dir.try_clone().map_err(|e| unreachable(asked, &e))?;
+        Self::of(&dir.into_std_file(), asked)
     }
-    Ok(path)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn path_of(_handle: BorrowedFd<'_>, asked: &Path) -> io::Result<PathBuf> {
-    asked.canonicalize()
 }
 
 /// The repository (or whatever the user opened), held by handle.
@@ -135,7 +124,7 @@ impl Root {
             io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.display().to_string()),
             _ => unreachable(path, &e),
         })?;
-        let place = Place::of(dir.as_fd(), path)?;
+        let place = Place::of_dir(&dir, path)?;
         Ok(Self { dir, place })
     }
 
@@ -159,7 +148,7 @@ impl Root {
             io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.to_string()),
             _ => unreachable(asked, &e),
         })?;
-        let place = Place::of(handle.as_fd(), asked)?;
+        let place = Place::of_dir(&handle, &self.place.path.join(asked))?;
         // Only a directory that was moved out while it was being opened can fail this.
         if !place.path.starts_with(&self.place.path) {
             return Err(RootRefused::LeadsOut(path.to_string()));
@@ -173,11 +162,8 @@ impl Root {
 /// # Errors
 /// [`RootRefused::Unreachable`] with the system's word for it.
 pub fn find_place(path: &Path) -> Result<Place, RootRefused> {
-    use rustix::fs::{CWD, Mode, OFlags};
-    let flags = OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let handle =
-        rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| unreachable(path, &e.into()))?;
-    Place::of(handle.as_fd(), path)
+    let opened = file::open(path).map_err(|e| unreachable(path, &e))?;
+    Place::of(&opened, path)
 }
 
 /// A worker's program, opened once and fingerprinted. While it is held, its inode belongs to it.
@@ -225,8 +211,8 @@ impl Program {
     /// of change is the kernel's own and cannot be set back.
     pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let now = file.metadata()?;
-        Ok((now.dev(), now.ino(), now.len()) == (self.place.dev, self.place.ino, self.len)
-            && (now.ctime(), now.ctime_nsec()) == self.changed)
+        let same = file::identity(&now) == (self.place.dev, self.place.ino);
+        Ok(same && now.len() == self.len && file::stamp(&now) == self.changed)
     }
 }
 
@@ -236,35 +222,29 @@ impl Program {
 /// [`RootRefused`] for a relative path, for what is no executable regular file, and for one that everybody may
 /// write.
 pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
-    use rustix::fs::{CWD, Mode, OFlags};
     let refuse = |why| RootRefused::NotAProgram { path: path.display().to_string(), why };
     if !path.is_absolute() {
         return Err(refuse("a worker's program is named by its absolute path"));
     }
-    // Without waiting, so that a pipe in its place cannot hold us up.
-    let flags = OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened =
-        rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| unreachable(path, &e.into()))?;
-    let mut file = File::from(opened);
+    let mut file = file::open(path).map_err(|e| unreachable(path, &e))?;
     let meta = file.metadata().map_err(|e| unreachable(path, &e))?;
-    let mode = meta.permissions().mode();
     if !meta.is_file() {
         return Err(refuse("is not a regular file"));
     }
-    if mode & 0o111 == 0 {
+    if !file::may_be_executed(&meta) {
         return Err(refuse("may not be executed"));
     }
-    if mode & 0o002 != 0 {
+    if file::may_be_written_by_all(&meta) {
         return Err(refuse("may be written by everybody"));
     }
-    let place = Place::of(file.as_fd(), path)?;
+    let place = Place::of(&file, path)?;
     let digest = digest_of(&mut file).map_err(|e| unreachable(path, &e))?;
     let program = Program {
         asked: path.into(),
         place,
         digest,
         len: meta.len(),
-        changed: (meta.ctime(), meta.ctime_nsec()),
+        changed: file::stamp(&meta),
         handle: None,
     };
     // Read to the end and still the same: the digest is of this content.

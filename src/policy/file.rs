@@ -3,22 +3,18 @@
 //! What is here is the normal form of the rules: defaults filled in, units resolved, patterns in one spelling.
 //! Its digest is the version of the policy; both evaluators start from it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::glob::{name_pattern, path_pattern};
-use super::reader::{Notes, Problems, Section, choice, words};
-use super::request::{REQUEST_KEYS, Request};
-use super::rule;
-use super::units::{Hours, duration, hours, rate, size};
-use crate::base::limits::{POLICY_BYTES_MAX, POLICY_RULES_MAX};
-use crate::base::{AgentId, RuleId, Ttl};
+use super::request::Request;
+use super::units::Hours;
+use crate::base::{RuleId, Ttl};
 use crate::domain::{Approver, Door, Proof, Rate, Tier, WorkerKind};
 
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
 
 /// What a rule says about the requests it matches. Ordered: later is stricter, and the strictest wins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// Go on.
@@ -41,7 +37,7 @@ impl Ruling {
 }
 
 /// What a caller wants to do, as far as policy has a say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Hand work to a worker.
@@ -55,7 +51,7 @@ pub enum Action {
 }
 
 /// What a worker wants of the network, without the particulars.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
     /// Nothing.
@@ -201,323 +197,4 @@ pub struct File {
     pub name: Box<str>,
     /// In the order of the file.
     pub rules: Vec<Rule>,
-}
-
-const RULE_KEYS: &[&str] = &["id", "decision", "reason", "when", "limit", "approve", "example"];
-const WHEN_KEYS: &[&str] = &[
-    "any",
-    "action",
-    "client",
-    "door",
-    "proof",
-    "worker",
-    "worker_kind",
-    "tier",
-    "network",
-    "cwd",
-    "tool",
-    "path",
-    "path_outside",
-    "path_missing",
-    "command_has",
-    "max_bytes_over",
-    "timeout_over",
-    "goal_bytes_max",
-    "goal_bytes_over",
-    "depth_over",
-    "running_over",
-    "hours",
-];
-const LIMIT_KEYS: &[&str] = &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts"];
-const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "scope"];
-
-impl File {
-    /// Reads a rule file. Its examples are not tried yet; [`super::Layer::parse`] does that.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub fn parse(text: &str, name: &str) -> Result<Self, Problems> {
-        let mut notes = Notes::new(name, text);
-        if text.len() > POLICY_BYTES_MAX {
-            notes.add(0, format!("is larger than {POLICY_BYTES_MAX} bytes"));
-            return notes.finish(File { name: name.into(), rules: Vec::new() });
-        }
-        let table = notes.toml();
-        let rules = table.map(|table| {
-            let top = Section::new(&mut notes, table.get_ref(), 0, "", &["version", "default", "rule"]);
-            read_header(&mut notes, &top);
-            read_rules(&mut notes, &top)
-        });
-        notes.finish(File { name: name.into(), rules: rules.unwrap_or_default() })
-    }
-}
-
-fn read_header(notes: &mut Notes<'_>, top: &Section<'_, '_>) {
-    match top.number(notes, "version") {
-        None if top.has("version") => {}
-        Some(1) => {}
-        None => notes.add(0, "`version` is missing; begin the file with `version = 1`"),
-        Some(other) => top.wrong(notes, "version", format!("{other} is not known to this program; write 1")),
-    }
-    top.text(notes, "default", |text| match text {
-        "deny" => Ok(()),
-        _ => Err("what no rule matches is always denied; write \"deny\" or leave it out".to_owned()),
-    });
-}
-
-fn read_rules(notes: &mut Notes<'_>, top: &Section<'_, '_>) -> Vec<Rule> {
-    let sections = top.sections(notes, "rule", RULE_KEYS);
-    if sections.len() > POLICY_RULES_MAX {
-        top.wrong(notes, "rule", format!("there are more than {POLICY_RULES_MAX} rules"));
-        return Vec::new();
-    }
-    let mut rules: Vec<Rule> = Vec::new();
-    for section in &sections {
-        let Some(rule) = read_rule(notes, section) else { continue };
-        if let Some(first) = rules.iter().find(|it| it.id == rule.id) {
-            let why = format!("`{}` is already the name of the rule in line {}", rule.id, first.line);
-            section.wrong(notes, "id", why);
-        }
-        rules.push(rule);
-    }
-    rules
-}
-
-fn read_rule(notes: &mut Notes<'_>, section: &Section<'_, '_>) -> Option<Rule> {
-    let id = section.text(notes, "id", |text| RuleId::parse(text).map_err(|e| e.to_string()));
-    let decision = section.text(notes, "decision", |text| choice(RULINGS, text));
-    let reason = section.text(notes, "reason", words);
-    for (key, hint) in [
-        ("id", "give the rule a name that is its own"),
-        ("decision", "say allow, approve or deny"),
-        ("reason", "say why, for those who are told the decision"),
-    ] {
-        if !section.has(key) {
-            section.wrong(notes, key, format!("is missing; {hint}"));
-        }
-    }
-    let when = section.section(notes, "when", WHEN_KEYS);
-    let when = when.map(|when| read_when(notes, &when)).unwrap_or_default();
-    let limit = section.section(notes, "limit", LIMIT_KEYS);
-    let limit = limit.map(|limit| read_limit(notes, &limit)).unwrap_or_default();
-    let (id, decision, reason) = (id?, decision?, reason?);
-    let ask = read_ask(notes, section, decision);
-    check_scope(notes, section, decision, &when);
-    if decision == Ruling::Deny && section.has("limit") {
-        section.wrong(notes, "limit", "a deny rule lets nothing through that could be limited; remove it");
-    }
-    if let Err(why) = rule::Rule::compile(decision, &when) {
-        section.wrong(notes, "when", why);
-    }
-    let examples = read_examples(notes, section, decision);
-    let line = notes.line(section.at());
-    Some(Rule { id, decision, reason, when, limit, ask, line, examples })
-}
-
-/// A rule that opens something must say what it opens.
-fn check_scope(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling, when: &When) {
-    let stated = *when != When::default();
-    if when.any && *when != (When { any: true, ..When::default() }) {
-        section.wrong(notes, "when", "`when.any` matches everything; remove it or the other conditions");
-    }
-    match decision {
-        _ if !stated => section.wrong(
-            notes,
-            "when",
-            "the rule has no condition; add one, or say `when.any = true` if it is meant for every request",
-        ),
-        Ruling::Allow if when.action.is_none() && !when.any => section.wrong(
-            notes,
-            "when",
-            "an allow rule says what it allows; add `when.action`, for example `when.action = [\"delegate\"]`",
-        ),
-        Ruling::Approve if when.action.as_ref().is_some_and(|it| it.contains(&Action::Approve)) => section
-            .wrong(notes, "when", "an answer to an approval cannot wait for another one; allow or deny it"),
-        _ => {}
-    }
-}
-
-fn read_when(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> When {
-    let cwd = |text: &str| path_pattern(text, false);
-    let path = |text: &str| path_pattern(text, true);
-    When {
-        any: from.switch(notes, "any"),
-        action: from.texts(notes, "action", |text| choice(ACTIONS, text)).map(|it| in_order(ACTIONS, &it)),
-        client: from.texts(notes, "client", name_pattern).map(sorted),
-        door: from.texts(notes, "door", |text| choice(DOORS, text)).map(|it| in_order(DOORS, &it)),
-        proof: from.texts(notes, "proof", |text| choice(PROOFS, text)).map(|it| in_order(PROOFS, &it)),
-        worker: from.texts(notes, "worker", name_pattern).map(sorted),
-        worker_kind: from
-            .texts(notes, "worker_kind", |text| choice(KINDS, text))
-            .map(|it| in_order(KINDS, &it)),
-        tier: from.texts(notes, "tier", |text| choice(TIERS, text)).map(|it| in_order(TIERS, &it)),
-        network: read_networks(notes, from),
-        cwd: from.texts(notes, "cwd", cwd).map(sorted),
-        tool: from.texts(notes, "tool", name_pattern).map(sorted),
-        path: from.texts(notes, "path", path).map(sorted),
-        path_outside: from.texts(notes, "path_outside", path).map(sorted),
-        path_missing: from.switch(notes, "path_missing"),
-        command_has: from.texts(notes, "command_has", phrase).map(sorted),
-        max_bytes_over: from.amount(notes, "max_bytes_over", size),
-        timeout_over: from.text(notes, "timeout_over", duration),
-        goal_bytes_max: from.amount(notes, "goal_bytes_max", size),
-        goal_bytes_over: from.amount(notes, "goal_bytes_over", size),
-        depth_over: from.small(notes, "depth_over"),
-        running_over: from.small(notes, "running_over"),
-        hours: from.text(notes, "hours", hours),
-    }
-}
-
-/// `any` stands for every kind of network, which `none` is not.
-fn read_networks(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Option<Vec<Net>> {
-    let read = |text: &str| match text {
-        "any" => Ok(vec![Net::Ports, Net::Hosts]),
-        _ => choice(NETS, text).map(|net| vec![net]).map_err(|why| format!("{why}, or any")),
-    };
-    from.texts(notes, "network", read).map(|it| in_order(NETS, &it.concat()))
-}
-
-fn read_limit(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Limit {
-    let limit = Limit {
-        tier_min: from.text(notes, "tier_min", |text| choice(TIERS, text)),
-        timeout: from.text(notes, "timeout", duration),
-        memory: from.amount(notes, "memory", size),
-        processes: from.small(notes, "processes"),
-        concurrent: from.small(notes, "concurrent"),
-        rate: from.text(notes, "rate", rate),
-        hosts: from.texts(notes, "hosts", host).map(sorted),
-    };
-    for (key, value) in [
-        ("memory", limit.memory),
-        ("processes", limit.processes.map(u64::from)),
-        ("concurrent", limit.concurrent.map(u64::from)),
-    ] {
-        if value == Some(0) {
-            from.wrong(notes, key, "nothing could run with 0; write a deny rule instead");
-        }
-    }
-    limit
-}
-
-fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) -> Option<Ask> {
-    let from = section.section(notes, "approve", APPROVE_KEYS);
-    let (from, decision) = match (from, decision) {
-        (Some(from), Ruling::Approve) => (from, decision),
-        (None, Ruling::Approve) if !section.has("approve") => {
-            let why = "is missing; say who may answer, for example `approve.by = [\"human\"]`";
-            section.wrong(notes, "approve.by", why);
-            return None;
-        }
-        (Some(_), _) => {
-            section.wrong(
-                notes,
-                "approve",
-                format!("belongs to approve rules, this one says {}", decision.name()),
-            );
-            return None;
-        }
-        (None, _) => return None,
-    };
-    debug_assert_eq!(decision, Ruling::Approve);
-    let by = from.texts(notes, "by", approver);
-    if !from.has("by") {
-        from.wrong(notes, "by", "is missing; say who may answer, for example [\"human\"]");
-    }
-    let expires = from.text(notes, "expires", duration).unwrap_or(APPROVAL_WAIT);
-    from.text(notes, "scope", |text| match text {
-        "once" => Ok(()),
-        _ => {
-            Err("an answer counts for the one request that was shown; write \"once\" or leave it out"
-                .to_owned())
-        }
-    });
-    let by = in_approver_order(by?);
-    if let Err(why) =
-        from.text(notes, "auth", |text| Ok(text.to_owned())).map_or(Ok(()), |it| check_auth(&it, &by))
-    {
-        from.wrong(notes, "auth", why);
-    }
-    Some(Ask { by, expires })
-}
-
-/// How an answer is proved follows from who may answer; a rule may say it for its readers, and is held to it.
-fn check_auth(auth: &str, by: &[Approver]) -> Result<(), String> {
-    let people = by.contains(&Approver::Human);
-    let agents = by.iter().any(|it| *it != Approver::Human);
-    match auth {
-        "ssh-signature" => {
-            Err("signed answers are not available in this version; write \"terminal\" for people or \
-                                \"key\" for agents"
-                .to_owned())
-        }
-        "terminal" if agents => {
-            Err("\"terminal\" is a person's proof, and `approve.by` names an agent; remove one of them"
-                .to_owned())
-        }
-        "key" if people => {
-            Err("\"key\" is an agent's proof, and `approve.by` names `human`; remove one of them".to_owned())
-        }
-        other => choice(&[("terminal", ()), ("key", ())], other),
-    }
-}
-
-fn read_examples(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) -> Vec<Example> {
-    let Some(from) = section.section(notes, "example", &[decision.name(), "not"]) else { return Vec::new() };
-    let mut examples = Vec::new();
-    for (key, matches) in [(decision.name(), true), ("not", false)] {
-        for item in from.sections(notes, key, REQUEST_KEYS) {
-            let request = Request::read(notes, &item);
-            examples.push(Example { line: notes.line(item.at()), matches, request });
-        }
-    }
-    examples
-}
-
-fn approver(text: &str) -> Result<Approver, String> {
-    match text {
-        "human" => Ok(Approver::Human),
-        _ => AgentId::parse(text).map(Approver::Agent).map_err(|why| format!("`{text}` {why}")),
-    }
-}
-
-fn in_approver_order(mut by: Vec<Approver>) -> Vec<Approver> {
-    let rank = |it: &Approver| match it {
-        Approver::Human => String::new(),
-        Approver::Agent(id) => id.to_string(),
-    };
-    by.sort_by_key(rank);
-    by.dedup();
-    by
-}
-
-/// `host:port`, in lower case.
-fn host(text: &str) -> Result<Box<str>, String> {
-    let wrong = || format!("`{text}` is not a host; write \"name:port\", as in \"crates.example:443\"");
-    let (name, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().map_err(|_| wrong())?;
-    if name.is_empty()
-        || port == 0
-        || name.contains(|c: char| c.is_whitespace() || c.is_control() || "*/".contains(c))
-    {
-        return Err(wrong());
-    }
-    Ok(text.to_ascii_lowercase().into())
-}
-
-fn phrase(text: &str) -> Result<Box<str>, String> {
-    if rule::command_words(text).next().is_none() {
-        return Err(format!("`{text}` has no letters or digits to look for"));
-    }
-    Ok(text.into())
-}
-
-fn sorted(mut list: Vec<Box<str>>) -> Vec<Box<str>> {
-    list.sort();
-    list.dedup();
-    list
-}
-
-/// Listed words in the order of their table, each once.
-fn in_order<T: Copy + PartialEq>(table: &[(&str, T)], found: &[T]) -> Vec<T> {
-    table.iter().map(|(_, it)| *it).filter(|it| found.contains(it)).collect()
 }

@@ -15,6 +15,7 @@ mod file;
 mod glob;
 mod judge;
 pub mod naive;
+mod parse;
 mod reader;
 mod request;
 mod rule;

@@ -122,10 +122,10 @@ fn applies(when: &When, request: &Request, place: &Located) -> bool {
         && one_of(&when.proof, &request.proof)
         && name_matches(&when.client, &request.client)
         && when.hours.is_none_or(|hours| {
-            let shifted = request.now.0 + i64::from(hours.offset) * 60_000;
-            let minute = shifted.rem_euclid(86_400_000) / 60_000;
-            let after_start = minute >= i64::from(hours.from);
-            let before_end = minute < i64::from(hours.to);
+            let minutes = i128::from(request.now.0).div_euclid(60_000) + i128::from(hours.offset);
+            let minute = minutes.rem_euclid(24 * 60);
+            let after_start = minute >= i128::from(hours.from);
+            let before_end = minute < i128::from(hours.to);
             if hours.from < hours.to { after_start && before_end } else { after_start || before_end }
         });
     let work =

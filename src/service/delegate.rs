@@ -54,8 +54,10 @@ impl Provost {
             None => asked.to_owned(),
         };
         let relative = beneath(&text, &root)?;
-        let found = self.root().resolve_dir(&relative).map_err(|err| format!("working_dir '{text}': {err}"))?;
-        let inside = found.place().path().strip_prefix(self.root().place().path()).unwrap_or(found.place().path());
+        let found =
+            self.root().resolve_dir(&relative).map_err(|err| format!("working_dir '{text}': {err}"))?;
+        let inside =
+            found.place().path().strip_prefix(self.root().place().path()).unwrap_or(found.place().path());
         let relative = RepoPath::parse(&inside.to_string_lossy())
             .map_err(|err| format!("working_dir '{text}' leads to a path that {err}"))?;
         let absolute = found.place().path().to_string_lossy().into();

@@ -103,7 +103,8 @@ impl Provost {
             None => self.engine().reader().await.map_err(|err| unreadable(&err))?,
         };
         let asked = tokio::task::spawn_blocking(move || (question(&mut *reader), reader)).await;
-        let (answer, reader) = asked.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let (answer, reader) =
+            asked.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
         let answer = answer.map_err(|err| unreadable(&err))?;
         let mut readers = self.readers();
         if readers.len() < READERS_KEPT {

@@ -1,5 +1,7 @@
 //! Between the domain's types and columns.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -52,4 +54,9 @@ pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
         Change::Count(counters) => Some(*counters),
         _ => None,
     })
+}
+
+/// The moment that lies `age` back.
+pub(super) fn before(now: Timestamp, age: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::journal::{Checkpoint, Key, Walk};
-use super::sqlite::before;
 use super::{
     Anchor, FinishedFilter, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent,
     Verdict, codec,
@@ -35,6 +34,7 @@ pub struct Kept {
 pub struct MemoryStore {
     disk: Arc<Mutex<Disk>>,
     running: bool,
+    clean: bool,
     head: JournalHead,
 }
 
@@ -78,7 +78,7 @@ impl Default for MemoryStore {
 impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
-        Self { disk: Arc::default(), running: false, head: JournalHead::default() }
+        Self { disk: Arc::default(), running: false, clean: false, head: JournalHead::default() }
     }
 
     /// Its control.
@@ -94,7 +94,7 @@ impl MemoryStore {
 impl MemoryControl {
     /// What a daemon finds that starts after the one that has the store now.
     pub fn reopen(&self) -> MemoryStore {
-        MemoryStore { disk: self.0.clone(), running: false, head: JournalHead::default() }
+        MemoryStore { disk: self.0.clone(), running: false, clean: false, head: JournalHead::default() }
     }
 
     /// Fails one write: the `nth` from now on, the next one being the first.
@@ -203,10 +203,10 @@ impl Store for MemoryStore {
     fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
         let mut disk = lock(&self.disk);
         disk.read()?;
-        let clean = disk.clean || !disk.used;
         if !self.running {
+            self.clean = disk.clean || !disk.used;
             let counters = &mut disk.write()?.counters;
-            if !clean {
+            if !self.clean {
                 counters.effect.0 += NUMBERS_SKIPPED;
                 counters.approval.0 += NUMBERS_SKIPPED;
                 counters.mail.0 += NUMBERS_SKIPPED;
@@ -215,7 +215,7 @@ impl Store for MemoryStore {
         }
         self.head = disk.rows.head();
         let (state, owed) = disk.rows.state(settings);
-        Ok(Loaded { state, owed, clean })
+        Ok(Loaded { state, owed, clean: self.clean })
     }
 
     fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
@@ -260,16 +260,17 @@ impl Store for MemoryStore {
     }
 
     fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
+        let most = most.max(1);
         let mut disk = lock(&self.disk);
         let rows = disk.write()?;
         let (mut tasks, mut events) = (0, 0);
-        let cutoff = before(now, keep.tasks);
+        let cutoff = codec::before(now, keep.tasks);
         rows.finished.retain(|task| {
             let gone = tasks < most && codec::ended_at(task) < cutoff;
             tasks += u32::from(gone);
             !gone
         });
-        let cutoff = before(now, keep.events);
+        let cutoff = codec::before(now, keep.events);
         for event in rows.events.iter_mut().filter(|it| it.body.is_some()) {
             if events == most || event.at >= cutoff {
                 break;

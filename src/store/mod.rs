@@ -67,8 +67,8 @@ pub trait Store: Send {
     /// Where the journal ends.
     fn journal_head(&self) -> JournalHead;
 
-    /// Takes one bounded bite of what is older than `keep`: at most `most` finished tasks and the bodies of as many
-    /// events. Counts and chain stay.
+    /// Takes one bounded bite of what is older than `keep`: at most `most` (at least one) finished tasks and the bodies of
+    /// as many events. Counts and chain stay.
     ///
     /// # Errors
     /// Any; then nothing was removed.

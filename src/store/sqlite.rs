@@ -31,6 +31,8 @@ pub struct SqliteStore {
     dir: PathBuf,
     key: Key,
     stage: Stage,
+    /// Whether the daemon before this one stopped cleanly.
+    clean: bool,
     written: Written,
     always_durable: bool,
     /// What the connection waits for at the moment, if that is known.
@@ -86,12 +88,22 @@ impl SqliteStore {
             dir,
             key,
             stage: Stage::Opened,
+            clean: false,
             written: Written::default(),
             always_durable: options.always_durable,
             waits: None,
             anchors: options.anchors,
             _lease: lease,
         })
+    }
+
+    /// What SQLite says that a commit waits for now: 1 the kernel, 2 the disk. Nothing else shows it from outside.
+    ///
+    /// # Errors
+    /// When SQLite does not answer.
+    #[doc(hidden)]
+    pub fn synchronous(&self) -> Result<u8, StoreError> {
+        Ok(self.db.pragma_query_value(None, "synchronous", |row| row.get(0))?)
     }
 
     /// Has to come before BEGIN; afterwards SQLite ignores it.
@@ -143,14 +155,14 @@ impl SqliteStore {
     }
 
     /// Notes that a daemon runs, and leaves a gap in the numbers if the last one has not said goodbye.
-    fn start(&mut self, clean: bool) -> Result<(), StoreError> {
+    fn start(&mut self) -> Result<(), StoreError> {
         self.wait_for(Waits::Full)?;
         let mut counters = self.written.counters;
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let epoch = rows::meta(&tx, "epoch")?.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
         rows::set_meta(&tx, "epoch", &epoch.saturating_add(1).to_string())?;
         rows::set_meta(&tx, "clean", "0")?;
-        if !clean {
+        if !self.clean {
             let step = rows::meta(&tx, "numbers_skipped")?.and_then(|it| it.parse().ok());
             counters = skip(counters, step.unwrap_or(NUMBERS_SKIPPED));
             rows::put_counters(&tx, &counters)?;
@@ -168,15 +180,15 @@ impl Store for SqliteStore {
             return Err(StoreError::NotRunning);
         }
         self.written = self.take_up()?;
-        // A store that never had a daemon has nobody who could have crashed.
-        let clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
         if self.stage == Stage::Opened {
-            self.start(clean)?;
+            // A store that never had a daemon has nobody who could have crashed.
+            self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
+            self.start()?;
             self.stage = Stage::Running;
             self.publish();
         }
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
-        Ok(Loaded { state, owed, clean })
+        Ok(Loaded { state, owed, clean: self.clean })
     }
 
     fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
@@ -231,11 +243,12 @@ impl Store for SqliteStore {
 
     fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
         self.must_run()?;
+        let most = most.max(1);
         self.wait_for(if self.always_durable { Waits::Full } else { Waits::Normal })?;
         let mut next = self.written.clone();
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let tasks = rows::prune_tasks(&tx, before(now, keep.tasks), most)?;
-        let events = rows::prune_events(&tx, before(now, keep.events), most, &mut next.pruned_to)?;
+        let tasks = rows::prune_tasks(&tx, codec::before(now, keep.tasks), most)?;
+        let events = rows::prune_events(&tx, codec::before(now, keep.events), most, &mut next.pruned_to)?;
         if next.pruned_to != self.written.pruned_to {
             let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
             rows::put_checkpoint(&tx, &checkpoint)?;
@@ -342,9 +355,4 @@ fn skip(counters: Counters, step: u64) -> Counters {
         mail: MailSeq(counters.mail.0.saturating_add(step)),
         ..counters
     }
-}
-
-/// The moment that lies `age` back.
-pub(super) fn before(now: Timestamp, age: Duration) -> Timestamp {
-    Timestamp(now.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
 }

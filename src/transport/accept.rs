@@ -136,7 +136,7 @@ pub async fn accept_loop<S, F>(
         };
         pause = PAUSE_MIN;
         let Some((entry, close)) = connections.enter() else {
-            tracing::warn!(address = %bound.path().display(), connections_max, "too many connections; one refused");
+            tracing::warn!(address = %bound.path().display(), connections_max, "full; one refused");
             continue;
         };
         let guard = Guard { id: entry.id, connections: Arc::clone(&connections), stop: stop.clone() };

@@ -1,7 +1,7 @@
 //! Lines in and out: one frame per line, each bounded in length and in the time it may take.
 //!
-//! There is one buffer per connection. It grows with the line, and shrinks again after it; what it holds for a
-//! peer that has proved nothing comes out of a budget that all such peers of a door share.
+//! There is one buffer per connection. It grows with the line, and shrinks again after it; what it holds for
+//! a peer that has proved nothing comes out of a budget that all such peers of a door share.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
@@ -245,8 +245,8 @@ impl LineReader<super::Stream> {
 /// Writes one line and its line break, in one system call where the kernel takes it whole.
 ///
 /// # Errors
-/// `TimedOut` when the peer did not read within `time_max`; otherwise what the connection says. Part of the line
-/// may have been written, so that nothing else can follow.
+/// `TimedOut` when the peer did not read within `time_max`; otherwise what the connection says. Part of the
+/// line may have been written, so that nothing else can follow.
 pub async fn write_line<W: AsyncWrite + Unpin>(
     to: &mut W,
     line: &[u8],

@@ -2,7 +2,8 @@
 //! they are still ours.
 //!
 //! A socket is bound inside a folder that only we can enter, and moved to its place when it has its mode. All
-//! names are resolved relative to an open folder, so that paths may be longer than the 107 bytes of an address.
+//! names are resolved relative to an open folder, so that paths may be longer than the 107 bytes of an
+//! address.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};

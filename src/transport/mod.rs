@@ -5,6 +5,7 @@
 //! peer is to `auth` and what the bytes mean to the doors.
 #![forbid(unsafe_code)]
 
+#[cfg(unix)]
 pub mod accept;
 pub mod lines;
 #[cfg(unix)]

@@ -1,8 +1,9 @@
 //! One connection.
 //!
 //! As long as its peer has proved nothing, the line break that ends each of its lines is left in the kernel's
-//! buffer although the reader has been given it. A Unix socket that is closed with something unread resets its
-//! peer: that is how a client that would take silence or a plain end for success hears that it was refused.
+//! buffer although the reader has been given it. A Unix socket that is closed with something unread resets
+//! its peer: that is how a client that would take silence or a plain end for success hears that it was
+//! refused.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -49,9 +50,9 @@ impl Stream {
     /// Refuses the peer so that it cannot be overlooked, and closes.
     ///
     /// `last_words` should be without a line break: a client that waits for a whole line then gets an error
-    /// (`ECONNRESET`) where an end of the stream would look like "no message" to it, while someone who watches
-    /// the bytes reads why. If the peer has sent nothing that could be left unread, a line that is not UTF-8
-    /// does the same. Does not wait; a peer that does not read loses the words.
+    /// (`ECONNRESET`) where an end of the stream would look like "no message" to it, while someone who
+    /// watches the bytes reads why. If the peer has sent nothing that could be left unread, a line that is
+    /// not UTF-8 does the same. Does not wait; a peer that does not read loses the words.
     pub fn close_with_reset(self, last_words: &[u8]) {
         let mut look = [0];
         let unread = self.held_back

@@ -1,10 +1,12 @@
 //! What a jail promises, tried with real processes in real jails.
 //!
 //! These tests need an ordinary user and a host that can confine; they fail elsewhere, they are never skipped.
+#![expect(clippy::unwrap_used, reason = "what fails in here fails the test")]
 
 mod ends;
 mod output;
 mod plan;
+mod protected;
 mod refusals;
 mod root;
 mod walls;
@@ -24,7 +26,9 @@ const TIERS: [Tier; 2] = [Tier::Ns, Tier::Ll];
 
 /// A world of its own: a workspace, a home with a secret, and a folder outside of both.
 struct World {
-    dir: tempfile::TempDir,
+    path: PathBuf,
+    /// Removed with the world; a world that belongs to another process has none.
+    _dir: Option<tempfile::TempDir>,
 }
 
 impl World {
@@ -33,7 +37,8 @@ impl World {
             !rustix::process::geteuid().is_root(),
             "jails are tried as an ordinary user: run scripts/test"
         );
-        let world = Self { dir: tempfile::tempdir().unwrap() };
+        let dir = tempfile::tempdir().unwrap();
+        let world = Self { path: dir.path().canonicalize().unwrap(), _dir: Some(dir) };
         for folder in ["workspace", "home/.ssh", "outside", "state"] {
             fs::create_dir_all(world.path(folder)).unwrap();
         }
@@ -44,7 +49,17 @@ impl World {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().canonicalize().unwrap().join(name)
+        self.path.join(name)
+    }
+
+    /// The world of another process.
+    fn at(path: PathBuf) -> Self {
+        Self { path, _dir: None }
+    }
+
+    /// The path of the world, which is in the command line of every Python worker: a word to find it by.
+    fn name(&self) -> &str {
+        self.path.to_str().unwrap()
     }
 
     fn workspace(&self) -> PathBuf {
@@ -67,16 +82,13 @@ impl World {
     /// A worker that runs a shell script. `$W` is the world's folder.
     fn sh(&self, script: &str) -> Draft {
         let mut draft = self.draft("/bin/sh", &["-c", script]);
-        draft.environment.set("W", self.path("").to_str().unwrap().trim_end_matches('/')).unwrap();
+        draft.environment.set("W", self.name()).unwrap();
         draft
     }
 
     /// A worker that runs a Python program. `sys.argv[1]` is the world's folder.
     fn python(&self, program: &str) -> Draft {
-        self.draft(
-            "/usr/bin/python3",
-            &["-c", program, self.path("").to_str().unwrap().trim_end_matches('/')],
-        )
+        self.draft("/usr/bin/python3", &["-c", program, self.name()])
     }
 
     fn plan(&self, draft: Draft) -> Plan {
@@ -101,6 +113,18 @@ impl World {
         let exit = running.wait().await;
         let text = |stream| running.output().text(stream);
         Ran { exit, out: text(Stream::Out), err: text(Stream::Err) }
+    }
+}
+
+/// Says the tier of a draft in passing.
+trait InTier {
+    fn tier(self, tier: Tier) -> Self;
+}
+
+impl InTier for Draft {
+    fn tier(mut self, tier: Tier) -> Self {
+        self.tier = tier;
+        self
     }
 }
 

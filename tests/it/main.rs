@@ -5,15 +5,24 @@
 )]
 
 mod config;
+mod devit_door;
 mod frames;
 mod jail;
+mod journal;
 mod keys;
 mod layers;
+mod listening;
+mod peers;
 mod policy;
+mod policy_files;
+mod policy_random;
 mod replay;
 mod results;
+mod runs;
 mod source;
 mod store;
+mod store_sqlite;
 mod storm;
+mod support;
 mod tidy;
 mod transport;

@@ -1,11 +1,570 @@
-//! Judgement: rules as they are written, and what they say.
+//! Judgement: what rules say about requests.
 
-use provost::policy::{Builtin, Layer};
+use provost::auth::testing::caller;
+use provost::base::{AgentId, RuleId, TaskId};
+use provost::domain::command::AckTask;
+use provost::domain::{
+    Approver, Command, Decision, Door, Facts, Judge, Network, Principal, Proof, Rate, Scope, Terms, Tier,
+    WorkerKind,
+};
+use provost::policy::{
+    Builtin, Case, Layer, Request, RuleSet, Ruling, builtin, check, diff, explain_request,
+    normalise_tool_path, run_cases,
+};
+
+/// A rule file with the header filled in.
+fn rules(text: &str) -> RuleSet {
+    RuleSet::parse(&format!("version = 1\n{text}"), "test.toml")
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn layer(text: &str) -> Layer {
+    Layer::parse(&format!("version = 1\n{text}"), "test.toml").unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// A request in the words of an example.
+fn request(words: &str) -> Request {
+    let text = format!("[[case]]\nexpect = \"deny\"\n{}", words.replace("; ", "\n"));
+    Case::parse(&text, "request").unwrap_or_else(|problems| panic!("{problems}")).remove(0).request
+}
+
+/// A decision as `allow rule`, `approve rule` or `deny rule`.
+fn says(rules: &RuleSet, words: &str) -> String {
+    said(&rules.decide_request(&request(words)))
+}
+
+fn said(decision: &Decision) -> String {
+    match decision {
+        Decision::Allow { rule, .. } => format!("allow {rule}"),
+        Decision::NeedApproval { rule, .. } => format!("approve {rule}"),
+        Decision::Deny { rule, .. } => format!("deny {rule}"),
+    }
+}
+
+fn terms(rules: &RuleSet, words: &str) -> Terms {
+    match rules.decide_request(&request(words)) {
+        Decision::Allow { terms, .. } | Decision::NeedApproval { terms, .. } => terms,
+        denied => panic!("{denied:?}"),
+    }
+}
+
+/// A rule file of rules that are only about the worker's name.
+fn rule(id: &str, decision: &str, more: &str) -> String {
+    let ask =
+        if decision == "approve" && !more.contains("approve.by") { "approve.by = [\"human\"]" } else { "" };
+    format!(
+        "[[rule]]\nid = \"{id}\"\ndecision = \"{decision}\"\nreason = \"reason of {id}\"\n\
+         when.action = [\"delegate\"]\n{more}\n{ask}\n"
+    )
+}
 
 #[test]
-fn the_shipped_rules_load_and_their_examples_hold() {
+fn the_shipped_rules_load_without_a_warning_and_their_examples_hold() {
     for it in Builtin::ALL {
-        let layer = Layer::parse(it.text(), it.name()).unwrap_or_else(|e| panic!("{e}"));
-        assert!(layer.file().rules.len() > 10, "{}", it.name());
+        let report = check(it.text(), it.name());
+        assert!(report.loads(), "{:?}", report.problems);
+        assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+        assert!(report.rules > 10);
+        assert_eq!(report.version, Some(builtin(it.name()).unwrap().version()));
     }
+    assert!(builtin("lenient").is_none());
+}
+
+#[test]
+fn each_condition_holds_where_it_should_and_nowhere_else() {
+    for (condition, matching, other) in [
+        (r#"client = ["mcp*"]"#, r#"client = "mcp-server""#, r#"client = "a mcp""#),
+        (r#"door = ["own"]"#, r#"door = "own""#, r#"door = "devit""#),
+        (r#"proof = ["own_key", "person"]"#, r#"proof = "person""#, r#"proof = "shared_key""#),
+        (r#"proof = ["peer_uid"]"#, r#"proof = "peer_uid""#, r#"proof = "own_key""#),
+        (r#"worker = ["claude", "codex*"]"#, r#"worker = "codex:2""#, r#"worker = "claude2""#),
+        (r#"worker_kind = "polling""#, r#"worker_kind = "polling""#, r#"worker_kind = "cli""#),
+        (r#"tier = "ll""#, r#"tier = "ll""#, r#"tier = "ns""#),
+        (r#"tier = ["ll", "ns"]"#, r#"tier = "ns""#, r#"worker_kind = "polling""#),
+        (r#"network = "none""#, r#"network = "none""#, r#"network = "ports""#),
+        (r#"network = "any""#, r#"network = "ports""#, r#"network = "none""#),
+        (r#"network = ["hosts"]"#, r#"network = "hosts""#, r#"network = "ports""#),
+        (r#"cwd = ["a/**"]"#, r#"cwd = "a""#, r#"cwd = "ab""#),
+        (r#"cwd = ["a/**"]"#, r#"cwd = "b/../a/c/d""#, r#"cwd = "a/../b""#),
+        (r#"cwd = ["."]"#, r#"cwd = ".""#, r#"cwd = "a""#),
+        (r#"cwd = ["*/src"]"#, r#"cwd = "x/src""#, r#"cwd = "x/y/src""#),
+        (r#"cwd = ["/srv/**/app"]"#, "root = \"/srv/app\"", "root = \"/srv/x/apple\""),
+        (r#"tool = ["devit_*"]"#, r#"tool = "devit_x""#, r#"tool = "x_devit_""#),
+        (r#"path = ["src/**"]"#, r#"path = "src/./a.rs""#, r#"path = "/src/a.rs""#),
+        (r#"path = ["/etc/**"]"#, r#"path = "/w/../etc//x""#, r#"path = "/etcetera""#),
+        (r#"path = ["../**"]"#, r#"path = "a/../../x""#, r#"path = "..x""#),
+        (r#"path_outside = ["src/**"]"#, r#"path = "srcfoo""#, r#"path = "src/x""#),
+        (r#"path_outside = ["src/**"]"#, r#"path = "src/../x""#, "depth = 0"),
+        ("path_missing = true", "depth = 0", r#"path = "x""#),
+        (r#"command_has = ["rm -rf"]"#, r#"command = "x;rm  -rf y""#, r#"command = "rmx -rf""#),
+        (r#"command_has = ["sudo"]"#, r#"command = "/bin/SUDO x""#, r#"command = "pseudo""#),
+        (r#"max_bytes_over = "1KiB""#, "max_bytes = 1025", "max_bytes = 1024"),
+        (r#"timeout_over = "2m""#, "timeout_secs = 121", "timeout_secs = 120"),
+        ("goal_bytes_max = 9", "goal_bytes = 9", "goal_bytes = 10"),
+        (r#"goal_bytes_over = "1KiB""#, "goal_bytes = 1025", "goal_bytes = 1024"),
+        ("depth_over = 1", "depth = 2", "depth = 1"),
+        ("running_over = 1", "running = 2", "running = 1"),
+    ] {
+        let rules = rules(&rule("it", "allow", &format!("when.{condition}")));
+        assert_eq!(says(&rules, matching), "allow it", "{condition} with {matching}");
+        assert_eq!(says(&rules, other), "deny no-rule", "{condition} with {other}");
+    }
+}
+
+#[test]
+fn hours_are_local_to_their_offset_and_may_wrap_around_midnight() {
+    let day = rules(&rule("day", "allow", r#"when.hours = "08:00-20:00+01:00""#));
+    let night = rules(&rule("night", "allow", r#"when.hours = "22:00-06:00-03:30""#));
+    for (set, at, expected) in [
+        (&day, "06:59:59", "deny no-rule"),
+        (&day, "07:00:00", "allow day"),
+        (&day, "18:59:59", "allow day"),
+        (&day, "19:00:00", "deny no-rule"),
+        (&night, "01:29:59", "deny no-rule"),
+        (&night, "01:30:00", "allow night"),
+        (&night, "09:29:59", "allow night"),
+        (&night, "09:30:00", "deny no-rule"),
+    ] {
+        assert_eq!(says(set, &format!("now = \"2026-05-04T{at}Z\"")), expected, "{at}");
+    }
+}
+
+#[test]
+fn an_action_has_the_conditions_of_its_kind_only() {
+    let all = rules(
+        "[[rule]]\nid = \"all\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.any = true\n\
+         [[rule]]\nid = \"deep\"\ndecision = \"deny\"\nreason = \"r\"\nwhen.goal_bytes_max = 100\n",
+    );
+    assert_eq!(says(&all, "action = \"delegate\""), "deny deep");
+    assert_eq!(says(&all, "action = \"screenshot\""), "allow all");
+    assert_eq!(says(&all, "action = \"apply\""), "allow all");
+    assert_eq!(says(&all, "action = \"approve\""), "allow all");
+}
+
+#[test]
+fn what_no_rule_matches_is_denied() {
+    assert_eq!(says(&rules(""), "depth = 0"), "deny no-rule");
+    assert_eq!(says(&rules(&rule("other", "allow", "when.worker = \"x\"")), "depth = 0"), "deny no-rule");
+}
+
+#[test]
+fn the_strictest_rule_wins_in_any_order() {
+    let (allow, approve, deny) = (rule("a", "allow", ""), rule("b", "approve", ""), rule("c", "deny", ""));
+    for text in [[&allow, &approve, &deny], [&deny, &approve, &allow], [&approve, &deny, &allow]] {
+        assert_eq!(says(&rules(&text.map(String::as_str).concat()), "depth = 0"), "deny c");
+    }
+    for text in [[&allow, &approve], [&approve, &allow]] {
+        assert_eq!(says(&rules(&text.map(String::as_str).concat()), "depth = 0"), "approve b");
+    }
+}
+
+#[test]
+fn the_first_rule_of_the_winning_kind_gives_name_and_reason() {
+    let set =
+        rules(&["deny", "deny"].iter().zip(["x", "y"]).map(|(d, id)| rule(id, d, "")).collect::<String>());
+    let Decision::Deny { rule, reason } = set.decide_request(&Request::default()) else { panic!() };
+    assert_eq!((rule.as_str(), &*reason), ("x", "reason of x"));
+}
+
+#[test]
+fn the_limits_of_all_rules_that_allow_are_intersected() {
+    let set = rules(&[
+        rule(
+            "wide",
+            "allow",
+            "limit.timeout = \"20m\"\nlimit.memory = \"2GiB\"\nlimit.processes = 9\nlimit.rate = \"30/h per client\"\n\
+             limit.hosts = [\"a.example:443\", \"B.example:443\"]",
+        ),
+        rule(
+            "narrow",
+            "allow",
+            "when.worker = \"w*\"\nlimit.timeout = \"5m\"\nlimit.memory = \"3GiB\"\nlimit.concurrent = 2\n\
+             limit.tier_min = \"ns\"\nlimit.rate = \"5/m\"\nlimit.hosts = [\"b.example:443\", \"c.example:443\"]",
+        ),
+    ].concat());
+    let hosts = "network = \"hosts\"; hosts = [\"a.example:443\", \"b.example:443\", \"c.example:443\"]";
+    let rate = |count, minutes| Some(Rate { count, per: provost::base::Ttl::minutes(minutes) });
+    assert_eq!(
+        terms(&set, hosts),
+        Terms {
+            tier_min: Some(Tier::Ns),
+            timeout: Some(provost::base::Ttl::minutes(5)),
+            memory: Some(2 << 30),
+            processes: Some(9),
+            concurrent: Some(2),
+            rate: rate(30, 60),
+            hosts: vec!["b.example:443".into()],
+        }
+    );
+    assert_eq!(terms(&set, "worker = \"other\"").tier_min, None);
+    assert!(terms(&set, "network = \"none\"").hosts.is_empty());
+}
+
+#[test]
+fn an_approved_command_keeps_the_limits_of_the_rules_that_allow_it() {
+    let set = rules(
+        &[
+            rule("go", "allow", "limit.timeout = \"20m\"\nlimit.processes = 9"),
+            rule("ask", "approve", "limit.timeout = \"5m\""),
+        ]
+        .concat(),
+    );
+    let terms = terms(&set, "depth = 0");
+    assert_eq!((terms.timeout, terms.processes), (Some(provost::base::Ttl::minutes(5)), Some(9)));
+}
+
+#[test]
+fn those_are_asked_whom_every_rule_believes_and_for_the_shortest_time() {
+    let set = rules(
+        &[
+            rule("one", "approve", "approve.by = [\"human\", \"client:approver\"]\napprove.expires = \"9m\""),
+            rule("two", "approve", "approve.by = [\"client:approver\"]\napprove.expires = \"3m\""),
+            rule("three", "approve", "when.worker = \"x\"\napprove.by = [\"human\"]"),
+        ]
+        .concat(),
+    );
+    let decision = set.decide_request(&Request::default());
+    let Decision::NeedApproval { rule, by, wait, .. } = decision else { panic!("{decision:?}") };
+    assert_eq!((rule.as_str(), wait), ("one", provost::base::Ttl::minutes(3)));
+    assert_eq!(by, [Approver::Agent(AgentId::parse("client:approver").unwrap())]);
+    let nobody = set.decide_request(&request("worker = \"x\""));
+    let Decision::Deny { rule, reason } = nobody else { panic!("{nobody:?}") };
+    assert!(rule.as_str() == "one" && reason.contains("nobody"), "{rule}: {reason}");
+}
+
+#[test]
+fn an_answer_to_an_approval_never_waits_for_another() {
+    let set = rules(
+        "[[rule]]\nid = \"all\"\ndecision = \"approve\"\nreason = \"r\"\nwhen.any = true\napprove.by = [\"human\"]",
+    );
+    assert_eq!(says(&set, "action = \"approve\""), "deny all");
+    assert_eq!(says(&set, "action = \"apply\""), "approve all");
+}
+
+#[test]
+fn a_confinement_that_the_worker_cannot_have_is_a_no() {
+    let set = rules(&rule("it", "allow", "limit.tier_min = \"ns\""));
+    assert_eq!(says(&set, "tier = \"ns\""), "allow it");
+    for (words, why) in
+        [("tier = \"ll\"", "tier ll"), ("worker_kind = \"polling\"", "no jail binds a polling worker")]
+    {
+        let decision = set.decide_request(&request(words));
+        assert!(matches!(&decision, Decision::Deny { reason, .. } if reason.contains(why)), "{decision:?}");
+    }
+}
+
+#[test]
+fn a_directory_outside_the_root_is_refused_whatever_the_rules_say() {
+    let set = rules(&rule("it", "allow", ""));
+    assert_eq!(says(&set, "cwd = \"../x\""), "deny sandbox");
+    assert_eq!(says(&set, "root = \"/a\"; cwd = \"/ab\""), "deny sandbox");
+    assert_eq!(says(&set, "root = \"/a\"; cwd = \"/a/b\""), "allow it");
+    assert_eq!(says(&set, "root = \"/\"; cwd = \"/a/b\""), "allow it");
+}
+
+#[test]
+fn a_layer_over_the_base_tightens_and_opens_nothing() {
+    let base = layer(&rule("base", "allow", "when.worker = \"w*\"\nlimit.timeout = \"9m\""));
+    let over = |text: &str| RuleSet::layered(base.clone(), vec![layer(text)]);
+    let allowing = over(&rule("sys", "allow", "limit.timeout = \"3m\""));
+    assert_eq!(says(&allowing, "worker = \"other\""), "deny no-rule");
+    assert_eq!(says(&allowing, "worker = \"w\""), "allow base");
+    assert_eq!(terms(&allowing, "worker = \"w\"").timeout, Some(provost::base::Ttl::minutes(3)));
+    assert_eq!(says(&over(&rule("sys", "approve", "")), "worker = \"w\""), "approve sys");
+    assert_eq!(says(&over(&rule("sys", "approve", "")), "worker = \"other\""), "deny no-rule");
+    assert_eq!(says(&over(&rule("sys", "deny", "")), "worker = \"w\""), "deny sys");
+    assert_eq!(says(&over(""), "worker = \"w\""), "allow base");
+}
+
+#[test]
+fn a_version_changes_with_the_rules_and_not_with_their_spelling() {
+    let version = |text: &str| rules(text).version();
+    let text = rule("it", "allow", "when.worker = [\"a\", \"b\"]\nlimit.timeout = \"60s\"");
+    let spelled =
+        format!("# note\n{}", text.replace("\"60s\"", "\"1m\"").replace("[\"a\", \"b\"]", "['b', \"a\"]"));
+    let with_example = format!("{text}example.allow = [{{ worker = \"a\" }}]\n");
+    assert_eq!(version(&text), version(&spelled));
+    assert_eq!(version(&text), version(&with_example));
+    assert_ne!(version(&text), version(&text.replace("60s", "61s")));
+    assert_ne!(version(&text), version(&text.replace("\"a\"", "\"c\"")));
+    assert_ne!(version(&text), version(&text.replace("reason of it", "another reason")));
+    let (base, over) = (layer(&text), layer(&rule("sys", "deny", "")));
+    let (one, two) = (RuleSet::layered(base.clone(), vec![over.clone()]), RuleSet::layered(over, vec![base]));
+    assert_ne!(one.version(), two.version());
+}
+
+#[test]
+fn verbs_without_judgement_are_not_let_through_by_mistake() {
+    let set = rules("[[rule]]\nid = \"all\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.any = true");
+    let who: Principal = caller("mcp", Door::Devit, &[Scope::Coordinate], Proof::SharedKey);
+    let command = Command::from(AckTask { task: TaskId::parse("t").unwrap() });
+    assert_eq!(said(&set.decide(&who, &command, &Facts::default())), "deny no-rule");
+    assert!(Request::of(&who, &command, &Facts::default()).is_none());
+}
+
+/// Each shipped policy, and what it says to the same requests.
+#[test]
+fn the_shipped_rules_say_what_their_names_promise() {
+    let [default, strict, open] = Builtin::ALL.map(|it| RuleSet::new(it.layer()));
+    for (words, by_default, by_strict, by_open) in [
+        ("worker = \"shell\"", "allow worker.confined", "allow worker.small", "allow worker.confined"),
+        ("goal_bytes = 9000", "allow worker.confined", "approve worker.large", "allow worker.confined"),
+        ("network = \"hosts\"", "approve worker.network", "approve worker.network", "allow worker.confined"),
+        ("network = \"ports\"", "approve worker.network", "approve worker.network", "allow worker.confined"),
+        ("tier = \"ll\"", "approve worker.weak", "deny worker.weak", "allow worker.weak"),
+        (
+            "tier = \"ll\"; network = \"ports\"",
+            "approve worker.network",
+            "deny worker.weak",
+            "approve worker.weak-network",
+        ),
+        ("worker_kind = \"polling\"", "allow worker.polling", "deny worker.polling", "allow worker.polling"),
+        (
+            "action = \"screenshot\"",
+            "approve screenshot.ask",
+            "deny screenshot.never",
+            "approve screenshot.ask",
+        ),
+        ("action = \"apply\"", "approve apply.ask", "approve apply.ask", "allow apply.results"),
+        (
+            "action = \"approve\"; proof = \"own_key\"",
+            "allow approval.by-key",
+            "deny approval.people-only",
+            "allow approval.by-key",
+        ),
+        (
+            "action = \"approve\"; proof = \"shared_key\"",
+            "deny no-rule",
+            "deny approval.people-only",
+            "deny no-rule",
+        ),
+        ("depth = 3", "deny delegate.depth", "deny delegate.depth", "allow worker.confined"),
+        (
+            "root = \"/home/ada/.ssh\"",
+            "deny workspace.private",
+            "deny workspace.private",
+            "deny workspace.private",
+        ),
+        (
+            "cwd = \"x/.git/hooks\"",
+            "deny workspace.machinery",
+            "deny workspace.machinery",
+            "deny workspace.machinery",
+        ),
+    ] {
+        let answers = [&default, &strict, &open].map(|set| says(set, words));
+        assert_eq!(answers, [by_default, by_strict, by_open], "{words}");
+    }
+}
+
+#[test]
+fn people_and_the_configured_approver_are_asked_by_default() {
+    let decision = builtin("default").unwrap().decide_request(&request("network = \"ports\""));
+    let Decision::NeedApproval { by, wait, .. } = decision else { panic!("{decision:?}") };
+    assert_eq!(by, [Approver::Human, Approver::Agent(AgentId::parse("client:approver").unwrap())]);
+    assert_eq!(wait, provost::base::Ttl::minutes(10));
+}
+
+#[test]
+fn devits_own_tool_rules_narrow_what_the_worker_rules_let_through() {
+    let set = builtin("default").unwrap();
+    for (words, expected) in [
+        ("tool = \"devit_patch_apply\"; path = \"/workdir/src/main.rs\"", "allow worker.confined"),
+        ("tool = \"devit_patch_apply\"; path = \"/workdir/tests/it.rs\"", "allow worker.confined"),
+        ("tool = \"devit_patch_apply\"; path = \"/tmp/devit/x\"", "allow worker.confined"),
+        ("tool = \"devit_patch_apply\"; path = \"/workdir/src/../../etc/x\"", "deny devit.patch-system"),
+        ("tool = \"devit_patch_apply\"; path = \"/workdir/src//..//..//etc/./x\"", "deny devit.patch-system"),
+        ("tool = \"devit_patch_apply\"; path = '\\workdir\\src\\..\\..\\etc\\x'", "deny devit.patch-system"),
+        ("tool = \"devit_patch_apply\"; path = \"/etc\"", "deny devit.patch-system"),
+        ("tool = \"devit_patch_apply\"; path = \"../../home/ada/x\"", "deny devit.patch-system"),
+        ("tool = \"devit_patch_apply\"; path = \"/workdir/srcfoo\"", "approve devit.patch-elsewhere"),
+        ("tool = \"devit_patch_apply\"; path = \"/etcetera\"", "approve devit.patch-elsewhere"),
+        ("tool = \"devit_patch_apply\"", "approve devit.patch-unnamed"),
+        ("tool = \"devit_file_read\"; path = \"src/keyboard.rs\"", "allow worker.confined"),
+        ("tool = \"devit_file_read\"; path = \"monkey.rs\"", "allow worker.confined"),
+        ("tool = \"devit_file_read\"; path = \"/etc/shadow\"", "deny devit.read-secret"),
+        ("tool = \"devit_file_read\"; path = \"/root/.ssh\"", "deny devit.read-secret"),
+        ("tool = \"devit_file_read\"; path = \"~/.ssh/id_rsa\"", "deny devit.read-secret"),
+        ("tool = \"devit_file_read\"; path = \"conf/my-passwords.txt\"", "deny devit.read-secret"),
+        ("tool = \"devit_file_read\"; path = \"/srv/secrets/a\"", "deny devit.read-secret"),
+        ("tool = \"devit_file_read\"; path = \"tls/server.key\"", "deny devit.read-secret"),
+        ("tool = \"devit_file_read\"; path = \"a\"; max_bytes = 1048576", "allow worker.confined"),
+        ("tool = \"devit_file_read\"; path = \"a\"; max_bytes = 1048577", "approve devit.read-large"),
+        ("tool = \"devit_test_run\"; command = \"cargo test\"; timeout_secs = 120", "allow worker.confined"),
+        (
+            "tool = \"devit_test_run\"; command = \"cargo test\"; timeout_secs = 121",
+            "approve devit.test-long",
+        ),
+        ("tool = \"devit_test_run\"; command = \"sudo cargo test\"", "approve devit.test-dangerous"),
+        ("tool = \"devit_test_run\"; command = \"docker-compose up\"", "approve devit.test-dangerous"),
+        ("tool = \"devit_snapshot\"", "allow worker.confined"),
+        ("tool = \"something_else\"", "allow worker.confined"),
+        ("tool = \"devit_test_run\"; command = \"cargo test\"; tier = \"ll\"", "approve worker.weak"),
+        ("tool = \"devit_file_read\"; path = \"a\"; worker_kind = \"polling\"", "allow worker.polling"),
+    ] {
+        assert_eq!(says(&set, words), expected, "{words}");
+    }
+}
+
+#[test]
+fn a_tools_allowance_never_carries_a_worker_that_no_rule_allows() {
+    let text = Builtin::Default.text();
+    let (start, end) = (text.find("# No jail binds").unwrap(), text.find("# ---- what reaches").unwrap());
+    let without = format!("{}{}", &text[..start], &text[end..]);
+    let set = RuleSet::parse(&without, "test.toml").unwrap();
+    for tool in [
+        "devit_delegate",
+        "devit_patch_apply\"; path = \"/workdir/src/a",
+        "devit_test_run",
+        "devit_file_read",
+    ] {
+        let words = format!("worker_kind = \"polling\"; tool = \"{tool}\"");
+        assert_eq!(says(&set, &words), "deny no-rule", "{words}");
+    }
+}
+
+#[test]
+fn tool_paths_are_brought_to_their_shortest_spelling() {
+    for (path, expected) in [
+        ("", "."),
+        (".", "."),
+        ("a/", "a"),
+        ("./a//b/.", "a/b"),
+        ("a/../b", "b"),
+        ("a/..", "."),
+        ("..", ".."),
+        ("../../a", "../../a"),
+        ("a/../../b", "../b"),
+        ("/", "/"),
+        ("//", "/"),
+        ("/..", "/"),
+        ("/../etc//x/", "/etc/x"),
+        ("/workdir/src/../../etc/x", "/etc/x"),
+        ("a\\..\\..\\b", "../b"),
+        ("...", "..."),
+    ] {
+        assert_eq!(normalise_tool_path(path), expected, "{path}");
+        assert_eq!(normalise_tool_path(expected), expected, "{path} is not at rest");
+    }
+}
+
+#[test]
+fn an_explanation_names_the_first_condition_that_failed() {
+    let set = builtin("default").unwrap();
+    let told = explain_request(&set, &request("network = \"hosts\""));
+    assert_eq!((told.outcome.decision, told.outcome.rule.as_str()), (Ruling::Approve, "worker.network"));
+    let confined = told.rules.iter().find(|it| it.id.as_str() == "worker.confined").unwrap();
+    let unmet = confined.first_failed.as_ref().unwrap();
+    assert_eq!((&*unmet.key, &*unmet.wants, &*unmet.found), ("when.network", "none", "hosts"));
+    let text = told.to_string();
+    assert!(text.starts_with("approve by worker.network: the worker wants to use the network (ask human, client:approver within 600s)"), "{text}");
+    assert!(text.contains("worker.confined (builtin:default:"), "{text}");
+    assert!(text.contains("when.network wants none, found hosts"), "{text}");
+    assert!(text.ends_with(&set.version().short()), "{text}");
+    let json = serde_json::to_value(&told).unwrap();
+    assert_eq!(json["outcome"]["decision"], "approve");
+    assert_eq!(json["rules"].as_array().unwrap().len(), set.layers()[0].file().rules.len());
+}
+
+#[test]
+fn a_permission_is_explained_with_its_reason() {
+    let told = explain_request(&builtin("default").unwrap(), &Request::default());
+    assert_eq!(&*told.outcome.reason, "confined workers may work in the repository without network");
+}
+
+#[test]
+fn a_test_table_reports_what_was_answered_otherwise() {
+    let cases = Case::parse(
+        "[[case]]\nname = \"fine\"\nexpect = \"allow\"\nrule = \"worker.confined\"\n\
+         [[case]]\nexpect = \"allow\"\nnetwork = \"ports\"\n\
+         [[case]]\nname = \"other rule\"\nexpect = \"deny\"\nrule = \"delegate.depth\"\nroot = \"/etc\"\n",
+        "cases.toml",
+    )
+    .unwrap();
+    let failed = run_cases(&builtin("default").unwrap(), &cases);
+    let names: Vec<_> = failed.iter().map(|it| (&*it.case.name, it.outcome.rule.as_str())).collect();
+    assert_eq!(names, [("line 5", "worker.network"), ("other rule", "workspace.private")]);
+}
+
+#[test]
+fn a_difference_between_two_policies_is_found_by_asking_both() {
+    let requests = [Request::default(), request("worker_kind = \"polling\""), request("depth = 9")];
+    let changed = diff(&builtin("default").unwrap(), &builtin("strict").unwrap(), &requests);
+    let told: Vec<_> = changed.iter().map(|it| (it.index, it.before.decision, it.after.decision)).collect();
+    // The first goes through in both, with limits under the strict rules.
+    assert_eq!(told, [(0, Ruling::Allow, Ruling::Allow), (1, Ruling::Allow, Ruling::Deny)]);
+    let same = builtin("default").unwrap();
+    assert!(diff(&same, &same, &requests).is_empty());
+}
+
+#[test]
+fn a_request_can_be_written_as_json() {
+    let read: Request =
+        serde_json::from_str(r#"{"client":"mcp","network":"hosts","worker_kind":"cli"}"#).unwrap();
+    assert_eq!(read, request("client = \"mcp\"; network = \"hosts\""));
+    assert!(serde_json::from_str::<Request>(r#"{"cleint":"mcp"}"#).is_err());
+}
+
+#[test]
+fn rules_that_can_never_decide_are_pointed_out() {
+    let warned = |text: &str| {
+        let report = check(&format!("version = 1\n{text}"), "test.toml");
+        assert!(report.loads(), "{:?}", report.problems);
+        report.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let pair = |one: &str, other: &str| format!("{}{}{}", rule("ok", "allow", ""), one, other);
+    for (text, expected) in [
+        (
+            pair(&rule("a", "allow", "when.worker = \"x\""), &rule("d", "deny", "when.worker = \"x\"")),
+            "rule `a` can never decide: `d`",
+        ),
+        (
+            pair(
+                &rule("p", "approve", "when.worker = \"x\"\nwhen.depth_over = 1"),
+                &rule("d", "deny", "when.worker = \"x\""),
+            ),
+            "rule `p` can never decide: `d`",
+        ),
+        (
+            pair(&rule("d1", "deny", "when.worker = \"x\""), &rule("d2", "deny", "when.worker = \"x\"")),
+            "rule `d2` can never decide: `d1`",
+        ),
+        (
+            pair(&rule("a", "allow", "when.path_missing = true\nwhen.path = \"x\""), ""),
+            "`path_missing` contradicts",
+        ),
+        (
+            pair(&rule("a", "allow", "when.goal_bytes_max = 9\nwhen.goal_bytes_over = 9"), ""),
+            "`goal_bytes_over` leaves nothing",
+        ),
+        (
+            pair(&rule("a", "allow", "when.tier = \"ns\"\nwhen.worker_kind = \"polling\""), ""),
+            "a polling worker has no tier",
+        ),
+        (
+            pair(&rule("a", "allow", "when.worker_kind = \"polling\"\nlimit.tier_min = \"ll\""), ""),
+            "`limit.tier_min` asks for more",
+        ),
+        (
+            pair(&rule("a", "allow", "when.depth_over = 1").replace("delegate", "screenshot"), ""),
+            "only a delegation has a worker",
+        ),
+        (rule("d", "deny", ""), "everything is denied"),
+    ] {
+        let warnings = warned(&text);
+        assert!(warnings.contains(expected), "{expected:?} is not in {warnings:?}");
+    }
+    assert_eq!(warned(&rule("fine", "allow", "")), "");
+}
+
+#[test]
+fn a_rule_set_serves_the_core_as_its_judge() {
+    let judge: Box<dyn Judge> = Box::new(builtin("default").unwrap());
+    let who = caller("mcp", Door::Devit, &[Scope::Delegate], Proof::SharedKey);
+    let command = Command::from(provost::domain::command::TakeScreenshot {});
+    assert_eq!(said(&judge.decide(&who, &command, &Facts::default())), "approve screenshot.ask");
+    let facts = Facts { network: Network::None, worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
+    assert_eq!(judge.version(), builtin("default").unwrap().version());
+    assert_eq!(said(&judge.decide(&who, &command, &facts)), "approve screenshot.ask");
+    assert_eq!(RuleId::parse("screenshot.ask").unwrap().as_str(), "screenshot.ask");
 }

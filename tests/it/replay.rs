@@ -91,6 +91,26 @@ fn a_memory_that_is_full_within_one_second_refuses() {
 }
 
 #[test]
+fn who_dates_frames_ahead_cannot_lock_out_the_others() {
+    let guard = guard(100);
+    for n in 0..50 {
+        guard.check("honest", ts(0), &n.to_string(), at(0)).unwrap();
+    }
+    // All of it at once, and again in every second.
+    let flood = |now: i64| {
+        let ahead =
+            |n: &i64| guard.check("hostile", ts(now + 1 + n % 300), &format!("{now} {n}"), at(now)).is_ok();
+        (0..1000).filter(ahead).count()
+    };
+    assert_eq!(flood(0), 13);
+    for now in 0..300 {
+        assert_eq!(guard.check("honest", ts(now), "next", at(now)), Ok(()), "{now}");
+        flood(now);
+        assert_eq!(guard.check("honest", ts(now), "next", at(now)), Err(Rejected::Replayed), "{now}");
+    }
+}
+
+#[test]
 fn a_clock_that_was_ahead_does_not_shut_the_door_for_ever() {
     let guard = guard(3);
     let year = 365 * 86_400;
@@ -99,6 +119,7 @@ fn a_clock_that_was_ahead_does_not_shut_the_door_for_ever() {
     }
     assert_eq!(guard.check("a", ts(0), "4", at(0)), Ok(()));
     assert_eq!(guard.check("a", ts(0), "4", at(0)), Err(Rejected::Replayed));
+    assert_eq!(guard.check("a", ts(year), "1", at(year)), Err(Rejected::Forgotten));
 }
 
 #[test]

@@ -335,6 +335,7 @@ fn tokens_and_cost_are_found_wherever_they_stand() {
         (r#"{"cost":0.5,"input_tokens":"many","tokens_output":-3}"#, json!([null, null, null, null])),
         (r#"{"input_tokens":1,"parts":[{"input_tokens":99}]}"#, json!([1, null, null, null])),
         (r#"{"usage":{"cost":-1}}"#, json!([null, null, null, null])),
+        (r#"{"a":{"step":{"input_tokens":99}},"z":{"input_tokens":1}}"#, json!([1, null, null, null])),
     ];
     for (stdout, expected) in table {
         let m = metadata(&json(stdout).ends_well());
@@ -439,6 +440,10 @@ fn compact_leaves_data_failures_and_silence_alone() {
     assert_eq!(details(&data)["stdout"], r#" {"already":"data"} "#);
     let parsed = json(r#"{"structured_data":{"x":1}}"#).compact().ends_well();
     assert_eq!(details(&parsed), json!({"stdout": {"structured_data": {"x": 1}}}));
+    let last_line = json("- risk: none\n[1]").compact().ends_well();
+    assert_eq!(details(&last_line)["stdout"], json!([1]));
+    let mostly_words = text("- risk: none\n[1]").compact().ends_well();
+    assert_eq!(details(&mostly_words)["structured_data"]["risks"], json!(["risk: none"]));
     let failed = text("- risk").compact().ends(End::Code(1));
     assert_eq!(details(&failed)["stdout"], "- risk");
     let silent = text("\n").compact().ends_well();
@@ -491,6 +496,14 @@ fn a_result_fits_into_one_frame_whatever_was_written() {
             }
         }
     }
+}
+
+#[test]
+fn no_profile_lifts_the_bound_of_a_result() {
+    let done = text(&"x".repeat(1 << 20)).at_most(1 << 30).ends_well();
+    let most = provost::base::limits::RESPONSE_BYTES_MAX;
+    assert_eq!(details(&done)["stdout"].as_str().unwrap().len(), most + "… [truncated]".len());
+    assert_eq!(done.report.original_size, Some(1 << 20));
 }
 
 #[test]

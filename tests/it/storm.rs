@@ -15,6 +15,7 @@ use provost::domain::{
     Owed, Principal, Proof, Quota, Rate, Reply, Report, Scope, Settings, State, Task, Tasks, Terms, Tier,
     Tool, Verdict, WorkerKind, WorkerSetting,
 };
+use provost::store::Store;
 
 /// The same numbers for the same seed, on every machine. (SplitMix64.)
 pub(crate) struct Dice(u64);
@@ -287,4 +288,17 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         format: None,
         payload,
     }
+}
+
+/// A storm of `steps`, committed every few commands.
+pub(crate) fn rage(store: &mut dyn Store, storm: &mut Storm, steps: u32) {
+    for step in 0..steps {
+        storm.step();
+        if step % 3 == 2 {
+            let batch = storm.batch();
+            store.commit(&batch).expect("the commit");
+        }
+    }
+    let batch = storm.batch();
+    store.commit(&batch).expect("the last commit");
 }

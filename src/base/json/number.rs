@@ -57,8 +57,8 @@ pub(super) fn push_fraction(out: &mut String, spelled: &str, reading: Reading) -
 
 /// A double near the given one whose print reads back, inexactly, as itself.
 ///
-/// Reading and printing by turns nearly always gets there. Some doubles swap places with a neighbour for ever;
-/// then the nearest one towards zero that stays is taken.
+/// Reading and printing by turns nearly always gets there. Some doubles swap places with a neighbour for
+/// ever; then the nearest one towards zero that stays is taken.
 fn settled(spelled: &str) -> Option<f64> {
     let mut text = String::with_capacity(24);
     let mut printed_and_read = |number: f64| {

@@ -13,11 +13,9 @@ pub use linux::{become_subreaper, harden_daemon, sweep_orphans};
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::host_facts;
-#[cfg(not(target_os = "linux"))]
 pub use other::{become_subreaper, harden_daemon, sweep_orphans};
-
-use tokio::process::Child;
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::{host_facts, start};
 
 /// The hidden command under which this executable is a supervisor.
 pub(super) const ARGUMENT: &str = "__jail";
@@ -35,10 +33,4 @@ pub fn main_if_asked() {
         #[cfg(not(target_os = "linux"))]
         other::main();
     }
-}
-
-/// Ends a supervisor that does not answer, and collects it.
-pub(super) async fn kill_supervisor(child: &mut Child) {
-    // Fails only for one that has been collected already.
-    let _gone = child.kill().await;
 }

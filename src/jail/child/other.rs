@@ -1,30 +1,39 @@
 //! Systems on which workers cannot be confined yet. Everything refuses; nothing runs unconfined.
 #![forbid(unsafe_code)]
 
-use crate::jail::control::{REFUSED, Said, SetupError, Step, frame};
-use std::io::Write;
+use std::io;
 
-/// Refuses, whatever the plan says.
+use crate::base::Ttl;
+use crate::jail::control::{REFUSED, SetupError, Step};
+use crate::jail::host::Facts;
+use crate::jail::launch::{Running, Supervisor};
+use crate::jail::output::LiveOutput;
+
+/// There is no supervisor on this system.
 pub(super) fn main() -> ! {
-    let why = "workers can only be confined on Linux in this version";
-    let mut error = SetupError::new(Step::Supervisor, why);
-    error.exit = Some(REFUSED);
-    if let Ok(frame) = frame(&Said::Refused(error)) {
-        let _nobody_listens = std::io::stdout().write_all(&frame);
-    }
     std::process::exit(REFUSED)
 }
 
+/// Refuses, whatever is asked.
+pub(in crate::jail) async fn start(
+    _supervisor: &Supervisor,
+    _request: Vec<u8>,
+    _wall: Ttl,
+    _output: LiveOutput,
+) -> Result<Running, SetupError> {
+    Err(SetupError::new(Step::Supervisor, "workers can only be confined on Linux in this version"))
+}
+
 /// What the host offers: nothing that is used yet.
-pub(in crate::jail) fn host_facts() -> crate::jail::host::Facts {
-    crate::jail::host::Facts::default()
+pub(in crate::jail) fn host_facts() -> Facts {
+    Facts::default()
 }
 
 /// Nothing to do: no worker runs on this system.
 ///
 /// # Errors
 /// Never.
-pub fn become_subreaper() -> std::io::Result<()> {
+pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
@@ -32,7 +41,7 @@ pub fn become_subreaper() -> std::io::Result<()> {
 ///
 /// # Errors
 /// Never.
-pub fn harden_daemon() -> std::io::Result<()> {
+pub fn harden_daemon() -> io::Result<()> {
     Ok(())
 }
 

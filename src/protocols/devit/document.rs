@@ -78,7 +78,8 @@ pub(super) async fn first(talk: &mut Talk, request: Request) -> Next {
         };
     }
     let known = request.token.as_deref().and_then(|token| talk.door.0.tokens.check(token, uid, now).ok());
-    let Some(who) = known.and_then(|agent| standing(talk, &agent, None).map(|it| role::devit(agent, it))) else {
+    let Some(who) = known.and_then(|agent| standing(talk, &agent, None).map(|it| role::devit(agent, it)))
+    else {
         let fault = Fault::new(Code::Auth, "authenticate first, or send the session token");
         return talk.write(request.answer(Err(fault)).as_bytes()).await;
     };
@@ -152,7 +153,7 @@ impl Session {
                 () = talk.guard.stopping() => return,
             };
             let line = match came {
-                Ok(Ok(Line::Frame(line))) if line.is_empty() => continue,
+                Ok(Ok(Line::Frame(b""))) => continue,
                 Ok(Ok(Line::Frame(line))) => line.to_vec(),
                 Ok(Ok(Line::TooLong)) => {
                     talk.say_unsigned(&Fault::invalid("the request is larger than 1 MiB")).await;
@@ -185,7 +186,8 @@ impl Session {
                 "timestamp": mail.at.rfc3339(),
             })
             .to_string();
-            let wrote = write_line(talk.reader.get_mut(), line.as_bytes(), super::LINE_TIME_MAX).await.is_ok();
+            let wrote =
+                write_line(talk.reader.get_mut(), line.as_bytes(), super::LINE_TIME_MAX).await.is_ok();
             door.0.provost.settle(&self.who, &mail, wrote).await;
             if !wrote {
                 return false;
@@ -222,7 +224,8 @@ impl Session {
         let worker = object.remove("delegated_to").and_then(|it| it.as_str().map(str::to_owned));
         let return_to = object.remove("return_to").unwrap_or(Value::Null);
         let id = object.remove("task_id").and_then(|it| it.as_str().map(str::to_owned));
-        if !object.get("goal").is_some_and(|it| it.as_str().is_some_and(|it| !it.trim().is_empty())) {
+        let goal = object.get("goal").and_then(Value::as_str).unwrap_or_default();
+        if goal.trim().is_empty() {
             return Err(Fault::invalid("goal is missing"));
         }
         object.entry("action").or_insert_with(|| json!("devit_delegate"));

@@ -8,7 +8,8 @@ use crate::base::limits::NOTES_MAX;
 use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
-    Delegate, Denial, Failure, Mail, MailKind, Refusal, Report, Status, Task, TaskNote, TaskState, Tool, Verdict,
+    Delegate, Denial, Failure, Mail, MailKind, Refusal, Report, Status, Task, TaskNote, TaskState, Tool,
+    Verdict,
 };
 use crate::service::{Snapshot, TaskFilter};
 
@@ -68,7 +69,12 @@ pub(super) fn delegate(msg_id: &str, to: &str, raw: &str) -> Result<Delegate, Fa
     order(task_id(msg_id)?, agent(to, "worker")?, payload, json)
 }
 
-pub(super) fn order(task: TaskId, worker: AgentId, payload: wire::Delegate, json: Json) -> Result<Delegate, Fault> {
+pub(super) fn order(
+    task: TaskId,
+    worker: AgentId,
+    payload: wire::Delegate,
+    json: Json,
+) -> Result<Delegate, Fault> {
     let order = payload.task.unwrap_or_default();
     let return_to = text(payload.return_to).map(|it| agent(&it, "return_to")).transpose()?;
     let seconds = order.timeout.or(order.timeout_s).unwrap_or(TIMEOUT_DEFAULT_S);
@@ -86,7 +92,14 @@ pub(super) fn order(task: TaskId, worker: AgentId, payload: wire::Delegate, json
         },
         timeout: Ttl::seconds_clamped(if seconds == 0 { TIMEOUT_DEFAULT_S } else { seconds }),
         model: text(order.model).or_else(|| {
-            text(order.context.as_ref().and_then(|it| it.get("model")).and_then(Value::as_str).map(str::to_owned))
+            text(
+                order
+                    .context
+                    .as_ref()
+                    .and_then(|it| it.get("model"))
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            )
         }),
         context: json_of(order.context.as_ref()),
         watch_patterns: order.watch_patterns.unwrap_or_default().into_iter().map(Into::into).collect(),
@@ -122,9 +135,10 @@ pub(super) fn notify(msg_id: &str, raw: &str, strict: bool) -> Result<Notified, 
         }
         _ => Status::InProgress,
     };
-    let relay = (!strict).then(|| Json::parse(raw)).transpose().map_err(|err| Fault::invalid(err.to_string()))?;
+    let relay =
+        (!strict).then(|| Json::parse(raw)).transpose().map_err(|err| Fault::invalid(err.to_string()))?;
     let report = Report { relay, ..report(&payload) };
-    let message = Some(msg_id.into()).filter(|it: &Box<str>| !it.is_empty());
+    let message = (!msg_id.is_empty()).then(|| msg_id.into());
     Ok(Notified::Report(Box::new(ReportTask { task, status, report, message })))
 }
 
@@ -139,7 +153,8 @@ fn report(payload: &wire::Notify) -> Report {
         (None, None) if object.is_some() => "daemon notification".to_owned(),
         (None, None) => artifacts.to_string(),
     };
-    let mut details = member("details").cloned().or_else(|| payload.details.clone()).filter(|it| !it.is_null());
+    let mut details =
+        member("details").cloned().or_else(|| payload.details.clone()).filter(|it| !it.is_null());
     for name in ["truncated", "original_size"] {
         let Some(value) = member(name).filter(|it| !it.is_null()) else { continue };
         let held = details.take().unwrap_or_else(|| json!({}));
@@ -168,7 +183,9 @@ pub(super) fn decision(msg_id: &str, raw: &str, salt: &Digest) -> Result<AnswerA
         Some("denied" | "rejected") => Verdict::Denied,
         other => {
             let got = other.unwrap_or("nothing");
-            return Err(Fault::invalid(format!("status is 'granted' or 'denied', not '{got}'; the request still waits")));
+            return Err(Fault::invalid(format!(
+                "status is 'granted' or 'denied', not '{got}'; the request still waits"
+            )));
         }
     };
     let shown = payload.digest.map(Digest::try_from).transpose();
@@ -200,7 +217,9 @@ pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, Fault> {
         "active" => Ok(TaskFilter::Active),
         "completed" => Ok(TaskFilter::Completed),
         "failed" => Ok(TaskFilter::Failed),
-        other => Err(Fault::invalid(format!("filter '{other}' is not one of all, active, completed, failed"))),
+        other => {
+            Err(Fault::invalid(format!("filter '{other}' is not one of all, active, completed, failed")))
+        }
     }
 }
 
@@ -255,7 +274,8 @@ pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
 }
 
 fn note(task: &Task, note: &TaskNote) -> wire::Note {
-    let failure = note.failure.as_ref().map(|it| failure(it, task.id(), &task.order.worker, &task.order.goal));
+    let failure =
+        note.failure.as_ref().map(|it| failure(it, task.id(), &task.order.worker, &task.order.goal));
     let (details, metadata) = with_failure(&note.report, failure);
     wire::Note {
         received_at: note.at.rfc3339(),
@@ -329,7 +349,9 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
         MailKind::Work { task, payload } => {
             Message { msg_id: Some(task.to_string()), ..Message::new("DELEGATE", payload.clone()) }
         }
-        MailKind::Word { report: Report { relay: Some(relay), .. }, .. } => Message::new("NOTIFY", relay.clone()),
+        MailKind::Word { report: Report { relay: Some(relay), .. }, .. } => {
+            Message::new("NOTIFY", relay.clone())
+        }
         MailKind::Word { failure, worker, .. } => {
             let from = match failure {
                 Some(Failure::LeaseTimeout { .. }) => worker.to_string(),
@@ -392,7 +414,9 @@ fn word_payload(mail: &Mail, now: Timestamp) -> Value {
 pub(super) fn denied(denial: &Denial, verb: &Delegate) -> Fault {
     let (details, _) = failure(&denial.failure, &verb.task, &verb.worker, &verb.goal);
     match &denial.failure {
-        Failure::Sandbox { why } => Fault::new(Code::Sandbox, why.to_string()).with(json!({ "details": details })),
+        Failure::Sandbox { why } => {
+            Fault::new(Code::Sandbox, why.to_string()).with(json!({ "details": details }))
+        }
         _ => {
             let message = format!("Task denied by policy (tool: {})", verb.tool.name);
             Fault::new(Code::PolicyDenied, message).with(json!({ "details": details }))

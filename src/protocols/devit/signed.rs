@@ -20,7 +20,10 @@ impl Devit {
     /// Proof first: a key of the sender, then a fresh time and nonce.
     ///
     /// An error comes with the key when the frame was signed with it, so that the sender can be told.
-    pub(super) fn believe(&self, frame: &Frame<'_>) -> Result<(Principal, Secret), (Rejected, Option<Secret>)> {
+    pub(super) fn believe(
+        &self,
+        frame: &Frame<'_>,
+    ) -> Result<(Principal, Secret), (Rejected, Option<Secret>)> {
         let parts = &self.0;
         let now = (parts.now)();
         let agent = AgentId::parse(&frame.from).map_err(|_| (Rejected::NoKey, None))?;
@@ -51,7 +54,9 @@ impl Devit {
             "REGISTER" => self.register(frame, who, peer).await,
             "DELEGATE" => self.delegate(frame, who).await,
             "NOTIFY" => self.notify(who, &frame.msg_id, frame.payload).await,
-            "STATUS_REQUEST" => self.status(frame.payload).await.map(|it| Message::new("STATUS_RESPONSE", it)),
+            "STATUS_REQUEST" => {
+                self.status(frame.payload).await.map(|it| Message::new("STATUS_RESPONSE", it))
+            }
             "TASK_REQUEST" => self.task(frame.payload).await.map(|it| Message::new("TASK_RESPONSE", it)),
             "APPROVAL_DECISION" => self.decide(who, &frame.msg_id, frame.payload).await,
             "SCREENSHOT" => self.screenshot(who).await,
@@ -105,7 +110,8 @@ impl Devit {
         who: &Principal,
         verb: crate::domain::Delegate,
     ) -> Result<Value, Fault> {
-        let answer = self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
+        let answer =
+            self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
         match answer {
             Answer::Done(done) => {
                 let status = map::word(done.state.status());
@@ -188,8 +194,10 @@ impl Devit {
                 let message = "this needs approval first";
                 Err(Fault::new(Code::PolicyDenied, message).with(json!({ "approval_id": approval })))
             }
-            Answer::Denied(Denial { rule, reason, .. }) => Err(Fault::new(Code::PolicyDenied, reason.to_string())
-                .with(json!({ "details": { "reason": "policy_denied", "rule": rule.as_str() } }))),
+            Answer::Denied(Denial { rule, reason, .. }) => {
+                Err(Fault::new(Code::PolicyDenied, reason.to_string())
+                    .with(json!({ "details": { "reason": "policy_denied", "rule": rule.as_str() } })))
+            }
         }
     }
 
@@ -199,6 +207,7 @@ impl Devit {
 }
 
 fn encode(value: &impl serde::Serialize) -> Result<Json, Fault> {
-    let value = serde_json::to_value(value).map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))?;
+    let value =
+        serde_json::to_value(value).map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))?;
     Ok(Json::from_value(&value))
 }

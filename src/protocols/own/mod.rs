@@ -115,7 +115,8 @@ impl Own {
                 return Ok(role::user(agent, false));
             }
             if role::is_reserved(&agent) || self.0.keys.is_reserved(&agent) {
-                let message = format!("{agent} is reserved: it has a key of its own, or belongs to the daemon");
+                let message =
+                    format!("{agent} is reserved: it has a key of its own, or belongs to the daemon");
                 return Err(Fault::new(axum::http::StatusCode::FORBIDDEN, "reserved", message));
             }
             return Ok(role::local_agent(agent));

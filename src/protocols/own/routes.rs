@@ -64,7 +64,9 @@ async fn version(request: Request, next: Next) -> Response {
         Some(_) => Fault::new(StatusCode::UPGRADE_REQUIRED, "version", "this daemon speaks another version")
             .hint("client and daemon differ: `provost down`, then `provost up`")
             .into_response(),
-        None => Fault::invalid("the header x-provost-api is missing").hint("send x-provost-api: 1").into_response(),
+        None => Fault::invalid("the header x-provost-api is missing")
+            .hint("send x-provost-api: 1")
+            .into_response(),
     };
     response.headers_mut().insert(wire::VERSION_HEADER, ours);
     response
@@ -96,7 +98,8 @@ impl FromRequestParts<Own> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, own: &Own) -> Result<Self, Fault> {
         let peer = parts.extensions.get::<Arc<PeerId>>().cloned();
-        let peer = peer.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer"))?;
+        let peer =
+            peer.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer"))?;
         own.caller(&parts.headers, &peer).await.map(Caller)
     }
 }
@@ -146,7 +149,9 @@ async fn tasks(
         "completed" => TaskFilter::Completed,
         "failed" => TaskFilter::Failed,
         other => {
-            return Err(Fault::invalid(format!("filter '{other}' is not one of all, active, completed, failed")));
+            return Err(Fault::invalid(format!(
+                "filter '{other}' is not one of all, active, completed, failed"
+            )));
         }
     };
     let snapshot = own.0.provost.snapshot(filter, query.limit).await.map_err(map::fault)?;
@@ -214,9 +219,11 @@ async fn events(
     let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
     while events.len() < usize::from(limit) {
         // After the first event only what is there already is taken along.
-        let until = if events.is_empty() { until } else { tokio::time::Instant::now() + Duration::from_millis(5) };
+        let until =
+            if events.is_empty() { until } else { tokio::time::Instant::now() + Duration::from_millis(5) };
         let Ok(event) = tokio::time::timeout_at(until, feed.next()).await else { break };
-        let event = event.map_err(|err| Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string()))?;
+        let event = event
+            .map_err(|err| Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string()))?;
         next = event.seq;
         let mut value = serde_json::to_value(&*event).unwrap_or(Value::Null);
         value["at"] = json!(event.at.rfc3339());

@@ -17,7 +17,7 @@ use crate::store::migrations;
 use crate::store::{Anchor, FinishedFilter, Reader, StoreError, StoredEvent, Verdict};
 
 const EVENT: &str =
-    "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq > ?1 ORDER BY seq";
+    "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
 
 /// Everything that is not history. The order of the tables does not matter: no row needs another one.
 pub(super) fn live(
@@ -26,12 +26,13 @@ pub(super) fn live(
     counters: Counters,
 ) -> Result<(State, Vec<Owed>), StoreError> {
     let mut state = State::new(settings);
-    each(db, "SELECT body FROM agent", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
-    let tasks = "SELECT body FROM task INDEXED BY task_live WHERE live = 1";
-    each(db, tasks, |it| state.apply(&Change::PutTask(Arc::new(it))))?;
-    each(db, "SELECT body FROM mail ORDER BY seq", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
-    each(db, "SELECT body FROM approval", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
-    each(db, "SELECT body FROM uses", |it: Uses| state.apply(&Change::PutUses(it)))?;
+    each(db, "agent", "", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
+    each(db, "task", "INDEXED BY task_live WHERE live = 1", |it| {
+        state.apply(&Change::PutTask(Arc::new(it)))
+    })?;
+    each(db, "mail", "ORDER BY seq", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
+    each(db, "approval", "", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
+    each(db, "uses", "", |it: Uses| state.apply(&Change::PutUses(it)))?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();
@@ -44,11 +45,18 @@ pub(super) fn live(
     Ok((state, owed))
 }
 
-fn each<T: DeserializeOwned>(db: &Connection, sql: &str, mut take: impl FnMut(T)) -> Result<(), StoreError> {
-    let mut select = db.prepare(sql)?;
+fn each<T: DeserializeOwned>(
+    db: &Connection,
+    table: &str,
+    which: &str,
+    mut take: impl FnMut(T),
+) -> Result<(), StoreError> {
+    let mut select = db.prepare(&format!("SELECT body FROM {table} {which}"))?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        take(parse(row.get_ref(0)?.as_str().map_err(StoreError::damaged)?)?);
+        let body = row.get_ref(0)?.as_str().map_err(StoreError::damaged)?;
+        let unreadable = |err| StoreError::damaged(format!("a row of table `{table}` cannot be read: {err}"));
+        take(serde_json::from_str(body).map_err(unreadable)?);
     }
     Ok(())
 }
@@ -114,8 +122,8 @@ fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreErr
 
 /// Walks over all events after the head of `walk`; stops at the first that is wrong.
 pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), StoreError> {
-    // From one below the genesis on, so that rows with numbers that cannot be are seen as well.
-    let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
+    // A walk over everything also has to see rows with numbers that cannot be.
+    let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.next().0)? };
     let mut select = db.prepare(EVENT)?;
     let mut rows = select.query([from])?;
     while let Some(row) = rows.next()? {
@@ -213,7 +221,9 @@ impl Reader for SqliteReader {
 
     fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
         let mut select = self.db.prepare_cached(&format!("{EVENT} LIMIT ?2"))?;
-        let mut rows = select.query(params![int(seq.0)?, limit])?;
+        // A cursor is a caller's number; beyond what SQLite can count there is nothing.
+        let from = int(seq.0.saturating_add(1)).unwrap_or(i64::MAX);
+        let mut rows = select.query(params![from, limit])?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
             events.push(event(row)?);
@@ -222,6 +232,18 @@ impl Reader for SqliteReader {
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
+        match self.walk(anchor) {
+            Err(StoreError::Tampered { seq, what }) => Ok(Fault { seq, what }.into()),
+            Err(err @ (StoreError::Sqlite(_) | StoreError::Damaged(_) | StoreError::Key(_))) => {
+                Ok(Verdict::CannotCheck(err.to_string().into()))
+            }
+            verdict => verdict,
+        }
+    }
+}
+
+impl SqliteReader {
+    fn walk(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         let Some(secret) = files::journal_key(&self.dir)? else {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
@@ -232,11 +254,7 @@ impl Reader for SqliteReader {
             return Ok(Verdict::CannotCheck(wrong_key(&self.dir)));
         }
         let mut walk = Walk::whole(&key, checkpoints(&tx, "ORDER BY seq")?, anchor);
-        match walk_after(&tx, &mut walk) {
-            Ok(()) => Ok(walk.finish(counters(&tx)?.event)),
-            Err(StoreError::Tampered { seq, what }) => Ok(Verdict::Tampered { first_bad_seq: seq, what }),
-            Err(err @ StoreError::Sqlite(_)) => Ok(Verdict::CannotCheck(err.to_string().into())),
-            Err(err) => Err(err),
-        }
+        walk_after(&tx, &mut walk)?;
+        Ok(walk.finish(counters(&tx)?.event))
     }
 }

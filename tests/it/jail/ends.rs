@@ -1,1 +1,222 @@
-//! Placeholder.
+//! The whole tree of processes ends with the worker, whatever ends it.
+
+use std::process::{Command, Stdio};
+
+use provost::jail::{become_subreaper, sweep_orphans};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::*;
+
+/// A hundred processes that left the session and their parent, ignore every signal that can be ignored, and hold
+/// no pipe of ours; then the worker itself, which waits.
+const SWARM: &str = "
+import os, signal, sys, time
+for s in range(1, 32):
+    try: signal.signal(s, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+for _ in range(100):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() > 0: os._exit(0)
+        os.closerange(0, 3)
+        os.execv('/bin/sleep', [sys.argv[1] + '/sleeper', '1000'])
+    os.wait()
+print('ready', flush=True)
+if sys.argv[2:] == ['leave']: sys.exit(3)
+time.sleep(1000)
+";
+
+fn swarm(world: &World, tier: Tier) -> Draft {
+    world.python(SWARM).tier(tier)
+}
+
+fn sleepers(world: &World) -> usize {
+    alive(&format!("{}/sleeper", world.name()))
+}
+
+async fn all_there(world: &World, running: &Running) {
+    running.output().follow(0).await;
+    soon("a hundred processes", || sleepers(world) == 100);
+}
+
+#[track_caller]
+fn all_gone(world: &World) {
+    assert_eq!((sleepers(world), alive(world.name())), (0, 0));
+}
+
+#[tokio::test]
+async fn a_time_limit_ends_a_hundred_processes_that_do_not_want_to() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut draft = swarm(&world, tier);
+        draft.limits.wall = Ttl::seconds_clamped(3);
+        let mut running = world.start(draft).await.unwrap();
+        all_there(&world, &running).await;
+        let exit = running.wait().await;
+        all_gone(&world);
+        assert_eq!(exit.reason, ExitReason::TimedOut, "{tier:?}");
+        assert_eq!(exit.swept, if tier == Tier::Ll { 100 } else { 0 }, "{tier:?}");
+    }
+}
+
+#[tokio::test]
+async fn stopping_ends_them_all() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut running = world.start(swarm(&world, tier)).await.unwrap();
+        all_there(&world, &running).await;
+        running.stop();
+        assert_eq!(running.wait().await.reason, ExitReason::Cancelled, "{tier:?}");
+        all_gone(&world);
+        assert_eq!(running.wait().await.reason, ExitReason::Cancelled, "asking again gets the same answer");
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_handle_ends_them_all() {
+    for tier in TIERS {
+        let world = World::new();
+        let running = world.start(swarm(&world, tier)).await.unwrap();
+        all_there(&world, &running).await;
+        drop(running);
+        tokio::task::spawn_blocking(move || soon("the end of all", || alive(world.name()) == 0))
+            .await
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_runtime_that_shuts_down_ends_them_all() {
+    for tier in TIERS {
+        let world = World::new();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let running = runtime.block_on(async {
+            let running = world.start(swarm(&world, tier)).await.unwrap();
+            all_there(&world, &running).await;
+            running
+        });
+        runtime.shutdown_background();
+        soon("the end of all", || alive(world.name()) == 0);
+        drop(running);
+    }
+}
+
+#[tokio::test]
+async fn what_a_worker_leaves_behind_ends_with_it() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut draft = swarm(&world, tier);
+        draft.args.push("leave".into());
+        let exit = world.run(draft).await.exit;
+        all_gone(&world);
+        assert_eq!(exit.reason, ExitReason::Code(3), "{tier:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_forks_faster_than_one_can_look_ends_too() {
+    let chase = "
+import os, sys, time
+if os.fork() == 0:
+    os.closerange(0, 3)
+    for n in range(10_000_000):
+        if os.fork() > 0: os._exit(0)
+        os.setsid()
+        with open('heartbeat', 'w') as f: f.write(str(n))
+print('ready', flush=True)
+time.sleep(1000)
+";
+    for tier in TIERS {
+        let world = World::new();
+        let mut running = world.start(world.python(chase).tier(tier)).await.unwrap();
+        running.output().follow(0).await;
+        soon("a heartbeat", || world.path("workspace/heartbeat").exists());
+        running.stop();
+        running.wait().await;
+        all_gone(&world);
+    }
+}
+
+/// Started by the next test in a process of its own, as a daemon that will not live to see the end.
+#[tokio::test]
+#[ignore = "only the test below starts this, and kills it"]
+async fn a_daemon_that_is_killed_in_the_middle() {
+    let Some(path) = std::env::var_os("PROVOST_TEST_WORLD") else { return };
+    let tier = if std::env::var_os("PROVOST_TEST_LL").is_some() { Tier::Ll } else { Tier::Ns };
+    let world = World::at(path.into());
+    let mut running = world.start(swarm(&world, tier)).await.unwrap();
+    running.wait().await;
+}
+
+#[test]
+fn killing_the_daemon_ends_them_all() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "jail::ends::a_daemon_that_is_killed_in_the_middle"]);
+        command.env("PROVOST_TEST_WORLD", &world.path).stdout(Stdio::null());
+        if tier == Tier::Ll {
+            command.env("PROVOST_TEST_LL", "1");
+        }
+        let mut daemon = command.spawn().unwrap();
+        soon("a hundred processes", || sleepers(&world) == 100);
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+        let took = soon("the end of all", || alive(world.name()) == 0);
+        assert!(took < Duration::from_secs(5), "{tier:?}: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn killing_the_supervisor_ends_them_all() {
+    become_subreaper().unwrap();
+    for tier in TIERS {
+        let world = World::new();
+        let mut running = world.start(swarm(&world, tier)).await.unwrap();
+        all_there(&world, &running).await;
+        let supervisor = Pid::from_raw(running.supervisor().try_into().unwrap()).unwrap();
+        kill_process(supervisor, Signal::KILL).unwrap();
+        assert_eq!(running.wait().await.reason, ExitReason::SupervisorLost, "{tier:?}");
+        all_gone(&world);
+    }
+    assert_eq!(sweep_orphans(), 0, "nothing was left to sweep");
+}
+
+#[tokio::test]
+async fn the_private_folder_of_a_lost_supervisor_is_removed() {
+    become_subreaper().unwrap();
+    let world = World::new();
+    let script = "echo $TMPDIR; exec sleep 1000";
+    let mut running = world.start(world.sh(script).tier(Tier::Ll)).await.unwrap();
+    running.output().follow(0).await;
+    let folder = PathBuf::from(running.output().text(Stream::Out).trim());
+    assert!(folder.is_dir());
+    let supervisor = Pid::from_raw(running.supervisor().try_into().unwrap()).unwrap();
+    kill_process(supervisor, Signal::KILL).unwrap();
+    running.wait().await;
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn the_worker_cannot_end_its_supervisor_or_its_daemon() {
+    let world = World::new();
+    for tier in TIERS {
+        let ran = world.run(
+            world
+                .python("import os\ntry: os.kill(os.getppid(), 9)\nexcept OSError: pass\nprint('on')")
+                .tier(tier),
+        );
+        ran.await.says("on");
+        let us = std::process::id();
+        let everyone = format!(
+            "import os\nfor p in (-1, {us}):\n try: os.kill(p, 10)\n except OSError: pass\nprint('on')"
+        );
+        let mut draft = world.python(&everyone).tier(tier);
+        draft.args.clear();
+        draft
+            .args
+            .extend(["-c".into(), format!("import signal; signal.signal(10, signal.SIG_IGN)\n{everyone}")]);
+        world.run(draft).await.says("on");
+    }
+}

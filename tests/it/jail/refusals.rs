@@ -1,1 +1,156 @@
-//! Placeholder.
+//! A worker that cannot be confined as planned is not started at all.
+
+use std::fs;
+
+use provost::jail::{Network, Step, probe};
+
+use super::*;
+
+#[tokio::test]
+async fn each_step_that_fails_refuses_the_worker() {
+    for tier in TIERS {
+        for step in Step::all(tier) {
+            let world = World::new();
+            let plan = world.plan(world.sh("touch ran").tier(tier)).failing_at(*step);
+            let error = launch(&supervisor(), &plan, None, LiveOutput::new(1024)).await.unwrap_err();
+            assert_eq!((error.step, error.exit), (*step, Some(125)), "{tier:?}: {error}");
+            assert!(!world.path("workspace/ran").exists(), "{tier:?} ran in spite of {step:?}");
+            assert_eq!(fs::read_dir(world.workspace()).unwrap().count(), 0, "{step:?} left something behind");
+            assert_eq!(alive(world.name()), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_list_of_steps_is_complete() {
+    // A step that is on no list is one that the test above does not try.
+    let world = World::new();
+    let elsewhere = [Step::Supervisor, Step::Grant];
+    for step in Step::all(Tier::Ns).iter().chain(Step::all(Tier::Ll)) {
+        assert!(!elsewhere.contains(step));
+    }
+    assert!(Step::all(Tier::Ns).len() >= 26 && Step::all(Tier::Ll).len() >= 16, "{}", world.name());
+}
+
+#[tokio::test]
+async fn network_grants_are_refused_until_there_are_any() {
+    let world = World::new();
+    for network in
+        [Network::Ports(vec![443]), Network::Hosts(vec!["example.org".into()]), Network::Ports(vec![])]
+    {
+        let mut draft = world.sh("touch ran");
+        draft.network = network;
+        let error = world.start(draft).await.unwrap_err();
+        assert_eq!(error.step, Step::Grant);
+        assert!(error.to_string().contains("network grants are not available in this version"), "{error}");
+        assert!(!world.path("workspace/ran").exists());
+    }
+}
+
+/// A request as the daemon would send it.
+fn request(plan: &Plan) -> Vec<u8> {
+    let request = serde_json::json!({ "plan": plan, "input": null }).to_string();
+    let len = u32::try_from(request.len()).unwrap();
+    [&len.to_le_bytes()[..], request.as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn a_jail_inside_a_jail_is_refused_and_says_why() {
+    let world = World::new();
+    let inner = world.plan(world.sh("touch ran"));
+    for tier in TIERS {
+        let draft = world.draft(provost().to_str().unwrap(), &["__jail"]).tier(tier);
+        let ran = world.run_with(draft, Some(&request(&inner))).await;
+        assert_eq!(ran.exit.reason, ExitReason::Code(125), "{ran:?}");
+        assert!(
+            ran.err.contains("user namespaces") && ran.err.contains("let policy accept tier ll"),
+            "{ran:?}"
+        );
+        assert!(!world.path("workspace/ran").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_was_swapped_is_refused() {
+    for tier in TIERS {
+        let world = World::new();
+        let draft = world.sh("touch ran").tier(tier);
+        fs::rename(world.workspace(), world.path("old")).unwrap();
+        fs::create_dir(world.workspace()).unwrap();
+        let error = world.start(draft.clone()).await.unwrap_err();
+        assert!(error.to_string().contains("is not the one that the task was accepted for"), "{error}");
+        fs::remove_dir(world.workspace()).unwrap();
+        std::os::unix::fs::symlink(world.path("outside"), world.workspace()).unwrap();
+        let error = world.start(draft.clone()).await.unwrap_err();
+        assert!([Step::Sources, Step::WorkingDirectory, Step::Placeholders].contains(&error.step), "{error}");
+        fs::remove_file(world.workspace()).unwrap();
+        world.start(draft).await.unwrap_err();
+        for folder in ["outside", "old"] {
+            assert!(!world.path(folder).join("ran").exists());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_changed_since_it_was_accepted_is_refused() {
+    for tier in TIERS {
+        let world = World::new();
+        let path = world.path("outside/worker");
+        let write = |text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        };
+        write("#!/bin/sh\necho one\n");
+        let draft = world.draft(path.to_str().unwrap(), &[]).tier(tier);
+        let program = draft.program.clone();
+        assert!(program.is_current());
+        write("#!/bin/sh\necho two\n");
+        assert!(!program.is_current());
+        let error = world.start(draft).await.unwrap_err();
+        assert_eq!(error.step, Step::Program, "{error}");
+        assert!(error.to_string().contains("has changed"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_the_kernel_cannot_execute_is_an_error_of_the_setup() {
+    let world = World::new();
+    let path = world.path("outside/worker");
+    fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for tier in TIERS {
+        let error = world.start(world.draft(path.to_str().unwrap(), &[]).tier(tier)).await.unwrap_err();
+        assert_eq!(error.step, Step::Execute, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_executable_that_is_no_supervisor_is_noticed() {
+    let world = World::new();
+    for other in ["/bin/true", "/bin/false", "/no/such/file"] {
+        let plan = world.plan(world.sh("touch ran"));
+        let error = launch(&Supervisor::at(other), &plan, None, LiveOutput::new(1024)).await.unwrap_err();
+        assert_eq!(error.step, Step::Supervisor, "{other}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn more_input_than_the_bound_is_refused() {
+    let world = World::new();
+    let error = world.start_with(world.sh("touch ran"), Some(&vec![b'x'; (1 << 20) + 1])).await.unwrap_err();
+    assert_eq!(error.step, Step::Input);
+}
+
+#[test]
+fn the_host_is_described_with_what_to_do() {
+    let world = World::new();
+    let host = probe(&supervisor());
+    assert_eq!(host.tiers, [Tier::Ns, Tier::Ll], "{} {host:?}", world.name());
+    for finding in &host.findings {
+        assert!(finding.note.len() > 5, "{finding:?}");
+    }
+    let broken = probe(&Supervisor::at("/bin/false"));
+    let namespaces = broken.findings.iter().find(|finding| finding.name == "user namespaces").unwrap();
+    assert!(!namespaces.works && namespaces.note.contains("let policy accept tier ll"), "{namespaces:?}");
+    assert_eq!(broken.tiers, [Tier::Ll]);
+}

@@ -65,7 +65,7 @@ fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confi
     step(plan, Step::DeathSignal, || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)))?;
     step(plan, Step::WorkingDirectory, || working_directory(plan))?;
     let program = step(plan, Step::Program, || program(plan))?;
-    let (args, environment) = step(plan, Step::Execute, || words(plan, inside))?;
+    let (args, environment) = step(plan, Step::Program, || words(plan, inside))?;
     step(plan, Step::Input, || input.map_or(Ok(()), |input| sys::redirect(&input, 0)))?;
     step(plan, Step::Session, sys::reset_signals)?;
     let limited = step(plan, Step::Limits, || limits::set(plan))?;
@@ -121,7 +121,7 @@ type Words = Vec<CString>;
 
 fn words(plan: &Plan, inside: &Inside) -> io::Result<(Words, Words)> {
     let own_name = sys::c_string(plan.program().asked().as_os_str().as_bytes());
-    let args = plan.args.iter().map(|arg| sys::c_string(arg));
+    let args = plan.args.iter().map(sys::c_string);
     let args = std::iter::once(own_name).chain(args).collect::<io::Result<_>>()?;
     let ours = [("HOME", &inside.home), ("TMPDIR", &inside.tmp), ("PWD", &plan.cwd.path().to_path_buf())]
         .map(|(name, path)| sys::c_string(format!("{name}={}", path.display())));

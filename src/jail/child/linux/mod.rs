@@ -11,6 +11,7 @@
 mod confined;
 mod daemon;
 mod family;
+mod fault;
 mod landlock;
 mod limits;
 mod mounts;

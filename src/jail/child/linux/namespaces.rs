@@ -5,14 +5,16 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Signal};
 
 use super::confined::{Inside, become_the_worker};
+use super::fault::FaultWriter;
 use super::placeholders::Bind;
-use super::supervisor::FaultWriter;
+
 use super::sys::{self, Forked};
 use super::{landlock, limits, mounts, step};
 use crate::jail::control::{SetupError, Step};
@@ -45,15 +47,13 @@ pub(super) fn main(
     fault: FaultWriter,
     status: &OwnedFd,
 ) -> ! {
-    match world(plan, owner, binds, &fault) {
-        Ok(()) => {}
-        Err(error) => fault.give_up(&error),
+    let built = catch_unwind(AssertUnwindSafe(|| world(plan, owner, binds, &fault)));
+    let panicked = |_| Err(SetupError::new(Step::NewRoot, "the setup has panicked"));
+    if let Err(error) = built.unwrap_or_else(panicked) {
+        fault.give_up(&error);
     }
     let worker = match step(plan, Step::Fork, || sys::fork_into(0)) {
-        Ok(Forked::Child) => {
-            let error = become_the_worker(plan, &Inside::own_root(plan), input);
-            fault.give_up(&error)
-        }
+        Ok(Forked::Child) => fault.unless(|| become_the_worker(plan, &Inside::own_root(plan), input)),
         Ok(Forked::Parent(worker)) => worker,
         Err(error) => fault.give_up(&error),
     };
@@ -134,17 +134,25 @@ fn become_inert() -> io::Result<()> {
     sys::redirect(&null, 2)
 }
 
-/// Tries to make the namespaces and to map the user, and answers 0 or the system's error number.
-pub(super) fn attempt() -> i32 {
+/// Tries to make namespaces and to map the user there, in a process that does nothing else.
+///
+/// # Errors
+/// The system's, as the worker's own would meet it.
+pub(super) fn attempt(flags: i32) -> io::Result<()> {
     let owner = Owner::of_this_process();
-    let number = |e: io::Error| e.raw_os_error().unwrap_or(255);
-    match sys::fork_into(FLAGS) {
-        Ok(Forked::Child) => sys::exit(owner.map().err().map_or(0, number)),
-        Ok(Forked::Parent(_)) => match sys::wait_for_any() {
-            Ok((_, status)) if libc::WIFEXITED(status) => libc::WEXITSTATUS(status),
-            Ok(_) => 255,
-            Err(e) => number(e),
+    let number = |e: io::Error| e.raw_os_error().unwrap_or(UNKNOWN);
+    match sys::fork_into(flags)? {
+        Forked::Child => sys::exit(owner.map().err().map_or(0, number)),
+        Forked::Parent(_) => match sys::wait_for_any()?.1 {
+            status if !libc::WIFEXITED(status) => Err(io::Error::other("the attempt was killed")),
+            status => match libc::WEXITSTATUS(status) {
+                0 => Ok(()),
+                UNKNOWN => Err(io::Error::other("the attempt failed")),
+                number => Err(io::Error::from_raw_os_error(number)),
+            },
         },
-        Err(e) => number(e),
     }
 }
+
+/// The exit code of an attempt that failed without an error number.
+const UNKNOWN: i32 = 255;

@@ -47,6 +47,8 @@ pub(super) struct Bind {
 /// Everything that this jail relies on, and what has to be removed afterwards.
 pub(super) struct Placeholders {
     binds: Vec<Bind>,
+    /// Hidden paths that were not there.
+    absent: Vec<PathBuf>,
     /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
     held: Vec<(OwnedFd, PathBuf, OwnedFd, bool)>,
 }
@@ -54,7 +56,7 @@ pub(super) struct Placeholders {
 impl Placeholders {
     /// Looks at every protected, masked and hidden path of a plan, and puts something where nothing is.
     pub(super) fn put(plan: &Plan) -> io::Result<Self> {
-        let mut all = Self { binds: Vec::new(), held: Vec::new() };
+        let mut all = Self { binds: Vec::new(), absent: Vec::new(), held: Vec::new() };
         let roots: Vec<&Path> = plan.writable.iter().map(|place| place.path()).collect();
         let root_of = |path: &Path| {
             let above = roots.iter().filter(|root| path.starts_with(root) && path != **root);
@@ -71,8 +73,9 @@ impl Placeholders {
             }
         }
         for path in &plan.hidden {
-            if let Some(found) = find(path).map_err(about(path))? {
-                all.bind(path, Look::Empty, &found)?;
+            match find(path).map_err(about(path))? {
+                Some(found) => all.bind(path, Look::Empty, &found)?,
+                None => all.absent.push(path.clone()),
             }
         }
         // A path may have been met on several ways; the strictest look wins.
@@ -86,6 +89,16 @@ impl Placeholders {
     /// What has to be mounted, each path once.
     pub(super) fn binds(&self) -> &[Bind] {
         &self.binds
+    }
+
+    /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When somebody outside replaces a file or removes a
+    /// directory, the kernel takes away what is mounted there, and what comes after is not protected.
+    pub(super) fn are_intact(&self) -> bool {
+        let known = self.binds.iter().all(|bind| {
+            let stat = find(&bind.path).ok().flatten().and_then(|found| rustix::fs::fstat(&found).ok());
+            stat.is_some_and(|stat| (stat.st_dev, stat.st_ino) == bind.identity)
+        });
+        known && self.absent.iter().all(|path| find(path).is_ok_and(|found| found.is_none()))
     }
 
     /// Goes down from a writable directory to a path, pinning what is on the way. A file on the way is made

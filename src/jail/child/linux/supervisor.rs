@@ -13,11 +13,12 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::confined::{Inside, become_the_worker};
 use super::family;
+use super::fault::Fault;
 use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
 use super::{landlock, limits, namespaces, step};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
-use crate::jail::control::{Ended, REFUSED, Request, Said, SetupError, Step, frame};
+use crate::jail::control::{Breach, Ended, REFUSED, Request, Said, SetupError, Step, frame};
 use crate::jail::plan::{Plan, Tier};
 
 /// How often the supervisor looks around when nothing wakes it, in milliseconds.
@@ -29,7 +30,8 @@ const TICKS_PER_LOOK: u32 = 10;
 /// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
 pub(in crate::jail::child) fn main(try_namespaces: bool) -> ! {
     if try_namespaces {
-        sys::exit(namespaces::attempt())
+        let failed = namespaces::attempt(namespaces::FLAGS).err();
+        sys::exit(failed.map_or(0, |e| e.raw_os_error().unwrap_or(REFUSED)))
     }
     let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
     let Err(mut error) = run(&mut control) else { sys::exit(0) };
@@ -99,11 +101,11 @@ fn session() -> io::Result<()> {
     // A daemon that has gone must not take us along before the jail is swept.
     sys::ignore_broken_pipes();
     rustix::process::umask(Mode::from_raw_mode(0o077));
-    let us = rustix::process::getpid();
-    if rustix::process::getsid(None)? != us {
-        rustix::process::setsid()?;
+    match rustix::process::setsid() {
+        // Only the leader of a group may not begin a session, and the leader of a session is one.
+        Err(rustix::io::Errno::PERM) if sys::leads_its_session() => Ok(()),
+        begun => Ok(begun.map(drop)?),
     }
-    Ok(())
 }
 
 /// What the worker reads on its standard input.
@@ -143,14 +145,13 @@ impl Input {
 }
 
 /// Why the supervisor stopped waiting.
-#[derive(PartialEq, Eq)]
 enum Woken {
     /// The process that it watches has ended.
     Ended,
     /// The daemon has closed its side.
     Ordered,
-    /// Too much memory.
-    OverMemory,
+    /// By what the supervisor saw itself.
+    Breached(Breach),
 }
 
 fn wait(
@@ -158,7 +159,7 @@ fn wait(
     control: &Control,
     watched: BorrowedFd<'_>,
     input: &mut Input,
-    mut tick: impl FnMut(),
+    mut tick: impl FnMut() -> Option<Breach>,
 ) -> Woken {
     let pause = Timespec { tv_sec: 0, tv_nsec: TICK_MS * 1_000_000 };
     let mut ticks = 0_u32;
@@ -180,62 +181,15 @@ fn wait(
         if ready.get(2) == Some(&true) {
             input.pump();
         }
-        tick();
+        if let Some(breach) = tick() {
+            return Woken::Breached(breach);
+        }
         ticks = ticks.wrapping_add(1);
         let most = plan.limits.resident_bytes;
         let look = ticks.is_multiple_of(TICKS_PER_LOOK);
         if look && family::resident_bytes() > most && family::proportional_bytes() > most {
-            return Woken::OverMemory;
+            return Woken::Breached(Breach::Memory);
         }
-    }
-}
-
-/// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
-/// closed by the exec, so that its end without a word is the proof that the worker runs.
-pub(super) struct Fault {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-impl Fault {
-    fn new() -> io::Result<Self> {
-        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        Ok(Self { read, write })
-    }
-
-    /// In the new process: keeps the end to write to.
-    pub(super) fn for_writing(self) -> FaultWriter {
-        FaultWriter(self.write)
-    }
-
-    /// In the supervisor: waits until the worker runs or cannot.
-    fn verdict(self) -> Result<(), SetupError> {
-        drop(self.write);
-        let mut said = Vec::new();
-        File::from(self.read).read_to_end(&mut said).map_err(|e| SetupError::new(Step::Execute, e))?;
-        if said.is_empty() {
-            return Ok(());
-        }
-        Err(serde_json::from_slice(&said).unwrap_or_else(|e| SetupError::new(Step::Execute, e)))
-    }
-}
-
-/// The end to write to.
-pub(super) struct FaultWriter(OwnedFd);
-
-impl FaultWriter {
-    /// Says what went wrong and ends this process.
-    pub(super) fn give_up(self, error: &SetupError) -> ! {
-        let said = serde_json::to_vec(error).unwrap_or_else(|_| b"?".to_vec());
-        let _unheard = File::from(self.0).write_all(&said);
-        sys::exit(REFUSED)
-    }
-
-    /// Whether the supervisor has gone: nobody can read from the pipe any more.
-    pub(super) fn is_abandoned(&self) -> bool {
-        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
     }
 }
 
@@ -263,6 +217,8 @@ fn collect_blocking(pid: i32) -> Option<i32> {
 }
 
 fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
+    // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
+    step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
     let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan))?;
     let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
@@ -287,7 +243,9 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     }
     let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
     control.say(&Said::Ready { layers: namespaces::layers(), scratch: None });
-    let woken = wait(plan, control, watched.as_fd(), &mut input, || {});
+    let woken = wait(plan, control, watched.as_fd(), &mut input, || {
+        (!placeholders.are_intact()).then_some(Breach::Protection)
+    });
     kill(&watched);
     // The kernel lets the first process of a namespace end only after all others in it.
     let own = collect_blocking(first);
@@ -299,7 +257,7 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
 fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
     step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
     step(plan, Step::SignalScope, landlock::scope_signals)?;
-    let scratch = step(plan, Step::Scratch, || limits::Scratch::new())?;
+    let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
     let fault = Fault::new().map_err(fork)?;
     let inside = Inside::in_scratch(scratch.path());
@@ -307,8 +265,7 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Child => {
             let fault = fault.for_writing();
             drop(input.writer);
-            let error = become_the_worker(plan, &inside, input.reader);
-            fault.give_up(&error)
+            fault.unless(|| become_the_worker(plan, &inside, input.reader))
         }
         Forked::Parent(worker) => worker,
     };
@@ -325,6 +282,7 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     let mut family = family::Family::new(worker);
     let woken = wait(plan, control, watched.as_fd(), &mut input, || {
         family.collect();
+        None
     });
     family.end();
     Ok(ended(family.workers_status(), woken, family.swept()))
@@ -334,7 +292,7 @@ fn ended(status: Option<i32>, woken: Woken, swept: u32) -> Ended {
     Ended {
         code: status.filter(|s| libc::WIFEXITED(*s)).map(|s| libc::WEXITSTATUS(s)),
         signal: status.filter(|s| libc::WIFSIGNALED(*s)).map(|s| libc::WTERMSIG(s)),
-        over_memory: woken == Woken::OverMemory,
+        breach: if let Woken::Breached(breach) = woken { Some(breach) } else { None },
         swept,
     }
 }

@@ -233,6 +233,13 @@ pub(super) fn landlock_abi() -> i32 {
     i32::try_from(abi).unwrap_or(0).max(0)
 }
 
+/// Whether this process leads its session. A leader in another process namespace has the number 0 here, which
+/// rustix does not expect.
+pub(super) fn leads_its_session() -> bool {
+    // SAFETY: plain numbers.
+    unsafe { libc::getsid(0) == libc::getpid() }
+}
+
 /// Bytes of a page of memory.
 pub(super) fn page_size() -> u64 {
     // SAFETY: asks for a number.

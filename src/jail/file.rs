@@ -1,0 +1,97 @@
+//! What systems say differently about open files.
+#![forbid(unsafe_code)]
+
+pub(super) use system::{identity, may_be_executed, may_be_written_by_all, open, path_of, stamp};
+
+#[cfg(unix)]
+mod system {
+    use std::fs::{File, Metadata, OpenOptions};
+    use std::io;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::path::{Path, PathBuf};
+
+    /// Opens a file or directory for reading, without waiting for a pipe's other end and without taking a
+    /// terminal over.
+    pub(in super::super) fn open(path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+    }
+
+    /// Device and inode.
+    pub(in super::super) fn identity(meta: &Metadata) -> (u64, u64) {
+        (meta.dev(), meta.ino())
+    }
+
+    /// When the file last changed, by the kernel's own account, which nobody can set back.
+    pub(in super::super) fn stamp(meta: &Metadata) -> (i64, i64) {
+        (meta.ctime(), meta.ctime_nsec())
+    }
+
+    /// Whether anybody may execute it.
+    pub(in super::super) fn may_be_executed(meta: &Metadata) -> bool {
+        meta.permissions().mode() & 0o111 != 0
+    }
+
+    /// Whether everybody may write it.
+    pub(in super::super) fn may_be_written_by_all(meta: &Metadata) -> bool {
+        meta.permissions().mode() & 0o002 != 0
+    }
+
+    /// Where an open file is now.
+    #[cfg(target_os = "linux")]
+    pub(in super::super) fn path_of(file: &File, _asked: &Path) -> io::Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        if !path.is_absolute() || path.to_string_lossy().ends_with(" (deleted)") {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(path)
+    }
+
+    /// Where an open file was found.
+    #[cfg(not(target_os = "linux"))]
+    pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
+        asked.canonicalize()
+    }
+}
+
+/// Without jails nothing is recognised later, so that names are enough.
+#[cfg(not(unix))]
+mod system {
+    use std::fs::{File, Metadata, OpenOptions};
+    use std::io;
+    use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
+    use std::path::{Path, PathBuf};
+
+    /// Lets directories be opened too.
+    const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
+
+    /// Opens a file or directory for reading.
+    pub(in super::super) fn open(path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
+    }
+
+    /// Unknown here.
+    pub(in super::super) fn identity(_meta: &Metadata) -> (u64, u64) {
+        (0, 0)
+    }
+
+    /// When the file was last written.
+    pub(in super::super) fn stamp(meta: &Metadata) -> (i64, i64) {
+        (i64::try_from(meta.last_write_time()).unwrap_or(i64::MAX), 0)
+    }
+
+    /// Decided by the name, when it is executed.
+    pub(in super::super) fn may_be_executed(_meta: &Metadata) -> bool {
+        true
+    }
+
+    /// Decided by access lists, which are not read here.
+    pub(in super::super) fn may_be_written_by_all(_meta: &Metadata) -> bool {
+        false
+    }
+
+    /// Where an open file was found.
+    pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
+        asked.canonicalize()
+    }
+}

@@ -1,0 +1,437 @@
+//! The DevIt door as today's clients use it: a real daemon, a real socket, signed frames.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Reply, World, eventually, fresh, mac, now_s, read_line};
+
+const VECTORS: &str = include_str!("vectors/devit/vectors.json");
+
+#[test]
+fn register_answers_with_the_advertised_version() {
+    let world = World::new();
+    let daemon = world.start();
+    let payload = json!({ "caps": ["delegate", "notify"], "pid": 4242, "version": "mcp-server/0.1.0" });
+    let ack = world.client(&daemon, "worker:a").say("REGISTER", payload).ack();
+    assert_eq!(ack["daemon_version"], "devitd/0.1.0");
+    assert_eq!(ack["expected_worker_version"], Value::Null);
+    assert_eq!(ack["worker_version"], "mcp-server/0.1.0");
+}
+
+#[test]
+fn an_expected_version_is_demanded_and_survives_a_heartbeat() {
+    let world = World::new();
+    world.configure("[daemon]\nexpected_worker_version = [\"mcp-server/0.1.0\", \"devit-cli/0.1.0\"]\n");
+    let daemon = world.start();
+    let client = world.client(&daemon, "worker:a");
+    assert_eq!(client.say("HEARTBEAT", json!({})).code(), "E_VERSION_MISMATCH", "not registered yet");
+
+    let wrong = client.say("REGISTER", json!({ "caps": [], "version": "other/2" })).message();
+    assert_eq!(wrong["payload"]["code"], "E_VERSION_MISMATCH");
+    assert_eq!(wrong["payload"]["received_worker_version"], "other/2");
+    let absent = client.say("REGISTER", json!({ "caps": [] })).message();
+    assert_eq!(absent["payload"]["code"], "E_VERSION_MISMATCH");
+    assert_eq!(absent["payload"]["detail_code"], "E_VERSION_MISSING");
+    assert_eq!(client.say("HEARTBEAT", json!({})).code(), "E_VERSION_MISMATCH", "refused registrations do not count");
+
+    client.say("REGISTER", json!({ "caps": [], "version": "devit-cli/0.1.0" })).ack();
+    assert_eq!(client.say("HEARTBEAT", json!({})), Reply::Nothing);
+}
+
+#[test]
+fn an_empty_poll_or_heartbeat_is_an_empty_line_at_once() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "client:smart");
+    for msg_type in ["HEARTBEAT", "POLL", "HEARTBEAT"] {
+        let before = Instant::now();
+        assert_eq!(client.say(msg_type, json!({})), Reply::Nothing);
+        assert!(before.elapsed() < Duration::from_millis(700), "an idle caller was made to wait");
+    }
+}
+
+#[test]
+fn a_shell_task_runs_in_the_jail_and_its_result_comes_back() {
+    let world = World::new();
+    std::fs::write(world.repo().join("hello.txt"), "from the repository").unwrap();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", "cat hello.txt; echo made > made.txt", json!({}));
+    assert_eq!(reply.ack()["task_id"], task.as_str());
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "completed");
+    assert_eq!(result["artifacts"]["summary"], "from the repository");
+    let metadata = &result["artifacts"]["metadata"];
+    assert_eq!((&metadata["exit_code"], &metadata["exit_reason"]), (&json!(0), &json!("success")));
+    for key in [
+        "time_queued", "time_started", "time_completed", "duration_total_ms", "duration_execution_ms", "worker_type",
+        "worker_version", "model_requested", "model_used", "tokens_input", "tokens_output", "tokens_reasoning",
+        "cost_estimate_usd",
+    ] {
+        assert!(metadata.get(key).is_some(), "{key} is missing from {metadata}");
+    }
+    assert_eq!(std::fs::read_to_string(world.repo().join("made.txt")).unwrap(), "made\n");
+    assert_eq!(client.task(&task).unwrap()["status"], "completed");
+}
+
+#[test]
+fn a_poll_is_held_until_the_result_is_there() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", "sleep 0.3; echo done", json!({}));
+    reply.ack();
+    let before = Instant::now();
+    let mut polls = 0;
+    let result = loop {
+        polls += 1;
+        match client.poll() {
+            Reply::Message(message) => break message,
+            Reply::Nothing => assert!(before.elapsed() < Duration::from_secs(20)),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(result["payload"]["task_id"], task.as_str());
+    assert!(polls <= 3, "{polls} polls for a task of 0.3 s: they are not held");
+}
+
+#[test]
+fn a_polling_worker_gets_every_task_in_order_and_its_words_reach_the_delegator() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:code"));
+    // The worker is away at first; nothing of this may be lost.
+    let tasks: Vec<String> = (0..3).map(|n| client.delegate("worker:code", &format!("goal {n}"), json!({})).0).collect();
+    assert_eq!(client.task(&tasks[0]).unwrap()["status"], "pending");
+    worker.say("REGISTER", json!({ "caps": ["delegate"], "version": "mcp-server/0.1.0" })).ack();
+    for (n, task) in tasks.iter().enumerate() {
+        let work = worker.say("HEARTBEAT", json!({})).message();
+        assert_eq!((&work["msg_type"], &work["msg_id"]), (&json!("DELEGATE"), &json!(task)), "message {n}");
+        assert_eq!((&work["to"], &work["from"]), (&json!("worker:code"), &json!("orchestrator")));
+        assert_eq!(work["payload"]["task"]["goal"], format!("goal {n}"));
+    }
+    assert_eq!(worker.say("HEARTBEAT", json!({})), Reply::Nothing);
+    let report = |task: &str, status: &str, summary: &str| {
+        worker.say("NOTIFY", json!({ "task_id": task, "status": status, "artifacts": { "summary": summary } })).ack()
+    };
+    report(&tasks[0], "progress", "half");
+    assert_eq!(client.poll().message()["payload"]["status"], "progress");
+    report(&tasks[0], "completed", "whole");
+    let result = client.result_of(&tasks[0]);
+    assert_eq!(result["artifacts"], json!({ "summary": "whole" }), "relayed to the letter");
+    let shown = client.task(&tasks[0]).unwrap();
+    assert_eq!(shown["status"], "completed");
+    assert_eq!(shown["notifications"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn only_the_assigned_worker_moves_a_task() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
+    let (task, reply) = client.delegate("worker:a", "careful", json!({}));
+    reply.ack();
+    worker.say("HEARTBEAT", json!({})).message();
+    let mallory = world.client(&daemon, "worker:mallory");
+    let done = json!({ "task_id": task, "status": "completed", "artifacts": { "summary": "mine" } });
+    assert_eq!(mallory.say("NOTIFY", done.clone()).code(), "E_FORBIDDEN");
+    assert_eq!(client.task(&task).unwrap()["status"], "pending");
+    worker.say("NOTIFY", done.clone()).ack();
+    assert_eq!(worker.say("NOTIFY", done).code(), "E_TASK_FINISHED", "a finished task is not opened again");
+    let unknown = json!({ "task_id": "never-heard-of", "status": "completed", "artifacts": {} });
+    assert_eq!(worker.say("NOTIFY", unknown).code(), "E_TASK_NOT_FOUND", "and none is made out of thin air");
+}
+
+#[test]
+fn the_delegator_takes_a_task_back_and_its_worker_is_told() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
+    let (task, _) = client.delegate("worker:a", "long", json!({}));
+    worker.say("HEARTBEAT", json!({})).message();
+    // Going on is what tells the daemon that the task has arrived.
+    assert_eq!(worker.say("HEARTBEAT", json!({})), Reply::Nothing);
+    let cancel = json!({ "task_id": task, "status": "cancelled", "artifacts": { "summary": "changed my mind" } });
+    client.say("NOTIFY", cancel).ack();
+    let told = worker.say("HEARTBEAT", json!({})).message();
+    assert_eq!((&told["msg_type"], &told["payload"]["status"]), (&json!("NOTIFY"), &json!("cancelled")));
+    assert_eq!(client.result_of(&task)["status"], "cancelled");
+}
+
+#[test]
+fn a_message_that_was_not_read_is_delivered_again() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
+    let (task, _) = client.delegate("worker:a", "once", json!({}));
+    // Asks, and goes without reading the answer.
+    let frame = worker.frame("HEARTBEAT", &fresh("m"), "orchestrator", &json!({}));
+    let mut stream = UnixStream::connect(&worker.socket).unwrap();
+    std::io::Write::write_all(&mut stream, format!("{frame}\n").as_bytes()).unwrap();
+    let arrived = || rustix::io::ioctl_fionread(&stream).unwrap() > 0;
+    eventually("the answer", arrived);
+    drop(stream);
+    let again = || matches!(worker.say("HEARTBEAT", json!({})), Reply::Message(it) if it["msg_id"] == task.as_str());
+    eventually("the second delivery", again);
+    assert_eq!(worker.say("HEARTBEAT", json!({})), Reply::Nothing, "and not a third time");
+}
+
+#[test]
+fn the_same_request_again_is_the_same_task_and_another_one_is_refused() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let payload = json!({ "return_to": "orch:a", "task": { "action": "devit_delegate", "goal": "echo x >> count", "timeout": 30 } });
+    let id = fresh("task");
+    client.say_to("DELEGATE", &id, "shell", payload.clone()).ack();
+    client.result_of(&id);
+    assert_eq!(client.say_to("DELEGATE", &id, "shell", payload.clone()).ack()["status"], "completed");
+    let mut other = payload.clone();
+    other["task"]["goal"] = json!("echo y >> count");
+    assert_eq!(client.say_to("DELEGATE", &id, "shell", other).code(), "E_TASK_EXISTS");
+    let thief = world.client(&daemon, "orch:b");
+    assert_eq!(thief.say_to("DELEGATE", &id, "shell", payload).code(), "E_TASK_EXISTS");
+    assert_eq!(std::fs::read_to_string(world.repo().join("count")).unwrap(), "x\n", "it ran once");
+}
+
+#[test]
+fn a_replayed_a_stale_and_a_future_frame_change_nothing() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let payload = json!({ "task": { "goal": "echo x >> count", "timeout": 30 } });
+    let id = fresh("task");
+    let frame = client.frame("DELEGATE", &id, "shell", &payload);
+    let line = format!("{frame}\n");
+    client.send(line.as_bytes()).ack();
+    client.result_of(&id);
+    assert_eq!(client.send(line.as_bytes()).code(), "E_AUTH", "replayed");
+    let compact = json!({
+        "t": frame["msg_type"], "i": frame["msg_id"], "f": frame["from"], "o": frame["to"], "s": frame["ts"],
+        "n": frame["nonce"], "h": frame["hmac"], "p": frame["payload"],
+    });
+    let Reply::Message(reply) = client.send(format!("{compact}\n").as_bytes()) else { panic!("no answer") };
+    assert_eq!((&reply["t"], &reply["p"]["code"]), (&json!("ERR"), &json!("E_AUTH")), "the same in the other form");
+    for ts in [now_s() - 1_000, now_s() + 1_000, 1_700_000_000] {
+        let (id, nonce) = (fresh("task"), fresh("nonce"));
+        let hmac = mac(&client.secret, ["DELEGATE", &id, "orch:a", "shell"], ts, &nonce, &payload.to_string());
+        let frame = json!({
+            "msg_type": "DELEGATE", "msg_id": id, "from": "orch:a", "to": "shell", "ts": ts, "nonce": nonce,
+            "hmac": hmac, "payload": payload,
+        });
+        assert_eq!(client.send(format!("{frame}\n").as_bytes()).code(), "E_AUTH", "ts {ts}");
+    }
+    assert_eq!(std::fs::read_to_string(world.repo().join("count")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_wrong_secret_fails_loudly_for_a_client_that_takes_silence_for_success() {
+    let world = World::new();
+    let daemon = world.start();
+    let mut client = world.client(&daemon, "orch:a");
+    client.secret = "not-the-secret-at-all".into();
+    let Reply::Reset(words) = client.say("REGISTER", json!({ "caps": [] })) else { panic!("not reset") };
+    let words: Value = serde_json::from_slice(&words).unwrap();
+    assert_eq!(words["payload"]["code"], "E_AUTH");
+    assert_eq!(words["hmac"], "", "nothing is signed for a stranger");
+    // The approver's name is not had with the secret that everybody shares.
+    let mut impostor = world.client(&daemon, "client:approver");
+    assert!(matches!(impostor.say("POLL", json!({})), Reply::Reset(_)));
+    impostor.secret = world.key_of("client:approver");
+    assert_eq!(impostor.say("POLL", json!({})), Reply::Nothing);
+    for reserved in ["provost", "orchestrator", "user:tester"] {
+        let reply = world.client(&daemon, reserved).say("POLL", json!({}));
+        assert!(matches!(reply, Reply::Reset(_)), "{reserved} was let in: {reply:?}");
+    }
+    assert!(!world.log().contains(&world.secret()), "the secret is in the log");
+}
+
+#[test]
+fn recorded_vectors_are_stale_or_malformed_at_the_door_of_today() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "x");
+    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
+    for vector in vectors["signed"].as_array().unwrap() {
+        for form in ["wire", "wire_compact"] {
+            let line = format!("{}\n", vector[form].as_str().unwrap());
+            match client.send(line.as_bytes()) {
+                // Signed with another secret than this daemon's.
+                Reply::Reset(words) => assert!(String::from_utf8_lossy(&words).contains("E_AUTH")),
+                Reply::Message(reply) => assert_eq!(reply["payload"]["code"], "E_INVALID", "{vector}"),
+                other => panic!("{other:?} for {vector}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn malformed_lines_are_answered_and_the_next_one_is_served() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let good = client.frame("HEARTBEAT", &fresh("m"), "orchestrator", &json!({}));
+    let deep = format!("{{\"payload\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000));
+    let separator = client.frame("POLL", "a|b", "orchestrator", &json!({}));
+    let float_ts = format!("{good}").replacen("\"ts\":", "\"ts\":1.5e3,\"x\":", 1);
+    let lines: Vec<Vec<u8>> = vec![
+        b"junk".to_vec(),
+        b"{}".to_vec(),
+        b"[1,2]".to_vec(),
+        b"\xff\xfe\xfd".to_vec(),
+        b"null".to_vec(),
+        deep.into_bytes(),
+        separator.to_string().into_bytes(),
+        float_ts.into_bytes(),
+        br#"{"msg_type":"POLL"}"#.to_vec(),
+    ];
+    for line in lines {
+        let mut stream = UnixStream::connect(&client.socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
+        std::io::Write::write_all(&mut stream, &[line, b"\n".to_vec()].concat()).unwrap();
+        let reply = read_line(&mut stream).message();
+        assert_eq!(reply["payload"]["code"], "E_INVALID", "{shown}");
+        // The same connection goes on.
+        let good = client.frame("HEARTBEAT", &fresh("m"), "orchestrator", &json!({}));
+        std::io::Write::write_all(&mut stream, format!("{good}\n").as_bytes()).unwrap();
+        assert_eq!(read_line(&mut stream), Reply::Nothing, "after {shown}");
+    }
+}
+
+#[test]
+fn bad_payloads_name_the_member_that_is_wrong() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let cases = [
+        ("DELEGATE", json!({ "task": { "timeout": -5 } }), "timeout"),
+        ("DELEGATE", json!({ "task": { "timeout": 1e300 } }), "timeout"),
+        ("DELEGATE", json!({ "task": { "goal": 7 } }), "goal"),
+        ("DELEGATE", json!({ "task": [] }), "task"),
+        ("NOTIFY", json!({ "task_id": 9 }), "task_id"),
+        ("REGISTER", json!({ "caps": "all" }), "caps"),
+        ("STATUS_REQUEST", json!({ "filter": "nonsense" }), "filter"),
+        ("NO_SUCH_VERB", json!({}), "msg_type"),
+    ];
+    for (msg_type, payload, member) in cases {
+        let reply = client.say_to(msg_type, &fresh("m"), "shell", payload.clone()).message();
+        assert_eq!(reply["payload"]["code"], "E_INVALID", "{msg_type} {payload}");
+        assert_eq!(reply["payload"]["data"]["code"], 1003);
+        let message = reply["payload"]["message"].as_str().unwrap();
+        assert!(message.contains(member) || member == "task", "'{message}' does not name {member}");
+    }
+    assert_eq!(client.say("STATUS_REQUEST", json!({})).message()["payload"]["active_tasks"], json!([]));
+}
+
+#[test]
+fn a_frame_beyond_the_limit_ends_its_connection_and_nobody_else_notices() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let mut stream = UnixStream::connect(&client.socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let chunk = vec![b'x'; 1 << 16];
+    // The daemon closes in between; the writer then gets an error, which is the point.
+    let wrote = (0..64).take_while(|_| std::io::Write::write_all(&mut stream, &chunk).is_ok()).count();
+    assert!(wrote < 64, "four megabytes without a line break were taken");
+    assert_eq!(client.say("HEARTBEAT", json!({})), Reply::Nothing);
+}
+
+#[test]
+fn a_thousand_silent_connections_delay_nobody() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    client.say("HEARTBEAT", json!({}));
+    let silent: Vec<UnixStream> = (0..1_000).map_while(|_| UnixStream::connect(&client.socket).ok()).collect();
+    assert!(silent.len() > 500, "only {} connections", silent.len());
+    for _ in 0..20 {
+        let before = Instant::now();
+        assert_eq!(client.say("HEARTBEAT", json!({})), Reply::Nothing);
+        assert!(before.elapsed() < Duration::from_secs(2));
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+    let rss = status.lines().find(|it| it.starts_with("VmRSS:")).unwrap();
+    let kib: u64 = rss.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kib < 200 << 10, "{rss} with a thousand silent connections");
+}
+
+#[test]
+fn sockets_are_ours_alone() {
+    let world = World::new();
+    let daemon = world.start();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&daemon.socket), 0o600);
+    assert_eq!(mode(daemon.socket.parent().unwrap()), 0o700);
+    assert_eq!(mode(&world.own_socket()), 0o600);
+    for file in std::fs::read_dir(world.state_dir()).unwrap().flatten() {
+        assert_eq!(mode(&file.path()) & 0o077, 0, "{:?} is open to others", file.path());
+    }
+}
+
+#[test]
+fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
+    let world = World::new();
+    let daemon = world.start();
+    let second = world.command(&["up", "--foreground"]).output().unwrap();
+    assert!(!second.status.success());
+    let text = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(text.contains(&daemon.pid().to_string()), "{text}");
+    assert_eq!(world.client(&daemon, "a").say("HEARTBEAT", json!({})), Reply::Nothing, "the first one goes on");
+}
+
+#[test]
+fn what_was_answered_is_there_after_kill_nine() {
+    let world = World::new();
+    let mut daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
+    client.say("REGISTER", json!({ "caps": [], "version": "x/1" })).ack();
+    let (first, reply) = client.delegate("worker:a", "first", json!({}));
+    reply.ack();
+    let (second, reply) = client.delegate("worker:a", "second", json!({}));
+    reply.ack();
+    let done = |task: &str| json!({ "task_id": task, "status": "completed", "artifacts": { "summary": "kept" } });
+    worker.say("HEARTBEAT", json!({})).message();
+    worker.say("NOTIFY", done(&first)).ack();
+    daemon.kill();
+
+    // The same second as before the restart is refused; wait for the next one.
+    std::thread::sleep(Duration::from_millis(1_100));
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
+    assert_eq!(client.task(&first).unwrap()["status"], "completed");
+    assert_eq!(client.task(&second).unwrap()["status"], "pending");
+    assert_eq!(client.result_of(&first)["artifacts"]["summary"], "kept");
+    let work = worker.poll_until(|it| it["msg_id"] == second.as_str());
+    assert_eq!(work["payload"]["task"]["goal"], "second");
+}
+
+#[test]
+fn a_task_that_ran_when_the_daemon_died_is_reported_lost_and_leaves_no_process() {
+    let world = World::new();
+    let mut daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", "touch began; sleep 313", json!({ "timeout": 600 }));
+    reply.ack();
+    eventually("the start", || world.repo().join("began").exists());
+    daemon.kill();
+    let running = || {
+        let found = std::process::Command::new("pgrep").args(["-u", &uid(), "-f", "sleep 313"]).output().unwrap();
+        !found.stdout.is_empty()
+    };
+    eventually("the end of the worker", || !running());
+    std::thread::sleep(Duration::from_millis(1_100));
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "failed");
+    assert_eq!(result["metadata"]["failure"]["reason"], "lost");
+}
+
+fn uid() -> String {
+    rustix::process::geteuid().as_raw().to_string()
+}

@@ -1,0 +1,210 @@
+//! What stays read-only, or out of sight, inside of a workspace that can be written.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use provost::jail::{Guard, Missing};
+
+use super::*;
+
+fn git(world: &World, args: &[&str]) -> String {
+    let mut git = Command::new("/usr/bin/git");
+    git.args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+        .args(args)
+        .current_dir(world.workspace());
+    let done = git.env_clear().env("HOME", world.path("home")).output().unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn repository() -> World {
+    let world = World::new();
+    git(&world, &["init", "-q", "-b", "main"]);
+    fs::write(world.path("workspace/file"), "one\n").unwrap();
+    git(&world, &["add", "file"]);
+    git(&world, &["commit", "-qm", "one"]);
+    world
+}
+
+/// Names in a directory, sorted.
+fn names(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).unwrap().flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn git_works_beside_its_protected_files() {
+    let world = repository();
+    let script = "export GIT_AUTHOR_NAME=w GIT_AUTHOR_EMAIL=w@example.org GIT_COMMITTER_NAME=w \
+                  GIT_COMMITTER_EMAIL=w@example.org; \
+                  echo two >> file && git status --short && git commit -qam two && git log --format=%s";
+    world.run(world.sh(script)).await.says(" M file\ntwo\none");
+    assert_eq!(git(&world, &["log", "--format=%s"]), "two\none\n");
+    assert_eq!(git(&world, &["status", "--short"]), "");
+}
+
+#[tokio::test]
+async fn no_hook_or_setting_of_git_can_be_planted() {
+    let world = repository();
+    let before = fs::read_to_string(world.path("workspace/.git/config")).unwrap();
+    let inside = names(&world.path("workspace/.git"));
+    let hooks = names(&world.path("workspace/.git/hooks"));
+    let attempts = "
+        echo x > .git/hooks/pre-commit
+        mv .git/hooks .git/h2 && mkdir .git/hooks && echo x > .git/hooks/pre-commit
+        rm -rf .git/hooks
+        mv .git x && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit
+        echo x >> .git/config
+        mv .git/config .git/c2
+        git config core.hooksPath /tmp
+        echo x > .git/config.new; mv -f .git/config.new .git/config; rm -f .git/config.new
+        echo /tmp > .git/commondir; rm -f .git/commondir
+        echo x > .git/config.worktree; rm -f .git/config.worktree
+        mkdir -p .git/modules/sub/hooks .git/worktrees/x
+        ln -sfT /tmp .git; ln -sf /tmp/x .git/config
+        true";
+    world.run(world.sh(attempts)).await.says("");
+    assert_eq!(fs::read_to_string(world.path("workspace/.git/config")).unwrap(), before);
+    assert_eq!(names(&world.path("workspace/.git/hooks")), hooks);
+    assert!(!world.path("workspace/x").exists());
+    assert_eq!(
+        names(&world.path("workspace/.git")),
+        inside,
+        "nothing was added, and no placeholder was left"
+    );
+}
+
+#[tokio::test]
+async fn missing_hooks_cannot_be_created() {
+    let world = repository();
+    fs::remove_dir_all(world.path("workspace/.git/hooks")).unwrap();
+    world.run(world.sh("mkdir .git/hooks; echo x > .git/hooks/pre-commit; true")).await.says("");
+    assert!(!world.path("workspace/.git/hooks").exists());
+}
+
+#[tokio::test]
+async fn a_repository_cannot_be_made_where_none_is() {
+    let world = World::new();
+    world.run(world.sh("git init -q .; mkdir -p .git/hooks; ls -A .git; true")).await.says("");
+    assert_eq!(names(&world.workspace()), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_link_of_a_worktree_cannot_be_turned_elsewhere() {
+    let world = World::new();
+    fs::write(world.path("workspace/.git"), "gitdir: /nowhere\n").unwrap();
+    world
+        .run(world.sh("echo x > .git; rm -f .git; mv .git y; mkdir .git; cat .git"))
+        .await
+        .says("gitdir: /nowhere");
+    assert_eq!(names(&world.workspace()), [".git"]);
+}
+
+#[tokio::test]
+async fn settings_of_agents_can_be_read_but_not_made_or_changed() {
+    let world = World::new();
+    fs::create_dir(world.path("workspace/.claude")).unwrap();
+    fs::write(world.path("workspace/.claude/settings.json"), "mine").unwrap();
+    let script = "echo x > .claude/settings.json; mv .claude c; mkdir .codex; echo x > .codex/config.toml; \
+                  echo x > .mcp.json; cat .claude/settings.json; ls -A .codex";
+    world.run(world.sh(script)).await.says("mine");
+    assert_eq!(names(&world.workspace()), [".claude"]);
+    assert_eq!(names(&world.path("workspace/.claude")), ["settings.json"]);
+}
+
+#[tokio::test]
+async fn folders_of_daemons_are_seen_empty_and_stay_as_they_are() {
+    let world = World::new();
+    fs::create_dir(world.path("workspace/.wit")).unwrap();
+    fs::write(world.path("workspace/.wit/daemon.pid"), "1").unwrap();
+    let script =
+        "ls -A .wit .provost | sort; echo x > .wit/x; echo x > .provost/provost.toml; rm -rf .devit; true";
+    world.run(world.sh(script)).await.says("\n.provost:\n.wit:");
+    assert_eq!(names(&world.workspace()), [".wit"]);
+    assert_eq!(names(&world.path("workspace/.wit")), ["daemon.pid"]);
+}
+
+#[tokio::test]
+async fn further_paths_are_protected_as_asked_with_all_that_lies_above() {
+    let world = World::new();
+    fs::create_dir_all(world.path("workspace/.github/workflows")).unwrap();
+    fs::write(world.path("workspace/.github/workflows/ci.yml"), "mine").unwrap();
+    let script = "echo x > .github/workflows/ci.yml; mv .github g; echo ok > .github/other; \
+                  mkdir -p tools; echo x > tools/run.sh; ls tools .github";
+    let mut draft = world.sh(script);
+    let guard = |path: &str, missing| Guard { path: provost::base::RepoPath::parse(path).unwrap(), missing };
+    draft.guards.push(guard(".github/workflows", Missing::Leave));
+    draft.guards.push(guard("tools/run.sh", Missing::File));
+    world.run(draft).await.says(".github:\nother\nworkflows\n\ntools:");
+    assert_eq!(fs::read_to_string(world.path("workspace/.github/workflows/ci.yml")).unwrap(), "mine");
+    assert_eq!(names(&world.workspace()), [".github"]);
+}
+
+#[tokio::test]
+async fn a_protected_path_that_is_a_link_refuses_the_worker() {
+    let world = repository();
+    fs::remove_dir_all(world.path("workspace/.git/hooks")).unwrap();
+    symlink(world.path("outside"), world.path("workspace/.git/hooks")).unwrap();
+    let error = world.start(world.sh("touch ran")).await.unwrap_err();
+    assert_eq!(error.step, provost::jail::Step::Placeholders, "{error}");
+    assert!(error.to_string().contains(".git/hooks"), "{error}");
+    assert!(!world.path("workspace/ran").exists());
+    assert_eq!(names(&world.path("workspace/.git")).iter().filter(|n| n.starts_with(".provost")).count(), 0);
+}
+
+#[tokio::test]
+async fn one_worker_leaving_does_not_uncover_what_another_relies_on() {
+    let world = World::new();
+    let wait = "echo up; while [ ! -e go ]; do sleep 0.01; done; \
+                mkdir .claude .git .wit; echo x > .claude/settings.json; echo x > .mcp.json; mkdir .git/hooks; ls -A";
+    let mut second = world.start(world.sh(wait)).await.unwrap();
+    second.output().follow(0).await;
+    for _ in 0..3 {
+        world.run(world.sh("true")).await.says("");
+        assert!(world.path("workspace/.claude").exists(), "the other one still needs it");
+    }
+    fs::write(world.path("workspace/go"), "").unwrap();
+    second.wait().await;
+    assert_eq!(names(&world.workspace()), ["go"]);
+    assert_eq!(fs::read_dir(world.workspace()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn what_a_killed_supervisor_left_is_removed_by_the_next() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let world = World::new();
+    let mut running = world.start(world.sh("sleep 1000")).await.unwrap();
+    let supervisor = Pid::from_raw(running.supervisor().try_into().unwrap()).unwrap();
+    kill_process(supervisor, Signal::KILL).unwrap();
+    running.wait().await;
+    assert!(!names(&world.workspace()).is_empty());
+    world.run(world.sh("true")).await.says("");
+    assert_eq!(names(&world.workspace()), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_person_puts_in_a_placeholder_stays() {
+    let world = World::new();
+    let mut running = world.start(world.sh("echo up; sleep 1000")).await.unwrap();
+    running.output().follow(0).await;
+    fs::write(world.path("workspace/.claude/settings.json"), "mine").unwrap();
+    running.stop();
+    running.wait().await;
+    assert_eq!(names(&world.workspace()), [".claude"]);
+    assert_eq!(fs::read_to_string(world.path("workspace/.claude/settings.json")).unwrap(), "mine");
+}
+
+#[tokio::test]
+async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
+    let world = repository();
+    // Replacing a file takes its mount away with it, in every namespace: the kernel's rule.
+    let script = "echo up; while :; do echo '# planted' >> .git/config; sleep 0.01; done 2>/dev/null";
+    let mut running = world.start(world.sh(script)).await.unwrap();
+    running.output().follow(0).await;
+    git(&world, &["config", "some.key", "value"]);
+    let exit = tokio::time::timeout(Duration::from_secs(10), running.wait()).await;
+    assert_eq!(exit.unwrap().reason, ExitReason::ProtectionLost);
+}

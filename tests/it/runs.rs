@@ -1,0 +1,564 @@
+//! What happens between "allowed" and "done": real workers in real jails, driven by the real core.
+//!
+//! These tests need an ordinary user and a host that can confine; they fail elsewhere, they are never skipped.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use provost::auth::testing::caller;
+use provost::base::{AgentId, Digest, EffectId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
+use provost::domain::command::{BeginRun, CancelTask};
+use provost::domain::view::LiveTask;
+use provost::domain::{
+    Answer, Command, Decision, Delegate, Directory, Door, Effect, EventKind, Facts, Failure, Judge, Owed,
+    Principal, Proof, Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind, WorkerSetting,
+};
+use provost::effects::{Parts, Workers, shell_profile};
+use provost::engine::{Engine, Started, SystemClock};
+use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
+use provost::store::{MemoryControl, MemoryStore, Retention};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// Says yes to everything, under the same terms.
+struct Yes(Terms);
+
+impl Judge for Yes {
+    fn decide(&self, _who: &Principal, _command: &Command, _facts: &Facts) -> Decision {
+        Decision::Allow { rule: RuleId::parse("test.yes").unwrap(), terms: self.0.clone() }
+    }
+
+    fn version(&self) -> Digest {
+        Digest::default()
+    }
+}
+
+/// A repository with a daemon's inner half: core, store in memory, and effects that wait for hands.
+struct World {
+    dir: tempfile::TempDir,
+    store: MemoryControl,
+    engine: Engine,
+    thread: Option<JoinHandle<()>>,
+    effects: Option<UnboundedReceiver<(EffectId, Effect)>>,
+    owed: Vec<Owed>,
+    profile: Profile,
+    outputs: OutputBoard,
+    concurrent: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::under(Terms::default())
+    }
+
+    fn under(terms: Terms) -> Self {
+        assert!(
+            !rustix::process::geteuid().is_root(),
+            "jails are tried as an ordinary user: run scripts/test"
+        );
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["repo/sub", "home", "state", "tools"] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        let store = MemoryStore::new();
+        let control = store.control();
+        let started = started(store, &terms);
+        Self {
+            dir,
+            store: control,
+            engine: started.engine,
+            thread: Some(started.thread),
+            effects: Some(started.effects),
+            owed: started.owed,
+            profile: shell_profile(),
+            outputs: OutputBoard::default(),
+            concurrent: 4,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    /// The engine ends and another one goes on with its store.
+    fn restart(&mut self) {
+        self.engine.stop();
+        self.thread.take().unwrap().join().unwrap();
+        let started = started(self.store.reopen(), &Terms::default());
+        self.engine = started.engine;
+        self.thread = Some(started.thread);
+        (self.effects, self.owed) = (Some(started.effects), started.owed);
+    }
+
+    /// Hands for what is owed and for what comes.
+    fn hands(&mut self) -> Workers {
+        let profile = Arc::new(self.profile.clone());
+        let parts = Parts {
+            engine: self.engine.clone(),
+            host: host(),
+            profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
+            root: Root::open(&self.path("repo")).unwrap(),
+            grounds: Grounds { home: self.path("home"), forbidden: vec![self.path("state")] },
+            copies: self.path("copies"),
+            supervisor: Supervisor::at(provost()),
+            outputs: self.outputs.clone(),
+            concurrent: self.concurrent,
+        };
+        Workers::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
+    }
+
+    async fn delegate(&self, task: &str, goal: &str) -> TaskId {
+        self.delegate_in("", task, goal).await
+    }
+
+    async fn delegate_in(&self, folder: &str, task: &str, goal: &str) -> TaskId {
+        self.order(folder, task, goal, Ttl::minutes(2)).await
+    }
+
+    async fn order(&self, folder: &str, task: &str, goal: &str, timeout: Ttl) -> TaskId {
+        let id = TaskId::parse(task).unwrap();
+        let root = Root::open(&self.path("repo")).unwrap();
+        let relative = RepoPath::parse(folder).unwrap();
+        let found = root.resolve_dir(&relative).unwrap();
+        let absolute = found.place().path().to_str().unwrap().into();
+        let (dev, ino) = (found.place().dev(), found.place().ino());
+        let facts = Facts {
+            directory: Some(Directory { relative, absolute, dev, ino }),
+            program: Some(resolve_program(&self.profile.program).unwrap().digest()),
+            ..Facts::default()
+        };
+        let order = Delegate {
+            task: id.clone(),
+            goal: goal.into(),
+            worker: self.profile.id.clone(),
+            return_to: None,
+            tool: Tool::default(),
+            timeout,
+            model: None,
+            context: None,
+            watch_patterns: vec![],
+            working_dir: None,
+            format: None,
+            payload: Json::null(),
+        };
+        let answer = self.engine.submit_with(&asker(), order, facts).await;
+        assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
+        id
+    }
+
+    async fn cancel(&self, task: &TaskId) {
+        let verb = CancelTask { task: task.clone(), reason: "changed my mind".into() };
+        assert!(matches!(self.engine.submit(&asker(), verb).await, Ok(Answer::Done(_))));
+    }
+
+    /// The task as it was left. Waits for its end.
+    async fn finished(&self, task: &TaskId) -> Task {
+        let mut events = self.engine.subscribe();
+        while self.engine.view(LiveTask(task.clone())).await.unwrap().is_some() {
+            let next = tokio::time::timeout(Duration::from_secs(60), events.recv()).await;
+            next.expect("the task ends").unwrap();
+        }
+        self.engine.reader().await.unwrap().task(task).unwrap().expect("a finished task is kept")
+    }
+
+    async fn running(&self, task: &TaskId) {
+        let mut events = self.engine.subscribe();
+        loop {
+            let live = self.engine.view(LiveTask(task.clone())).await.unwrap().expect("it has not ended");
+            if matches!(live.state, TaskState::Running { .. }) {
+                return;
+            }
+            tokio::time::timeout(Duration::from_secs(60), events.recv()).await.expect("it begins").unwrap();
+        }
+    }
+
+    /// The worker has said something.
+    async fn heard(&self, task: &TaskId) {
+        self.running(task).await;
+        let start = Instant::now();
+        loop {
+            assert!(start.elapsed() < Duration::from_secs(60), "the worker says something");
+            if let Some(output) = self.outputs.get(task) {
+                let page = tokio::time::timeout(Duration::from_secs(60), output.follow(0)).await;
+                assert!(!page.expect("the worker says something").chunks.is_empty());
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// What a start would find owed. Ends the engine.
+    fn still_owed(&mut self) -> Vec<Owed> {
+        self.restart();
+        std::mem::take(&mut self.owed)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.engine.stop();
+    }
+}
+
+fn started(store: MemoryStore, terms: &Terms) -> Started {
+    let mut settings = Settings::new(AgentId::parse("client:approver").unwrap());
+    let setting =
+        |tier| WorkerSetting { kind: WorkerKind::Cli, network: Default::default(), tier, broken: None };
+    settings.workers = BTreeMap::from([(AgentId::parse("shell").unwrap(), setting(Tier::Ns))]);
+    let keep = Duration::from_secs(3600);
+    let retention = Retention { tasks: keep, events: keep };
+    let judge = Box::new(Yes(terms.clone()));
+    provost::engine::start(Box::new(store), judge, settings, Box::new(SystemClock), retention).unwrap()
+}
+
+fn asker() -> Principal {
+    caller("orch", Door::Own, &[Scope::Delegate, Scope::Read], Proof::PeerUid)
+}
+
+fn host() -> Principal {
+    caller("provost", Door::Internal, &[Scope::Host], Proof::Internal)
+}
+
+fn provost() -> PathBuf {
+    let built = std::env::var_os("NEXTEST_BIN_EXE_provost");
+    built.map_or_else(|| env!("CARGO_BIN_EXE_provost").into(), PathBuf::from)
+}
+
+fn status(task: &Task) -> Status {
+    task.state.status()
+}
+
+#[track_caller]
+fn summary(task: &Task) -> String {
+    task.notes.last().expect("an end has a note").report.summary.to_string()
+}
+
+fn details(task: &Task) -> Value {
+    task.notes.last().unwrap().report.details.as_ref().unwrap().value()
+}
+
+fn metadata(task: &Task) -> Value {
+    task.notes.last().unwrap().report.metadata.as_ref().unwrap().value()
+}
+
+/// Processes of the host whose command line contains a word.
+fn alive(word: &str) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
+    lines.filter(|line| line.windows(word.len()).any(|part| part == word.as_bytes())).count()
+}
+
+#[tokio::test]
+async fn an_allowed_task_runs_and_its_result_is_kept() {
+    let mut world = World::new();
+    let hands = world.hands();
+    let task = world.delegate("t-1", "echo made > made.txt; echo all good; echo a note >&2").await;
+    let done = world.finished(&task).await;
+    assert_eq!((status(&done), summary(&done).as_str()), (Status::Completed, "all good"));
+    assert_eq!(fs::read_to_string(world.path("repo/made.txt")).unwrap(), "made\n");
+    assert_eq!(details(&done)["stderr"], "a note");
+    let metadata = metadata(&done);
+    assert_eq!((&metadata["exit_code"], &metadata["tier"]), (&0.into(), &"ns".into()));
+    assert!(metadata["time_started"].is_string());
+    hands.stop().await;
+    assert_eq!(world.still_owed(), []);
+}
+
+#[tokio::test]
+async fn a_failing_command_reports_its_exit_code() {
+    let mut world = World::new();
+    let hands = world.hands();
+    let task = world.delegate("t-1", "echo bad luck >&2; exit 7").await;
+    let done = world.finished(&task).await;
+    assert_eq!(
+        (status(&done), summary(&done).as_str()),
+        (Status::Failed, "Worker '/bin/sh' failed: bad luck")
+    );
+    assert_eq!(done.failure, Some(Failure::WorkerFailed { why: "exit code 7".into() }));
+    assert_eq!(metadata(&done)["exit_code"], 7);
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_finds_its_task_and_no_secret_in_its_environment() {
+    let mut world = World::new();
+    world.profile.env = BTreeMap::from([("CODER_HOME".into(), "/opt/coder".into())]);
+    let hands = world.hands();
+    let task = world.delegate("t-1", "env").await;
+    let said = details(&world.finished(&task).await)["stdout"].as_str().unwrap().to_owned();
+    for expected in [
+        "DEVIT_TASK_ID=t-1".to_owned(),
+        "DEVIT_GOAL=env".to_owned(),
+        format!("DEVIT_WORKSPACE={}", world.path("repo").display()),
+        "CODER_HOME=/opt/coder".to_owned(),
+    ] {
+        assert!(said.lines().any(|line| line == expected), "{expected} in {said}");
+    }
+    assert!(!said.contains("SECRET") && !said.contains("NEXTEST") && !said.contains("PROVOST_"), "{said}");
+
+    let mut world = World::new();
+    for name in ["DEVIT_SECRET", "PROVOST_TOKEN"] {
+        world.profile.env = BTreeMap::from([(name.into(), "x".into())]);
+        let task = world.delegate(name, "env").await;
+        let hands = world.hands();
+        let failed = world.finished(&task).await;
+        assert!(matches!(failed.failure, Some(Failure::JailRefused { .. })), "{failed:?}");
+        assert!(summary(&failed).contains(name));
+        hands.stop().await;
+        world.restart();
+    }
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn a_task_changes_its_own_directory_and_sees_the_rest() {
+    let mut world = World::new();
+    fs::write(world.path("repo/top.txt"), "readable").unwrap();
+    fs::create_dir(world.path("repo/.provost")).unwrap();
+    fs::write(world.path("repo/.provost/private"), "x").unwrap();
+    let hands = world.hands();
+    let goal = "cat ../top.txt; touch here; touch ../there 2>/dev/null || echo ' kept out'; ls ../.provost";
+    let task = world.delegate_in("sub", "t-1", goal).await;
+    let done = world.finished(&task).await;
+    assert_eq!(summary(&done), "readable kept out");
+    assert!(world.path("repo/sub/here").exists() && !world.path("repo/there").exists());
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_in_a_folder_reads_the_history_of_its_repository() {
+    let mut world = World::new();
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=T", "-c", "user.email=t@localhost"]).args(args);
+        assert!(git.current_dir(world.path("repo")).output().unwrap().status.success(), "{args:?}");
+    };
+    fs::write(world.path("repo/sub/file"), "old\n").unwrap();
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "first words"]);
+    let hands = world.hands();
+    let goal = "git log --format=%s; echo new > file; git diff --stat -- file | head -1; git gc 2>/dev/null || echo kept";
+    let task = world.delegate_in("sub", "t-1", goal).await;
+    let done = world.finished(&task).await;
+    assert_eq!(summary(&done), "first words\n file | 2 +-\nkept", "{done:?}");
+    hands.stop().await;
+    let left: Vec<_> =
+        fs::read_dir(world.path("repo/sub")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"], "nothing is left behind");
+}
+
+#[tokio::test]
+async fn the_shortest_time_limit_ends_a_run() {
+    let mut world = World::new();
+    let hands = world.hands();
+    let task = world.order("", "t-1", "echo begun; sleep 313.1", Ttl::seconds_clamped(1)).await;
+    let done = world.finished(&task).await;
+    assert_eq!(status(&done), Status::Failed);
+    assert_eq!(summary(&done), "Worker execution error: worker timed out after 1s");
+    assert_eq!(done.failure, Some(Failure::RunTimeout { timeout_s: 1 }));
+    assert_eq!(metadata(&done)["exit_code"], -1);
+    assert_eq!(details(&done)["stdout"], "begun\n");
+    assert_eq!(alive("313.1"), 0);
+    hands.stop().await;
+
+    let mut strict = World::under(Terms { timeout: Ttl::from_millis(300), ..Terms::default() });
+    let hands = strict.hands();
+    let task = strict.delegate("t-2", "sleep 313.2").await;
+    assert!(matches!(strict.finished(&task).await.failure, Some(Failure::RunTimeout { .. })));
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_run_leaves_no_process() {
+    let mut world = World::new();
+    let hands = world.hands();
+    let goal = "setsid sleep 314.1 & (trap '' TERM; sleep 314.1) & echo begun; sleep 314.1";
+    let task = world.delegate("t-1", goal).await;
+    world.heard(&task).await;
+    assert!(alive("314.1") > 0);
+    world.cancel(&task).await;
+    assert_eq!(status(&world.finished(&task).await), Status::Cancelled);
+    // Stopping waits for the kill that the cancellation owes; it does not bring it about.
+    let started = Instant::now();
+    while alive("314.1") > 0 {
+        assert!(started.elapsed() < Duration::from_secs(20), "the tree of processes is killed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    hands.stop().await;
+    assert_eq!(world.still_owed(), []);
+}
+
+#[tokio::test]
+async fn a_task_cancelled_while_it_waits_never_runs() {
+    let mut world = World::new();
+    world.concurrent = 1;
+    let hands = world.hands();
+    let first = world.delegate("t-1", "echo begun; sleep 315.1").await;
+    world.heard(&first).await;
+    let second = world.delegate("t-2", "touch ran").await;
+    world.cancel(&second).await;
+    world.cancel(&first).await;
+    let third = world.delegate("t-3", "echo after").await;
+    assert_eq!(summary(&world.finished(&third).await), "after");
+    assert!(!world.path("repo/ran").exists());
+    hands.stop().await;
+    assert_eq!(world.still_owed(), []);
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_saw_end_is_lost_and_not_repeated() {
+    let mut world = World::new();
+    let task = world.delegate("t-1", "touch ran").await;
+    let (effect, _) = world.effects.as_mut().unwrap().recv().await.unwrap();
+    let begin = BeginRun { effect, task: task.clone(), until: Timestamp(i64::MAX / 2) };
+    assert!(matches!(world.engine.submit(&host(), begin).await, Ok(Answer::Done(_))));
+    world.restart();
+    assert!(world.owed[0].started);
+    let hands = world.hands();
+    let lost = world.finished(&task).await;
+    assert_eq!((status(&lost), lost.failure.clone()), (Status::Failed, Some(Failure::Lost)));
+    assert_eq!(summary(&lost), "Worker shell was lost: daemon ended while it ran");
+    assert!(!world.path("repo/ran").exists());
+    hands.stop().await;
+    assert_eq!(world.still_owed(), []);
+}
+
+#[tokio::test]
+async fn a_run_that_had_not_begun_is_made_up_for_after_a_restart() {
+    let mut world = World::new();
+    let task = world.delegate("t-1", "echo late but done").await;
+    world.restart();
+    assert!(!world.owed[0].started);
+    let hands = world.hands();
+    assert_eq!(summary(&world.finished(&task).await), "late but done");
+    hands.stop().await;
+    assert_eq!(world.still_owed(), []);
+}
+
+#[tokio::test]
+async fn stopping_ends_what_runs_and_keeps_what_waits() {
+    let mut world = World::new();
+    world.concurrent = 1;
+    let hands = world.hands();
+    let first = world.delegate("t-1", "echo begun; sleep 316.1").await;
+    world.heard(&first).await;
+    let second = world.delegate("t-2", "echo next time").await;
+    hands.stop().await;
+    assert_eq!(alive("316.1"), 0);
+    let lost = world.finished(&first).await;
+    assert_eq!(
+        (lost.failure.clone(), &metadata(&lost)["exit_reason"]),
+        (Some(Failure::Lost), &"daemon stopped".into())
+    );
+    assert_eq!(details(&lost)["stdout"], "begun\n", "what it had said is kept");
+    world.restart();
+    let hands = world.hands();
+    assert_eq!(summary(&world.finished(&second).await), "next time");
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn a_swapped_directory_is_refused() {
+    let mut world = World::new();
+    let task = world.delegate_in("sub", "t-1", "touch ran").await;
+    fs::rename(world.path("repo/sub"), world.path("repo/was")).unwrap();
+    fs::create_dir(world.path("repo/sub")).unwrap();
+    let link = world.delegate_in("was", "t-2", "touch ran").await;
+    fs::rename(world.path("repo/was"), world.path("repo/moved")).unwrap();
+    std::os::unix::fs::symlink(world.path("home"), world.path("repo/was")).unwrap();
+    let hands = world.hands();
+    for task in [&task, &link] {
+        let refused = world.finished(task).await;
+        assert!(matches!(refused.failure, Some(Failure::Sandbox { .. })), "{refused:?}");
+        assert_eq!(metadata(&refused)["time_started"], Value::Null);
+    }
+    for place in ["repo/sub", "repo/moved", "home"] {
+        assert!(!world.path(place).join("ran").exists());
+    }
+    hands.stop().await;
+    assert_eq!(world.still_owed(), []);
+}
+
+#[tokio::test]
+async fn a_swapped_program_is_refused() {
+    let mut world = World::new();
+    let tool = world.path("tools/tool");
+    let write = |script: &str| {
+        fs::write(&tool, script).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    write("#!/bin/sh\necho honest\n");
+    world.profile = Profile { program: tool.clone(), args: vec![], ..shell_profile() };
+    let first = world.delegate("t-1", "x").await;
+    write("#!/bin/sh\necho evil\n");
+    let hands = world.hands();
+    let refused = world.finished(&first).await;
+    assert!(
+        matches!(&refused.failure, Some(Failure::JailRefused { why }) if why.contains("delegate it again"))
+    );
+    let second = world.delegate("t-2", "x").await;
+    assert_eq!(summary(&world.finished(&second).await), "evil", "allowed as it is now");
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn terms_that_cannot_be_kept_are_refused() {
+    let mut world = World::under(Terms { processes: Some(1), ..Terms::default() });
+    let hands = world.hands();
+    let task = world.delegate("t-1", "sleep 0 & wait; echo forked").await;
+    assert_eq!(status(&world.finished(&task).await), Status::Failed, "one process is one process");
+    let long = world.delegate("t-2", &format!("true {}", "x".repeat(200_000))).await;
+    let refused = world.finished(&long).await;
+    assert!(summary(&refused).contains("put it into a file"), "{}", summary(&refused));
+    hands.stop().await;
+}
+
+#[tokio::test]
+async fn a_copy_is_changed_and_thrown_away() {
+    let mut world = World::new();
+    world.profile.copy = true;
+    fs::write(world.path("repo/sub/file"), "original").unwrap();
+    std::os::unix::fs::symlink("file", world.path("repo/sub/link")).unwrap();
+    let hands = world.hands();
+    let goal = "cat link; echo changed > file; mkdir -m 0 locked; pwd; echo $DEVIT_WORKSPACE";
+    let task = world.delegate_in("sub", "t-1", goal).await;
+    let done = world.finished(&task).await;
+    let said = summary(&done);
+    let copies = world.path("copies");
+    let mut lines = said.strip_prefix("original").expect(&said).lines();
+    let (cwd, workspace) = (lines.next().unwrap(), lines.next().unwrap());
+    assert!(Path::new(cwd).starts_with(&copies) && cwd == workspace, "{said}");
+    assert_eq!(fs::read_to_string(world.path("repo/sub/file")).unwrap(), "original");
+    hands.stop().await;
+    let started = Instant::now();
+    while fs::read_dir(&copies).unwrap().count() > 0 {
+        assert!(started.elapsed() < Duration::from_secs(20), "copies are removed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn results_wait_for_a_store_that_fails() {
+    let mut world = World::new();
+    let hands = world.hands();
+    let task = world.delegate("t-1", "echo begun; while [ ! -e go ]; do sleep 0.01; done; echo done").await;
+    world.heard(&task).await;
+    world.store.fail_commits(true);
+    fs::write(world.path("repo/go"), "").unwrap();
+    while alive("while [ ! -e go ]") > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    world.store.fail_commits(false);
+    let done = world.finished(&task).await;
+    assert_eq!(details(&done)["stdout"], "begun\ndone\n");
+    hands.stop().await;
+    let events = world.store.events().into_iter().filter_map(|it| it.event().ok().flatten());
+    let starts = events.filter(|event| matches!(event.kind, EventKind::TaskStarted { .. })).count();
+    assert_eq!(starts, 1);
+}
