@@ -4,6 +4,7 @@
     reason = "a test that cannot go on has failed; that holds for what it is built of"
 )]
 
+mod cli;
 mod config;
 mod devit_door;
 mod frames;
