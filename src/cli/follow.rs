@@ -132,7 +132,7 @@ impl Follow {
         match (task.state.as_str(), task.approval) {
             ("awaiting", Some(approval)) => out::note(waiting_for(approval)),
             ("queued", _) if !up::is_watched() => {}
-            (state, _) => out::note(format!("task {}: {state}", seen.task)),
+            (state, _) => out::note(out::one_line(&format!("task {}: {state}", seen.task), 400)),
         }
     }
 

@@ -26,6 +26,10 @@ use crate::config::Places;
 /// What the background process says when its doors are open.
 const READY: &str = "ready";
 
+/// How often, and how far apart, to look for a daemon that was started at the same moment as ours.
+const RIVAL_LOOKS: u32 = 10;
+const RIVAL_PAUSE: Duration = Duration::from_millis(50);
+
 /// Longest sentence taken from it, in bytes.
 const WORDS_BYTES_MAX: u64 = 64 << 10;
 
@@ -167,6 +171,17 @@ pub(super) fn running(here: &Here) -> Result<Option<About>, Complaint> {
     }
 }
 
+/// The same, after a start that failed: someone else may have been faster by a moment.
+pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
+    for _ in 0..RIVAL_LOOKS {
+        if let Some(about) = running(here)? {
+            return Ok(Some(about));
+        }
+        std::thread::sleep(RIVAL_PAUSE);
+    }
+    running(here)
+}
+
 /// Starts it for a command that needs it, unless it runs or the environment forbids.
 pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
     if running(here)?.is_some() {
@@ -244,7 +259,7 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(cannot)?;
     let said = first_words(&mut child)?;
-    if said.trim_end() == READY {
+    if said.trim_end() == READY || running_soon(here)?.is_some() {
         return Ok(());
     }
     let ended = child.wait().map(|status| status.to_string()).unwrap_or_default();

@@ -531,10 +531,35 @@ fn delegate_starts_a_daemon_and_ends_as_the_worker_does() {
 }
 
 #[test]
+fn commands_that_start_a_daemon_at_the_same_moment_share_one() {
+    assert!(!rustix::process::geteuid().is_root(), "daemons are tried as an ordinary user: run scripts/test");
+    let desk = Desk::new();
+    let start =
+        |number: i32| desk.command(&["delegate", &format!("exit {number}"), "--wait"]).spawn().unwrap();
+    let all: Vec<(i32, Child)> = (3..9).map(|number| (number, start(number))).collect();
+    for (number, mut child) in all {
+        assert_eq!(child.wait().unwrap().code(), Some(number));
+    }
+}
+
+#[test]
+fn the_beginning_of_an_id_must_mean_one_task() {
+    let desk = Desk::with_daemon();
+    for id in ["task-one", "task-two"] {
+        desk.run(&["delegate", "true", "--task", id, "--wait"]).ends(DONE);
+    }
+    let said = desk.run(&["task", "task-"]).ends(USAGE);
+    assert!(said.err.contains("task-one") && said.err.contains("task-two"), "{}", said.err);
+    assert!(desk.run(&["task", "task-o"]).ends(DONE).out.contains("task-one"));
+}
+
+#[test]
 fn a_task_is_cancelled_by_its_id() {
     let desk = Desk::with_daemon();
     let id = desk.run(&["delegate", "sleep 60"]).ends(DONE).out.trim().to_owned();
-    desk.run(&["cancel", &id, "--reason", "enough"]).ends(DONE);
+    desk.run(&["cancel", &id[..3]]).ends(FAILED);
+    // The beginning of an id stands for it.
+    desk.run(&["cancel", &id[..8], "--reason", "enough"]).ends(DONE);
     let said = desk.run(&["task", &id, "--wait"]).ends(FAILED);
     assert!(said.err.contains("cancelled"), "{}", said.err);
     assert!(desk.run(&["task", &id]).ends(DONE).out.contains("enough"));
