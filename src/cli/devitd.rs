@@ -34,12 +34,12 @@ pub(super) fn is_meant(args: &[OsString]) -> bool {
 }
 
 pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
-    let asked = match args::Devitd::try_parse_from(args) {
+    let mut asked = match args::Devitd::try_parse_from(args) {
         Ok(asked) => asked,
         Err(err) => return spoken(&err),
     };
     let here = Here::find(false)?;
-    let given = asked.secret.clone().map(|text| Secret::new(text.into_bytes()));
+    let given = asked.secret.take().map(|text| Secret::new(text.into_bytes()));
     let secret = given.or_else(|| here.environment.secret.clone());
     if let Some(why) = secret.as_ref().and_then(weak_secret) {
         return Err(Complaint::refusal("this secret is not accepted")
@@ -64,7 +64,7 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
     match served {
         Ok(()) => Ok(DONE),
         // Two clients started one at the same moment, and the other was faster.
-        Err(_) if up::running(&here)?.is_some() => hand_over(&here, &socket, secret.as_ref()),
+        Err(_) if up::running_soon(&here)?.is_some() => hand_over(&here, &socket, secret.as_ref()),
         Err(err) => Err(up::failed(err)),
     }
 }

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use super::complaint::{DONE, FAILED, INTERRUPTED};
-use super::{Complaint, out, up};
+use super::{Complaint, out, tasks, up};
 use crate::client::{Client, ClientError, wire};
 
 /// How long one question waits for news, in milliseconds; short enough to show that time passes.
@@ -132,7 +132,7 @@ impl Follow {
         match (task.state.as_str(), task.approval) {
             ("awaiting", Some(approval)) => out::note(waiting_for(approval)),
             ("queued", _) if !up::is_watched() => {}
-            (state, _) => out::note(format!("task {}: {state}", seen.task)),
+            (state, _) => out::note(out::one_line(&format!("task {}: {state}", seen.task), 400)),
         }
     }
 
@@ -148,8 +148,7 @@ impl Follow {
             out::line(out::plain(&note.summary))?;
         }
         if let Some(failure) = &task.failure {
-            let reason = failure["reason"].as_str().map_or_else(|| failure.to_string(), str::to_owned);
-            out::note(format!("failed: {}", out::one_line(&reason, 400)));
+            out::note(format!("failed: {}", tasks::failure_in_words(failure)));
         }
         Ok(exit_code(task))
     }

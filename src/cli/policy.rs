@@ -240,7 +240,9 @@ fn explain(here: &Here, asked: &Explain) -> Result<u8, Complaint> {
     if here.json {
         out::json(&explanation)?;
     } else {
-        out::line(out::plain(&explanation.to_string()))?;
+        let lines = explanation.to_string();
+        // Conditions may list dozens of directories; whoever wants them all has --json and the file.
+        lines.lines().try_for_each(|line| out::line(out::one_line_indented(line, out::width())))?;
     }
     Ok(DONE)
 }

@@ -5,6 +5,7 @@
 )]
 
 mod approvals;
+mod cli;
 mod config;
 mod crash;
 mod devit_document;
