@@ -123,7 +123,8 @@ fn prepare(start: &Start) -> Result<Prepared> {
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = start_log(start, &loaded.config)?;
-    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
+    let name =
+        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
     let user = AgentId::parse(&format!("user:{name}")).map_err(|err| anyhow!("the user's name {err}"))?;
     Ok(Prepared { loaded, uid, user, _log: log })
 }
@@ -136,7 +137,9 @@ fn refuse_root(start: &Start) -> Result<()> {
              Start it as an ordinary user; in a container without one, use --allow-root"
         );
     }
-    bail!("--allow-root needs workers that run as another user, which is not available in this version. Start provost as an ordinary user, for example with `runuser -u NAME -- provost up`")
+    bail!(
+        "--allow-root needs workers that run as another user, which is not available in this version. Start provost as an ordinary user, for example with `runuser -u NAME -- provost up`"
+    )
 }
 
 fn load_config(start: &Start) -> Result<Loaded> {
@@ -152,7 +155,9 @@ fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::
     use tracing_subscriber::util::SubscriberInitExt as _;
     let level = if start.debug { "debug" } else { config.log.level.as_str() };
     let dir = config.log.dir.clone().unwrap_or_else(|| start.places.state.join("log"));
-    let private = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).recursive(true).create(&dir);
+    let private = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
+        .recursive(true)
+        .create(&dir);
     private.with_context(|| format!("cannot make {}", dir.display()))?;
     let file = tracing_appender::rolling::Builder::new()
         .rotation(tracing_appender::rolling::Rotation::DAILY)
@@ -286,7 +291,8 @@ async fn assemble(
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config);
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    let retention = Retention { tasks: days(config.store.tasks_keep_days), events: days(config.store.events_keep_days) };
+    let retention =
+        Retention { tasks: days(config.store.tasks_keep_days), events: days(config.store.events_keep_days) };
     let about = about(&start, prepared, config, &policy, &rules);
     let started = engine::start(store, Box::new(rules), settings, Box::new(SystemClock), retention)?;
     let engine = started.engine.clone();
@@ -324,7 +330,13 @@ async fn assemble(
     Ok((daemon, Running { clean: started.clean, thread: started.thread }, workers))
 }
 
-fn about(start: &Start, prepared: &Prepared, config: &Config, policy: &PolicyFile, rules: &RuleSet) -> wire::About {
+fn about(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    policy: &PolicyFile,
+    rules: &RuleSet,
+) -> wire::About {
     let notes = prepared.loaded.notes.iter().map(ToString::to_string);
     let (settings, _) = wiring::workers_and_settings(config);
     wire::About {
@@ -344,7 +356,10 @@ fn about(start: &Start, prepared: &Prepared, config: &Config, policy: &PolicyFil
 fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::WorkerAt> {
     let row = |(id, it): (&AgentId, &crate::domain::WorkerSetting)| wire::WorkerAt {
         id: id.to_string(),
-        kind: serde_json::to_value(it.kind).ok().and_then(|it| it.as_str().map(str::to_owned)).unwrap_or_default(),
+        kind: serde_json::to_value(it.kind)
+            .ok()
+            .and_then(|it| it.as_str().map(str::to_owned))
+            .unwrap_or_default(),
         broken: it.broken.as_ref().map(ToString::to_string),
     };
     settings.workers.iter().map(row).collect()
@@ -390,7 +405,13 @@ fn start_workers(
     Ok(Workers::start(parts, effects, owed))
 }
 
-fn devit_door(start: &Start, prepared: &Prepared, config: &Config, provost: &Provost, keys: &Arc<KeyRing>) -> Devit {
+fn devit_door(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    provost: &Provost,
+    keys: &Arc<KeyRing>,
+) -> Devit {
     let options = devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
@@ -488,14 +509,20 @@ impl Daemon {
         let (settings, profiles) = wiring::workers_and_settings(&loaded.config);
         {
             let about = &mut self.shared().0;
-            about.notes = loaded.notes.iter().map(ToString::to_string).chain(wiring::not_available(&loaded.config)).collect();
+            about.notes = loaded
+                .notes
+                .iter()
+                .map(ToString::to_string)
+                .chain(wiring::not_available(&loaded.config))
+                .collect();
             about.workers = workers_at(&settings);
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);
         self.policy = policy;
         self.put_in_force(rules).await?;
-        Ok("configuration, policy and keys were read again; doors and limits keep what they started with".into())
+        Ok("configuration, policy and keys were read again; doors and limits keep what they started with"
+            .into())
     }
 
     async fn put_in_force(&mut self, rules: RuleSet) -> Result<()> {
@@ -508,7 +535,8 @@ impl Daemon {
         };
         if before != version {
             tracing::info!(policy = version, "policy in force");
-            self.record("policy.loaded", &self.policy.name(), json!({ "policy": version, "before": before })).await?;
+            self.record("policy.loaded", &self.policy.name(), json!({ "policy": version, "before": before }))
+                .await?;
         }
         Ok(())
     }
@@ -556,7 +584,9 @@ impl Daemon {
         self.doors.close();
         self.doors.wait().await;
         workers.stop().await;
-        if let Err(err) = self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await {
+        if let Err(err) =
+            self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await
+        {
             tracing::warn!("the stop is not on record: {err:#}");
         }
         self.engine().stop();

@@ -90,7 +90,10 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     if up.ready_on_stdout {
         return in_background(here, up, run);
     }
-    if let Some(about) = running(here)? {
+    // In the foreground somebody means to run this very daemon; the store says which one is there already.
+    if !up.foreground
+        && let Some(about) = running(here)?
+    {
         if !here.json {
             out::note(format!("already running since {}", about.started_at));
         }

@@ -124,7 +124,9 @@ pub(super) fn not_available(config: &Config) -> Vec<String> {
         notes.push("notify.hook is set, but notification hooks are not available in this version".to_owned());
     }
     if config.screenshot.enabled {
-        notes.push("screenshot.enabled is set, but screen capture is not available in this version".to_owned());
+        notes.push(
+            "screenshot.enabled is set, but screen capture is not available in this version".to_owned(),
+        );
     }
     notes
 }

@@ -221,7 +221,7 @@ impl State {
         if self.is_own_request(who, parked) {
             return Err(Refusal::ApprovalOwn);
         }
-        if !parked.by.iter().any(|by| admits(by, who)) {
+        if !parked.by.iter().any(|by| by.admits(who)) {
             return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
         }
         if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
@@ -256,10 +256,13 @@ impl State {
     }
 }
 
-fn admits(by: &Approver, who: &Principal) -> bool {
-    match by {
-        Approver::Human => who.is_person(),
-        Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
+impl Approver {
+    /// Whether this is the caller, with the proof that an answer takes.
+    pub(super) fn admits(&self, who: &Principal) -> bool {
+        match self {
+            Approver::Human => who.is_person(),
+            Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
+        }
     }
 }
 

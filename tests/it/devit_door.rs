@@ -35,7 +35,11 @@ fn an_expected_version_is_demanded_and_survives_a_heartbeat() {
     let absent = client.say("REGISTER", json!({ "caps": [] })).message();
     assert_eq!(absent["payload"]["code"], "E_VERSION_MISMATCH");
     assert_eq!(absent["payload"]["detail_code"], "E_VERSION_MISSING");
-    assert_eq!(client.say("HEARTBEAT", json!({})).code(), "E_VERSION_MISMATCH", "refused registrations do not count");
+    assert_eq!(
+        client.say("HEARTBEAT", json!({})).code(),
+        "E_VERSION_MISMATCH",
+        "refused registrations do not count"
+    );
 
     client.say("REGISTER", json!({ "caps": [], "version": "devit-cli/0.1.0" })).ack();
     assert_eq!(client.say("HEARTBEAT", json!({})), Reply::Nothing);
@@ -67,8 +71,18 @@ fn a_shell_task_runs_in_the_jail_and_its_result_comes_back() {
     let metadata = &result["artifacts"]["metadata"];
     assert_eq!((&metadata["exit_code"], &metadata["exit_reason"]), (&json!(0), &json!("success")));
     for key in [
-        "time_queued", "time_started", "time_completed", "duration_total_ms", "duration_execution_ms", "worker_type",
-        "worker_version", "model_requested", "model_used", "tokens_input", "tokens_output", "tokens_reasoning",
+        "time_queued",
+        "time_started",
+        "time_completed",
+        "duration_total_ms",
+        "duration_execution_ms",
+        "worker_type",
+        "worker_version",
+        "model_requested",
+        "model_used",
+        "tokens_input",
+        "tokens_output",
+        "tokens_reasoning",
         "cost_estimate_usd",
     ] {
         assert!(metadata.get(key).is_some(), "{key} is missing from {metadata}");
@@ -104,7 +118,8 @@ fn a_polling_worker_gets_every_task_in_order_and_its_words_reach_the_delegator()
     let daemon = world.start();
     let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:code"));
     // The worker is away at first; nothing of this may be lost.
-    let tasks: Vec<String> = (0..3).map(|n| client.delegate("worker:code", &format!("goal {n}"), json!({})).0).collect();
+    let tasks: Vec<String> =
+        (0..3).map(|n| client.delegate("worker:code", &format!("goal {n}"), json!({})).0).collect();
     assert_eq!(client.task(&tasks[0]).unwrap()["status"], "pending");
     worker.say("REGISTER", json!({ "caps": ["delegate"], "version": "mcp-server/0.1.0" })).ack();
     for (n, task) in tasks.iter().enumerate() {
@@ -115,7 +130,9 @@ fn a_polling_worker_gets_every_task_in_order_and_its_words_reach_the_delegator()
     }
     assert_eq!(worker.say("HEARTBEAT", json!({})), Reply::Nothing);
     let report = |task: &str, status: &str, summary: &str| {
-        worker.say("NOTIFY", json!({ "task_id": task, "status": status, "artifacts": { "summary": summary } })).ack()
+        worker
+            .say("NOTIFY", json!({ "task_id": task, "status": status, "artifacts": { "summary": summary } }))
+            .ack()
     };
     report(&tasks[0], "progress", "half");
     assert_eq!(client.poll().message()["payload"]["status"], "progress");
@@ -154,7 +171,8 @@ fn the_delegator_takes_a_task_back_and_its_worker_is_told() {
     worker.say("HEARTBEAT", json!({})).message();
     // Going on is what tells the daemon that the task has arrived.
     assert_eq!(worker.say("HEARTBEAT", json!({})), Reply::Nothing);
-    let cancel = json!({ "task_id": task, "status": "cancelled", "artifacts": { "summary": "changed my mind" } });
+    let cancel =
+        json!({ "task_id": task, "status": "cancelled", "artifacts": { "summary": "changed my mind" } });
     client.say("NOTIFY", cancel).ack();
     let told = worker.say("HEARTBEAT", json!({})).message();
     assert_eq!((&told["msg_type"], &told["payload"]["status"]), (&json!("NOTIFY"), &json!("cancelled")));
@@ -174,7 +192,8 @@ fn a_message_that_was_not_read_is_delivered_again() {
     let arrived = || rustix::io::ioctl_fionread(&stream).unwrap() > 0;
     eventually("the answer", arrived);
     drop(stream);
-    let again = || matches!(worker.say("HEARTBEAT", json!({})), Reply::Message(it) if it["msg_id"] == task.as_str());
+    let again =
+        || matches!(worker.say("HEARTBEAT", json!({})), Reply::Message(it) if it["msg_id"] == task.as_str());
     eventually("the second delivery", again);
     assert_eq!(worker.say("HEARTBEAT", json!({})), Reply::Nothing, "and not a third time");
 }
@@ -214,10 +233,15 @@ fn a_replayed_a_stale_and_a_future_frame_change_nothing() {
         "n": frame["nonce"], "h": frame["hmac"], "p": frame["payload"],
     });
     let Reply::Message(reply) = client.send(format!("{compact}\n").as_bytes()) else { panic!("no answer") };
-    assert_eq!((&reply["t"], &reply["p"]["code"]), (&json!("ERR"), &json!("E_AUTH")), "the same in the other form");
+    assert_eq!(
+        (&reply["t"], &reply["p"]["code"]),
+        (&json!("ERR"), &json!("E_AUTH")),
+        "the same in the other form"
+    );
     for ts in [now_s() - 1_000, now_s() + 1_000, 1_700_000_000] {
         let (id, nonce) = (fresh("task"), fresh("nonce"));
-        let hmac = mac(&client.secret, ["DELEGATE", &id, "orch:a", "shell"], ts, &nonce, &payload.to_string());
+        let hmac =
+            mac(&client.secret, ["DELEGATE", &id, "orch:a", "shell"], ts, &nonce, &payload.to_string());
         let frame = json!({
             "msg_type": "DELEGATE", "msg_id": id, "from": "orch:a", "to": "shell", "ts": ts, "nonce": nonce,
             "hmac": hmac, "payload": payload,
@@ -347,7 +371,8 @@ fn a_thousand_silent_connections_delay_nobody() {
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     client.say("HEARTBEAT", json!({}));
-    let silent: Vec<UnixStream> = (0..1_000).map_while(|_| UnixStream::connect(&client.socket).ok()).collect();
+    let silent: Vec<UnixStream> =
+        (0..1_000).map_while(|_| UnixStream::connect(&client.socket).ok()).collect();
     assert!(silent.len() > 500, "only {} connections", silent.len());
     for _ in 0..20 {
         let before = Instant::now();
@@ -381,7 +406,11 @@ fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
     assert!(!second.status.success());
     let text = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(text.contains(&daemon.pid().to_string()), "{text}");
-    assert_eq!(world.client(&daemon, "a").say("HEARTBEAT", json!({})), Reply::Nothing, "the first one goes on");
+    assert_eq!(
+        world.client(&daemon, "a").say("HEARTBEAT", json!({})),
+        Reply::Nothing,
+        "the first one goes on"
+    );
 }
 
 #[test]
@@ -394,7 +423,8 @@ fn what_was_answered_is_there_after_kill_nine() {
     reply.ack();
     let (second, reply) = client.delegate("worker:a", "second", json!({}));
     reply.ack();
-    let done = |task: &str| json!({ "task_id": task, "status": "completed", "artifacts": { "summary": "kept" } });
+    let done =
+        |task: &str| json!({ "task_id": task, "status": "completed", "artifacts": { "summary": "kept" } });
     worker.say("HEARTBEAT", json!({})).message();
     worker.say("NOTIFY", done(&first)).ack();
     daemon.kill();
@@ -420,7 +450,8 @@ fn a_task_that_ran_when_the_daemon_died_is_reported_lost_and_leaves_no_process()
     eventually("the start", || world.repo().join("began").exists());
     daemon.kill();
     let running = || {
-        let found = std::process::Command::new("pgrep").args(["-u", &uid(), "-f", "sleep 313"]).output().unwrap();
+        let found =
+            std::process::Command::new("pgrep").args(["-u", &uid(), "-f", "sleep 313"]).output().unwrap();
         !found.stdout.is_empty()
     };
     eventually("the end of the worker", || !running());

@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("jail", &["base"]),
     ("transport", &["base"]),
     ("config", &["base"]),
-    ("service", &["base", "domain", "engine", "syntax", "jail"]),
+    ("service", &["base", "domain", "engine", "jail", "store"]),
     ("effects", &["base", "domain", "engine", "jail", "transport"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
@@ -23,7 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("cli", &["base", "client", "config", "policy", "jail", "store"]),
 ];
 
-const WIRING: [&str; 3] = ["src/main.rs", "src/lib.rs", "src/daemon.rs"];
+const WIRING: [&str; 4] = ["src/main.rs", "src/lib.rs", "src/daemon.rs", "src/daemon/wiring.rs"];
 
 /// Parts that compute and do nothing else, so that they can be replayed.
 const PURE: [&str; 2] = ["base", "domain"];

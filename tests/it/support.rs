@@ -18,7 +18,8 @@ use tempfile::TempDir;
 
 /// The product's executable, also where tests run from an archive.
 pub(crate) fn provost() -> PathBuf {
-    std::env::var_os("NEXTEST_BIN_EXE_provost").map_or_else(|| env!("CARGO_BIN_EXE_provost").into(), PathBuf::from)
+    std::env::var_os("NEXTEST_BIN_EXE_provost")
+        .map_or_else(|| env!("CARGO_BIN_EXE_provost").into(), PathBuf::from)
 }
 
 /// An ordinary user's machine, as far as Provost sees it: a home, a runtime folder and a repository.
@@ -28,7 +29,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        assert!(!rustix::process::geteuid().is_root(), "these tests are an ordinary user's: run scripts/test");
+        assert!(
+            !rustix::process::geteuid().is_root(),
+            "these tests are an ordinary user's: run scripts/test"
+        );
         let world = Self { dir: TempDir::new().unwrap() };
         for name in ["home", "run", "repo"] {
             let folder = world.dir.path().join(name);
@@ -315,14 +319,16 @@ impl Client {
     /// The last word about a task.
     pub(crate) fn result_of(&self, task: &str) -> Value {
         let last = |status: &Value| matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
-        let message = self.poll_until(|it| it["payload"]["task_id"] == task && last(&it["payload"]["status"]));
+        let message =
+            self.poll_until(|it| it["payload"]["task_id"] == task && last(&it["payload"]["status"]));
         message["payload"].clone()
     }
 
     /// A task as STATUS shows it.
     pub(crate) fn task(&self, id: &str) -> Option<Value> {
         let status = self.say("STATUS_REQUEST", json!({})).message();
-        let lists = ["active_tasks", "completed_tasks"].map(|it| status["payload"][it].as_array().unwrap().clone());
+        let lists =
+            ["active_tasks", "completed_tasks"].map(|it| status["payload"][it].as_array().unwrap().clone());
         lists.into_iter().flatten().find(|it| it["id"] == id)
     }
 

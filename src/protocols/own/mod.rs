@@ -2,6 +2,7 @@
 //!
 //! Proof is the peer: a process of this user that is not jailed. It acts as the user, or, with a header, as an
 //! agent whose name nobody has reserved. Approvals are answered from a terminal that is not below any agent.
+#![forbid(unsafe_code)]
 
 mod map;
 mod routes;
