@@ -5,6 +5,8 @@
 
 pub mod auth;
 pub mod base;
+pub mod cli;
+pub mod client;
 pub mod config;
 pub mod daemon;
 pub mod domain;

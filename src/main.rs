@@ -1,6 +1,27 @@
-//! The one executable.
+//! The one executable: a worker's supervisor, the daemon, or the command line.
 
-fn main() -> std::process::ExitCode {
+use std::process::ExitCode;
+
+use provost::cli::{self, Serve};
+use provost::daemon::{self, DevitdForm, Start};
+
+fn main() -> ExitCode {
+    // A supervisor forks, so this comes before any thread exists.
     provost::jail::main_if_asked();
-    std::process::ExitCode::SUCCESS
+    cli::main(&serve)
+}
+
+/// The command line does not know the daemon; this is where they meet.
+fn serve(asked: Serve) -> anyhow::Result<()> {
+    let devitd = asked.devitd.map(|it| DevitdForm { socket: it.socket, secret: it.secret });
+    daemon::run(Start {
+        places: asked.places,
+        config_file: asked.config_file,
+        foreground: asked.foreground,
+        devitd,
+        auto_shutdown_after: asked.auto_shutdown_after,
+        allow_root: asked.allow_root,
+        debug: asked.debug,
+        ready: asked.ready,
+    })
 }

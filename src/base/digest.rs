@@ -58,7 +58,8 @@ impl TryFrom<String> for Digest {
     type Error = &'static str;
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let wrong = "a digest is 64 hexadecimal digits";
-        if text.len() != 64 || !text.is_ascii() {
+        // The one spelling only: no sign, no upper case.
+        if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(wrong);
         }
         let mut bytes = [0; 32];

@@ -147,3 +147,14 @@ pub const COPY_ENTRIES_MAX: u64 = 500_000;
 
 /// Deepest directory of a private copy; two descriptors are open for each level.
 pub const COPY_DEPTH_MAX: usize = 128;
+
+/// Largest answer that our client takes from the daemon, in bytes: a thousand tasks with all their notes.
+pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// How long our client waits for an answer beyond the time it asked the daemon to wait, in milliseconds. A busy
+/// daemon answers within one; only one that hangs takes this long.
+pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
+
+/// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a slow
+/// disk gets the rest.
+pub const READY_MS_MAX: u64 = 60_000;

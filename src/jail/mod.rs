@@ -17,6 +17,7 @@
 //! (modes, times, extended attributes) of the user's other files stays within reach.
 //!
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
+#![deny(unsafe_code)] // `child` alone has it, each block with its reason
 
 mod child;
 mod control;

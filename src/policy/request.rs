@@ -39,7 +39,8 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
     "now",
 ];
 
-/// A request without the proof and the proceedings around a real one. Everything has a default: a delegation by
+/// A request without the proof and the proceedings around a real one. Everything has a default: a delegation
+/// by
 /// `agent` to the confined worker `worker` in the root, without network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -253,7 +254,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Reads a table of `[[case]]` entries: the keys of a request, `expect`, and optionally `rule` and `name`.
+    /// Reads a table of `[[case]]` entries: the keys of a request, `expect`, and optionally `rule` and
+    /// `name`.
     ///
     /// # Errors
     /// Everything that is wrong with the file.

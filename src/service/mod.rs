@@ -14,6 +14,7 @@ mod programs;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+pub use crate::jail::{Chunk, Stream};
 pub use history::{Finished, Snapshot, TaskFilter};
 
 use crate::base::AgentId;

@@ -97,7 +97,7 @@ impl SqliteStore {
         })
     }
 
-    /// What SQLite says that a commit waits for now: 1 the kernel, 2 the disk. Nothing else shows it from outside.
+    /// What SQLite says that a commit waits for at present: 1 the kernel, 2 the disk. Nothing else shows it from outside.
     ///
     /// # Errors
     /// When SQLite does not answer.

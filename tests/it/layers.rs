@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("jail", &["base"]),
     ("transport", &["base"]),
     ("config", &["base"]),
-    ("service", &["base", "domain", "engine", "syntax", "jail"]),
+    ("service", &["base", "domain", "engine", "jail", "store"]),
     ("effects", &["base", "domain", "engine", "jail", "transport"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
@@ -66,7 +66,7 @@ fn offences(source: &Source) -> Vec<String> {
             found.push(format!("{}:{line}: only auth and the store may establish a principal", source.path));
         }
     }
-    if WIRING.contains(&source.path.as_str()) {
+    if WIRING.contains(&source.path.as_str()) || source.path.starts_with("src/daemon/") {
         return found;
     }
     let layer = module[0].as_str();

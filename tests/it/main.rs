@@ -5,9 +5,13 @@
 )]
 
 mod approvals;
+mod cli;
 mod config;
 mod crash;
+mod devit_document;
 mod devit_door;
+mod devit_policy;
+mod devitd_form;
 mod engine;
 mod frames;
 mod jail;

@@ -568,3 +568,15 @@ fn a_rule_set_serves_the_core_as_its_judge() {
     assert_eq!(said(&judge.decide(&who, &command, &facts)), "approve screenshot.ask");
     assert_eq!(RuleId::parse("screenshot.ask").unwrap().as_str(), "screenshot.ask");
 }
+
+/// What the language's own documentation shows must be true of it.
+#[test]
+fn the_examples_of_the_readme_load() {
+    let readme = include_str!("../../policy/README.md");
+    let blocks: Vec<&str> =
+        readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [policy, table] = blocks[..] else { panic!("{} blocks", blocks.len()) };
+    RuleSet::parse(policy, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
+    let cases = Case::parse(table, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(run_cases(&builtin("default").unwrap(), &cases).is_empty());
+}

@@ -5,13 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use provost::base::{EventSeq, Json, TaskId};
+use provost::domain::Outbox;
 use provost::domain::command::{Durability, Record};
-use provost::domain::{Change, Outbox};
 use provost::store::{Anchor, Options, SqliteStore, Store, StoreError, Verdict, open, open_reader};
 use tempfile::TempDir;
 
@@ -428,74 +426,4 @@ fn records(storm: &mut Storm, count: u32) -> Outbox {
         storm.say("host", Record { what: "file.touched".into(), subject: "ada".into(), details });
     }
     storm.batch()
-}
-
-/// The time of a start, the shortest of a few.
-fn start_time(dir: &Path) -> Duration {
-    let start = || {
-        let begun = Instant::now();
-        let mut store = open(dir, Options::default()).expect("the store opens");
-        store.load(settings()).expect("the store loads");
-        let took = begun.elapsed();
-        store.close().expect("a stop");
-        took
-    };
-    (0..5).map(|_| start()).min().expect("five of them")
-}
-
-#[test]
-#[ignore = "slow: writes a hundred thousand tasks; prints what it measured"]
-fn a_start_takes_as_long_whatever_the_history() {
-    let (dir, mut store, mut storm) = sqlite();
-    rage(&mut *store, &mut storm, 300);
-    let template = storm.finished[0].clone();
-    let grow = |store: &mut dyn Store, storm: &mut Storm, from: u32, to: u32| {
-        for batch in from / 500..to / 500 {
-            let mut out = records(storm, 500);
-            for i in 0..500 {
-                let mut task = (*template).clone();
-                task.order.task = TaskId::parse(&format!("old-{}", batch * 500 + i)).expect("an id");
-                out.changes.push(Change::FinishTask(Arc::new(task)));
-            }
-            store.commit(&out).expect("the commit");
-        }
-    };
-    grow(&mut *store, &mut storm, 0, 1_000);
-    store.close().expect("a stop");
-    drop(store);
-    let short = start_time(dir.path());
-    let mut store = open(dir.path(), Options::default()).expect("the store opens");
-    store.load(settings()).expect("a start");
-    let begun = Instant::now();
-    grow(&mut *store, &mut storm, 1_000, 100_000);
-    let grown = begun.elapsed();
-    store.close().expect("a stop");
-    drop(store);
-    let long = start_time(dir.path());
-
-    let mut store = open(dir.path(), Options::default()).expect("the store opens");
-    store.load(settings()).expect("a start");
-    let begun = Instant::now();
-    let verdict = store.reader().expect("a reader").verify(None).expect("a verdict");
-    let verified = begun.elapsed();
-    assert!(matches!(verdict, Verdict::Ok { .. }), "{verdict:?}");
-    let mut said = format!(
-        "start: {short:?} after 1,000 tasks and events, {long:?} after 100,000; 99,000 of each written in {grown:?}; \
-         all verified in {verified:?}\n"
-    );
-    for (size, durability) in
-        [1, 16, 512].into_iter().flat_map(|n| [(n, Durability::Commit), (n, Durability::Durable)])
-    {
-        let rounds = if size == 512 { 40 } else { 400 };
-        let batches: Vec<_> = (0..rounds).map(|_| records(&mut storm, size)).collect();
-        let begun = Instant::now();
-        for mut batch in batches {
-            batch.durability = durability;
-            store.commit(&batch).expect("the commit");
-        }
-        let rate = f64::from(rounds * size) / begun.elapsed().as_secs_f64();
-        said += &format!("{durability:?}, {size} events a commit: {rate:.0} events/s\n");
-    }
-    std::io::stderr().write_all(said.as_bytes()).expect("a terminal");
-    assert!(long < short * 3 + Duration::from_millis(20), "{said}");
 }

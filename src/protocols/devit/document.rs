@@ -116,7 +116,7 @@ fn authenticate(talk: &Talk, request: &Request, uid: u32) -> Option<(Principal, 
     Some((role::devit(agent, standing), request.answer(Ok(result))))
 }
 
-/// What this ident may do, given the right secret; without a secret, what its token stands for now.
+/// What this ident may do, given the right secret; without a secret, what its token stands for at present.
 fn standing(talk: &Talk, agent: &AgentId, secret: Option<&str>) -> Option<Standing> {
     // Digests of equal length are compared, so that time tells nothing about the secret.
     let same = |key: &crate::base::Secret| {

@@ -3,6 +3,7 @@
 //! Promises what `docs/protocols/devit.md` says: today's clients work unchanged and never wait for an answer
 //! that does not come. A frame is believed when its peer is this user and not jailed, its MAC verifies with a
 //! key of its sender, and its time and nonce are fresh; only then is it looked into.
+#![forbid(unsafe_code)]
 
 mod document;
 mod map;

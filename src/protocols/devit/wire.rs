@@ -2,7 +2,12 @@
 //!
 //! DevIt 1.5 (signed verbs) and the protocol document (its `method`/`params` dialect).
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::Json;
@@ -120,7 +125,7 @@ pub(super) struct Register {
 /// DELEGATE.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct Delegate {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub(super) task: Option<TaskOrder>,
     #[serde(default)]
     pub(super) return_to: Option<String>,
@@ -259,11 +264,33 @@ pub(super) struct Note {
     pub(super) metadata: Option<Value>,
 }
 
+/// An object or nothing. Without this an array would be taken for an object whose members come by position.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    struct Only<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Only<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+        }
+    }
+    from.deserialize_any(Only(PhantomData))
+}
+
 /// Parses a payload, naming the member that is wrong.
 pub(super) fn payload<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, Fault> {
     // A payload that is not an object is a message without members.
     if !text.trim_start().starts_with('{') {
         return Ok(T::default());
     }
-    serde_json::from_str(text).map_err(|err| Fault::invalid(format!("payload: {err}")))
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text))
+        .map_err(|err| Fault::invalid(format!("payload.{}: {}", err.path(), err.inner())))
 }

@@ -22,8 +22,7 @@ use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX};
 use crate::domain::command::{AckTask, Record};
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Answer, Principal, Verb};
-use crate::jail::Stream;
-use crate::service::TaskFilter;
+use crate::service::{Chunk, Stream, TaskFilter};
 
 /// Longest wait of a question that waits for news.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -179,7 +178,7 @@ async fn output(
     let Query(query) = query?;
     let id = map::task_id(&query.id)?;
     let page = own.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
-    let chunk = |it: crate::jail::Chunk| wire::Chunk {
+    let chunk = |it: Chunk| wire::Chunk {
         stream: if it.stream == Stream::Out { "stdout" } else { "stderr" }.into(),
         text: String::from_utf8_lossy(&it.bytes).into_owned(),
     };
@@ -310,8 +309,9 @@ async fn listen(
     Caller(who): Caller,
     body: Result<Json<wire::Listen>, JsonRejection>,
 ) -> Answered<wire::Done> {
-    let address = body?.0.address;
-    order(&own, &who, Order::Listen(address.into())).await
+    let wire::Listen { address, secret } = body?.0;
+    let secret = secret.map(|it| crate::base::Secret::new(it.into_bytes()));
+    order(&own, &who, Order::Listen(address.into(), secret)).await
 }
 
 async fn stop(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::Done> {

@@ -1,0 +1,115 @@
+//! `provost allow`: a person looks at a file that the repository brings, and says that it may count.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use clap::Args;
+use serde_json::json;
+
+use super::complaint::{DONE, FAILED, REFUSED};
+use super::{Complaint, Here, out, up};
+use crate::config::pin::{self, RepoFile, Status};
+
+/// `provost allow`.
+#[derive(Args, Debug)]
+pub(super) struct Allow {
+    /// Which file; without one, they are listed
+    file: Option<String>,
+    /// Do not ask
+    #[arg(long, requires = "file")]
+    yes: bool,
+    /// Take the permission back
+    #[arg(long, requires = "file", conflicts_with = "yes")]
+    forget: bool,
+}
+
+pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
+    here.places.create()?;
+    let (root, state) = (&here.places.root, &here.places.state);
+    let files = pin::pending(root, state)?;
+    let Some(name) = &asked.file else { return list(here, &files) };
+    if asked.forget {
+        let forgotten = pin::forget(state, name)?;
+        out::note(if forgotten { "forgotten" } else { "it was not allowed" });
+        return told(here);
+    }
+    let not_there = || {
+        Complaint::of(format!("{name} cannot be allowed"))
+            .because(format!("it is not there, or not one of {}", pin::FILES.join(", ")))
+            .next("provost allow")
+    };
+    let file = files.iter().find(|file| file.path == *name).ok_or_else(not_there)?;
+    match &file.status {
+        Status::Allowed => {
+            out::note(format!("{name} is allowed as it is"));
+            return Ok(DONE);
+        }
+        Status::Missing => return Err(not_there()),
+        Status::Unreadable(why) => return Err(not_there().because(why)),
+        Status::New | Status::Changed => {}
+    }
+    if !asked.yes {
+        ask(file)?;
+    }
+    pin::allow(root, state, name, file.digest)?;
+    if here.json {
+        out::json(&json!({ "file": name, "digest": file.digest, "status": "allowed" }))?;
+    } else {
+        out::note(format!(
+            "allowed; a change of it will not count until you allow it again ({})",
+            file.digest.short()
+        ));
+    }
+    told(here)
+}
+
+/// Shows the content and waits for a yes.
+fn ask(file: &RepoFile) -> Result<(), Complaint> {
+    let bar: String = out::plain(&file.text).lines().map(|line| format!("  | {line}\n")).collect();
+    out::text_as_is(&format!("{}\n{bar}", file.path))?;
+    if !std::io::stdin().is_terminal() {
+        return Err(Complaint::refusal("nobody is here to ask")
+            .because("standard input is no terminal")
+            .next(format!("provost allow {} --yes", file.path)));
+    }
+    out::note("Let it configure the daemon, exactly as it is? [y/N]");
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    match read {
+        Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Complaint::of("not allowed").with_code(FAILED)),
+    }
+}
+
+/// A running daemon reads its configuration when it is told to.
+fn told(here: &Here) -> Result<u8, Complaint> {
+    match up::running(here)? {
+        Some(_) => {
+            out::note("a daemon is running; it takes this over with: provost reload");
+            Ok(DONE)
+        }
+        None => Ok(DONE),
+    }
+}
+
+fn list(here: &Here, files: &[RepoFile]) -> Result<u8, Complaint> {
+    let word = |file: &RepoFile| match &file.status {
+        Status::New => "not allowed yet".to_owned(),
+        Status::Changed => "CHANGED since it was allowed, not used".to_owned(),
+        Status::Allowed => "allowed".to_owned(),
+        Status::Missing => "allowed, and gone".to_owned(),
+        Status::Unreadable(why) => format!("cannot be used: {why}"),
+    };
+    if here.json {
+        let row = |file: &RepoFile| json!({ "file": file.path, "digest": file.digest, "status": word(file) });
+        out::json(&files.iter().map(row).collect::<Vec<_>>())?;
+    } else if files.is_empty() {
+        out::note(format!("this repository brings none of {}", pin::FILES.join(", ")));
+    } else {
+        let rows: Vec<_> =
+            files.iter().map(|file| [file.path.clone(), out::one_line(&word(file), 400)]).collect();
+        out::text_as_is(&out::table(&rows))?;
+        out::note("look at one and allow it: provost allow FILE");
+    }
+    let changed = files.iter().any(|file| file.status == Status::Changed);
+    Ok(if changed { REFUSED } else { DONE })
+}

@@ -1,0 +1,132 @@
+//! Approvals: what waits, and a person's answer to it.
+//!
+//! What the daemon found out comes first; what the agent says of itself comes last and behind a bar, so that it
+//! cannot pass for a fact. An answer carries the digest of what was shown and is void for anything else.
+
+use clap::Args;
+
+use super::complaint::{DONE, FAILED};
+use super::here::wait_for;
+use super::tasks::{fenced, short_time};
+use super::{Complaint, Here, out};
+use crate::base::ApprovalId;
+use crate::client::wire;
+
+/// `provost approve`.
+#[derive(Args, Debug)]
+pub(super) struct Approve {
+    /// Its number
+    id: ApprovalId,
+    /// Why
+    #[arg(long)]
+    note: Option<String>,
+}
+
+/// `provost deny`.
+#[derive(Args, Debug)]
+pub(super) struct Deny {
+    /// Its number
+    id: ApprovalId,
+    /// Why; the asker is told
+    #[arg(long)]
+    reason: String,
+}
+
+pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
+    let waiting = wait_for(async { Ok(here.daemon(None).await?.approvals().await?) })?;
+    if here.json {
+        out::json(&waiting)?;
+        return Ok(DONE);
+    }
+    if waiting.is_empty() {
+        out::note("nothing waits for approval");
+    }
+    for approval in &waiting {
+        out::text_as_is(&in_full(approval))?;
+        let id = approval.id;
+        out::line(format!("  answer: provost approve {id}, or provost deny {id} --reason WHY\n"))?;
+    }
+    Ok(DONE)
+}
+
+pub(super) fn approve(here: &Here, asked: Approve) -> Result<u8, Complaint> {
+    answer(here, asked.id, true, asked.note)
+}
+
+pub(super) fn deny(here: &Here, asked: Deny) -> Result<u8, Complaint> {
+    answer(here, asked.id, false, Some(asked.reason))
+}
+
+fn answer(here: &Here, id: ApprovalId, grant: bool, note: Option<String>) -> Result<u8, Complaint> {
+    let answered = wait_for(async {
+        let client = here.daemon(None).await?;
+        let waiting = client.approvals().await?;
+        let shown = waiting.iter().find(|approval| approval.id == id.0).ok_or_else(|| {
+            Complaint::of(format!("no approval {id} waits"))
+                .because("it was answered, has expired, or never was")
+                .next("provost approvals")
+        })?;
+        if !here.json {
+            out::text_as_is(&in_full(shown))?;
+        }
+        let digest = Some(shown.digest.clone());
+        Ok(client.answer(&wire::Answer { approval: id.0, grant, note, digest }).await?)
+    })?;
+    if here.json {
+        out::json(&answered)?;
+    }
+    if let Some(why) = &answered.failed {
+        return Err(Complaint::of("granted, but it could not be carried out")
+            .because(out::one_line(why, 400))
+            .next("provost log")
+            .with_code(FAILED));
+    }
+    if !here.json {
+        let word = if grant { "approved" } else { "denied" };
+        let task = answered.task.map(|task| out::one_line(&task, 400));
+        out::line(match task {
+            Some(task) if grant => format!("{word}; watch it: provost task {task} --wait"),
+            _ => word.to_owned(),
+        })?;
+    }
+    Ok(DONE)
+}
+
+fn in_full(approval: &wire::Approval) -> String {
+    let mut facts = vec![
+        ("verb", approval.verb.clone()),
+        ("tool", approval.tool.clone()),
+        ("risk", approval.risk.clone()),
+        ("asked by", format!("{}, door {}", approval.asked_by, approval.door)),
+    ];
+    facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
+    facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
+    facts.push(("network", approval.network.clone()));
+    facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
+    facts.push(("may answer", approval.by.clone()));
+    facts.push(("asked", short_time(&approval.asked_at)));
+    facts.push(("until", short_time(&approval.expires_at)));
+    facts.extend(approval.task.clone().map(|task| ("task", task)));
+    facts.push(("digest", approval.digest.clone()));
+    let rows: Vec<_> =
+        facts.iter().map(|(name, fact)| [format!("  {name}"), out::one_line(fact, 400)]).collect();
+    let words = approval.goal.as_deref().map(|goal| fenced("  in the agent's own words, unchecked:", goal));
+    format!("Approval {}\n{}{}", approval.id, out::table(&rows), words.unwrap_or_default())
+}
+
+/// One row for each, for the overview.
+pub(super) fn table(waiting: &[wire::Approval]) -> String {
+    let mut rows = vec![["ID", "RISK", "BY", "VERB", "WORKER", "RULE", "UNTIL"].map(String::from)];
+    rows.extend(waiting.iter().map(|approval| {
+        [
+            approval.id.to_string(),
+            out::one_line(&approval.risk, 10),
+            out::one_line(&approval.asked_by, 30),
+            out::one_line(&approval.verb, 20),
+            out::one_line(approval.worker.as_deref().unwrap_or("-"), 20),
+            out::one_line(&approval.rule, 40),
+            short_time(&approval.expires_at),
+        ]
+    }));
+    out::table(&rows)
+}

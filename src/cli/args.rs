@@ -1,0 +1,221 @@
+//! The command line, as a definition: what there is, what it takes, and an example of each.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use super::{allow, approvals, delegate, journal, keys, log, policy, tasks, up};
+use crate::base::Ttl;
+
+const ABOUT: &str =
+    "One local daemon through which AI coding agents work on one repository, and no one has to trust them";
+
+const AFTER: &str = "\
+Examples:
+  provost init                          make configuration and keys
+  provost up                            start the daemon of this repository
+  provost delegate \"cargo test\" --wait  run something in the jail and watch it
+  provost                               what needs you now
+  eval \"$(provost env)\"                 point existing clients at this daemon
+
+Exit codes: 0 done; 1 failed or denied; 2 the command line makes no sense; 3 no daemon runs; 4 refused;
+130 interrupted; 141 nobody reads the output. `delegate --wait` ends with the exit code of the worker.";
+
+/// `provost`.
+#[derive(Parser, Debug)]
+#[command(name = "provost", version, about = ABOUT, after_help = AFTER, disable_help_subcommand = true)]
+pub(super) struct Line {
+    /// Print JSON instead of text for people
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Without one: what needs you now
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+}
+
+/// Every command.
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// Make the folders, the keys and, if asked, a policy to start from
+    #[command(after_help = "Examples:\n  provost init\n  provost init --policy strict")]
+    Init(Init),
+    /// Start the daemon of this repository
+    #[command(
+        after_help = "Examples:\n  provost up\n  provost up --foreground --debug\n  provost up --config ./provost.toml"
+    )]
+    Up(up::Up),
+    /// Stop it
+    #[command(after_help = "Example:\n  provost down")]
+    Down,
+    /// Show the daemon: doors, workers, rules, counts
+    #[command(after_help = "Examples:\n  provost status\n  provost status --json | jq .doors")]
+    Status,
+    /// Print the variables that point existing clients at this daemon; the output holds a secret
+    #[command(after_help = "Examples:\n  eval \"$(provost env)\"\n  provost env --shell fish | source")]
+    Env(Env),
+    /// Have something done by a worker
+    #[command(
+        after_help = "Examples:\n  provost delegate \"cargo test\" --wait\n  provost delegate \"review src/\" --worker claude_code --timeout 20m\n  provost delegate \"make\" --dir docs --json"
+    )]
+    Delegate(delegate::Delegate),
+    /// List tasks, the newest last
+    #[command(after_help = "Examples:\n  provost tasks\n  provost tasks --filter failed --limit 5")]
+    Tasks(tasks::Tasks),
+    /// Show one task with what was said about it
+    #[command(after_help = "Examples:\n  provost task 3f0c2a\n  provost task 3f0c2a --wait")]
+    Task(tasks::Task),
+    /// End a task
+    #[command(after_help = "Example:\n  provost cancel 3f0c2a --reason \"wrong branch\"")]
+    Cancel(tasks::Cancel),
+    /// Report on a task, or acknowledge its notification
+    #[command(
+        after_help = "Examples:\n  provost notify 3f0c2a --status ack\n  provost notify 3f0c2a --status completed --summary \"12 tests pass\""
+    )]
+    Notify(tasks::Notify),
+    /// List what waits for someone's word
+    #[command(after_help = "Example:\n  provost approvals")]
+    Approvals,
+    /// Say yes to one of them, from a terminal
+    #[command(after_help = "Example:\n  provost approve 7 --note \"looked at it\"")]
+    Approve(approvals::Approve),
+    /// Say no to one of them, from a terminal
+    #[command(after_help = "Example:\n  provost deny 7 --reason \"not on a Friday\"")]
+    Deny(approvals::Deny),
+    /// List agents that are known
+    #[command(after_help = "Example:\n  provost agents")]
+    Agents,
+    /// Keys of agents that nobody may imitate
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost key add client:approver --role approver\n  provost key list"
+    )]
+    Key(keys::Key),
+    /// Allow a configuration file that the repository brings, exactly as it is now
+    #[command(
+        after_help = "Examples:\n  provost allow\n  provost allow devit.core.toml --yes\n  provost allow devit.core.toml --forget"
+    )]
+    Allow(allow::Allow),
+    /// Try the rules that decide
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost policy check\n  provost policy explain --worker shell --dir src"
+    )]
+    Policy(policy::Policy),
+    /// Take configuration, policy and keys over anew
+    #[command(after_help = "Example:\n  provost reload")]
+    Reload,
+    /// The journal: a chain that nobody changes unnoticed
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost journal verify\n  provost journal export > journal.jsonl"
+    )]
+    Journal(journal::Journal),
+    /// Show what happened
+    #[command(
+        after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json"
+    )]
+    Log(log::Log),
+    /// Look for what is wrong with this machine, the files and the daemon
+    #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
+    Doctor,
+    /// Print the completions of a shell
+    #[command(
+        after_help = "Example:\n  provost completions bash > ~/.local/share/bash-completion/completions/provost"
+    )]
+    Completions(Completions),
+    /// Print the manual page
+    #[command(
+        after_help = "Examples:\n  provost man | man -l -\n  provost man > ~/.local/share/man/man1/provost.1"
+    )]
+    Man,
+}
+
+/// `provost init`.
+#[derive(Args, Debug)]
+pub(super) struct Init {
+    /// Copy this policy to the user's configuration, to be edited; without it the built-in default decides
+    #[arg(long, value_enum)]
+    pub(super) policy: Option<Preset>,
+}
+
+/// A policy to start from.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Preset {
+    /// Everything is asked
+    Strict,
+    /// The built-in rules
+    Default,
+    /// Little is asked; for throw-away machines
+    Open,
+}
+
+/// `provost env`.
+#[derive(Args, Debug)]
+pub(super) struct Env {
+    /// For which shell
+    #[arg(long, value_enum, default_value_t = Shell::Sh)]
+    pub(super) shell: Shell,
+}
+
+/// How variables are written down.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shell {
+    /// sh, bash, zsh
+    Sh,
+    /// fish
+    Fish,
+    /// One JSON object
+    Json,
+}
+
+/// `provost completions`.
+#[derive(Args, Debug)]
+pub(super) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(super) shell: clap_complete::Shell,
+}
+
+/// The flags with which DevIt's programs start their daemon.
+#[derive(Parser, Debug)]
+#[command(
+    name = "devitd",
+    about = "The daemon as DevIt's programs start it; stays in the foreground",
+    after_help = "Example:\n  devitd --socket \"$XDG_RUNTIME_DIR/devitd.sock\" --secret \"$DEVIT_SECRET\"",
+    version = "0.1.0"
+)]
+pub(super) struct Devitd {
+    /// Where to listen
+    #[arg(long, default_value = "/tmp/devitd.sock", value_hint = ValueHint::FilePath)]
+    pub(super) socket: PathBuf,
+    /// The secret of this door, for this run; without it DEVIT_SECRET, else the one that was made
+    #[arg(long)]
+    pub(super) secret: Option<String>,
+    /// Log more
+    #[arg(long)]
+    pub(super) debug: bool,
+    /// A devit.core.toml
+    #[arg(long, value_hint = ValueHint::FilePath)]
+    pub(super) config: Option<PathBuf>,
+    /// End after so many seconds without clients and work; 0 never
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) auto_shutdown_after: Option<u64>,
+}
+
+/// A duration such as `90s`, `10m` or `2h`; a bare number is seconds.
+pub(super) fn duration(text: &str) -> Result<Ttl, String> {
+    let wrong = || "write a duration such as 90s, 10m or 2h, up to seven days".to_owned();
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let unit_ms: u64 = match unit.trim() {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit_ms));
+    ms.and_then(Ttl::from_millis).ok_or_else(wrong)
+}

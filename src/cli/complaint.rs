@@ -1,0 +1,155 @@
+//! What went wrong, why, and what to do about it: the one kind of error that people see.
+
+use std::fmt::Display;
+use std::io;
+
+use super::out;
+use crate::client::{ClientError, keys::KeyError};
+use crate::config::{Broken, pin::PinError, places::PlacesError};
+use crate::store::StoreError;
+
+/// It was done.
+pub(super) const DONE: u8 = 0;
+/// It failed, or was denied.
+pub(super) const FAILED: u8 = 1;
+/// The command line makes no sense.
+pub(super) const USAGE: u8 = 2;
+/// No daemon runs.
+pub(super) const NOT_RUNNING: u8 = 3;
+/// The daemon, or a safeguard of ours, refuses.
+pub(super) const REFUSED: u8 = 4;
+/// Ended by Ctrl-C, as shells count it.
+pub(super) const INTERRUPTED: u8 = 130;
+/// Nobody reads what we write, as shells count it.
+pub(super) const PIPE_CLOSED: u8 = 141;
+
+/// An error for a person, with an exit code for programs.
+#[derive(Debug)]
+pub(super) struct Complaint {
+    what: String,
+    cause: Option<String>,
+    next: Option<String>,
+    code: u8,
+}
+
+impl Complaint {
+    /// Something failed.
+    pub(super) fn of(what: impl Display) -> Self {
+        Self { what: what.to_string(), cause: None, next: None, code: FAILED }
+    }
+
+    /// Something is refused.
+    pub(super) fn refusal(what: impl Display) -> Self {
+        Self::of(what).with_code(REFUSED)
+    }
+
+    /// Nothing more to say than the exit code.
+    pub(super) fn silent(code: u8) -> Self {
+        Self { what: String::new(), cause: None, next: None, code }
+    }
+
+    /// Standard output could not be written.
+    pub(super) fn writing(err: io::Error) -> Self {
+        match err.kind() {
+            io::ErrorKind::BrokenPipe => Self::silent(PIPE_CLOSED),
+            _ => Self::of("standard output cannot be written").because(err),
+        }
+    }
+
+    pub(super) fn because(self, cause: impl Display) -> Self {
+        Self { cause: Some(cause.to_string()), ..self }
+    }
+
+    pub(super) fn next(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
+    }
+
+    pub(super) fn with_code(self, code: u8) -> Self {
+        Self { code, ..self }
+    }
+
+    pub(super) fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// Whether it is that no daemon runs.
+    pub(super) fn is_not_running(&self) -> bool {
+        self.code == NOT_RUNNING
+    }
+
+    /// The sentence for whoever started us in the background.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("error: {}", out::plain(&self.what));
+        for (label, more) in [("cause", &self.cause), ("try", &self.next)] {
+            if let Some(more) = more {
+                text.push_str(&format!("\n  {label}: {}", out::plain(more)));
+            }
+        }
+        text
+    }
+
+    /// Tells the person.
+    pub(super) fn report(&self) {
+        if !self.what.is_empty() {
+            out::note(self.text());
+        }
+    }
+}
+
+impl From<ClientError> for Complaint {
+    fn from(err: ClientError) -> Self {
+        match err {
+            ClientError::NotRunning(socket) => Self::of("no daemon runs for this repository")
+                .because(format!("nobody listens at {}", socket.display()))
+                .next("provost up")
+                .with_code(NOT_RUNNING),
+            ClientError::Foreign { .. } => Self::refusal(&err)
+                .because("nothing was sent, since another user could be listening")
+                .next("remove it if it is yours, then: provost up"),
+            ClientError::Version(_) => Self::refusal(&err).next("provost down && provost up"),
+            ClientError::Refused { status, fault } => {
+                let code =
+                    if matches!(status, 404 | 500..) || fault.error == "denied" { FAILED } else { REFUSED };
+                let complaint = Self::of(&fault.message).with_code(code);
+                match fault.hint {
+                    Some(hint) => complaint.next(hint),
+                    None => complaint,
+                }
+            }
+            ClientError::Slow => Self::of(&err).next("provost doctor, and look at the daemon's log"),
+            ClientError::Broken(_) => Self::of(&err).next("provost status; if it hangs: provost doctor"),
+        }
+    }
+}
+
+impl From<PlacesError> for Complaint {
+    fn from(err: PlacesError) -> Self {
+        Self::of("there is no safe place for Provost's files").because(err).next("provost doctor")
+    }
+}
+
+impl From<Broken> for Complaint {
+    fn from(err: Broken) -> Self {
+        Self::of("the configuration cannot be used")
+            .because(err.note)
+            .next("correct it, or remove it to get the default; `provost doctor` checks again")
+    }
+}
+
+impl From<PinError> for Complaint {
+    fn from(err: PinError) -> Self {
+        Self::refusal("files of the repository cannot be used").because(err).next("provost allow")
+    }
+}
+
+impl From<KeyError> for Complaint {
+    fn from(err: KeyError) -> Self {
+        Self::refusal("the key ring says no").because(err).next("provost key list, or provost doctor")
+    }
+}
+
+impl From<StoreError> for Complaint {
+    fn from(err: StoreError) -> Self {
+        Self::of("the journal cannot be read").because(err).next("provost doctor")
+    }
+}

@@ -1,0 +1,134 @@
+//! `provost delegate`: have something done, and watch it if wanted.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::complaint::{DONE, FAILED};
+use super::follow::{self, Follow};
+use super::here::wait_for;
+use super::{Complaint, Here, args, out, up};
+use crate::base::{AgentId, TaskId, Ttl};
+use crate::client::wire;
+
+/// `provost delegate`.
+#[derive(Args, Debug)]
+pub(super) struct Delegate {
+    /// What is to be done; the worker `shell` runs it as a command
+    goal: String,
+    /// Who is to do it
+    #[arg(long, default_value = "shell")]
+    worker: AgentId,
+    /// Where, inside the repository; relative to the current directory
+    #[arg(long, value_hint = ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+    /// The worker is stopped after this long
+    #[arg(long, value_parser = args::duration, value_name = "10m")]
+    timeout: Option<Ttl>,
+    /// The model that is to do it
+    #[arg(long)]
+    model: Option<String>,
+    /// How the result is to be written
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The task's id, to ask for the same thing once however often this is run
+    #[arg(long, value_name = "ID")]
+    task: Option<TaskId>,
+    /// Speak as this agent instead of as yourself
+    #[arg(long = "as", value_name = "AGENT")]
+    speak_as: Option<AgentId>,
+    /// Stay, show what the worker says, and end with its exit code
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: show output to the letter, escape sequences included
+    #[arg(long, requires = "wait")]
+    raw: bool,
+    /// Fail when no daemon runs, instead of starting one
+    #[arg(long)]
+    no_start: bool,
+}
+
+/// DevIt's two forms of a result.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    /// As the worker likes
+    Default,
+    /// Short
+    Compact,
+}
+
+pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
+    let request = request(here, &asked)?;
+    up::start_if_absent(here, !asked.no_start)?;
+    wait_for(async {
+        let client = here.daemon(asked.speak_as.clone()).await?;
+        let done = client.delegate(&request).await?;
+        if done.state == "denied" {
+            return denied(here, &done);
+        }
+        if asked.wait {
+            let follow = Follow { client, raw: asked.raw, json: here.json };
+            return follow.to_the_end(&done.task).await;
+        }
+        if here.json {
+            out::json(&done)?;
+        } else {
+            out::line(out::one_line(&done.task, 400))?;
+            match done.approval {
+                Some(approval) => out::note(follow::waiting_for(approval)),
+                None => out::note(format!("{}; watch it: provost task {} --wait", done.state, done.task)),
+            }
+        }
+        Ok(DONE)
+    })
+}
+
+fn request(here: &Here, asked: &Delegate) -> Result<wire::Delegate, Complaint> {
+    Ok(wire::Delegate {
+        task: asked.task.as_ref().map(ToString::to_string),
+        goal: asked.goal.clone(),
+        worker: asked.worker.to_string(),
+        working_dir: working_dir(here, asked.dir.as_ref())?,
+        timeout_s: asked.timeout.map(|timeout| timeout.as_seconds().max(1)),
+        model: asked.model.clone(),
+        format: asked.format.map(|format| match format {
+            Format::Default => "default".into(),
+            Format::Compact => "compact".into(),
+        }),
+        ..wire::Delegate::default()
+    })
+}
+
+/// The directory as the daemon wants it: from the repository's root. Without a word from the caller it is the
+/// one we are in, so that a command does what it would do when typed there.
+fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Complaint> {
+    let wanted = here.cwd.join(dir.map_or_else(|| PathBuf::from("."), PathBuf::clone));
+    let wrong = |why: String| {
+        Complaint::of(format!("{} cannot be worked in", wanted.display()))
+            .because(why)
+            .next("provost delegate --dir DIRECTORY, one inside the repository")
+    };
+    let (real, root) = (wanted.canonicalize(), here.places.root.canonicalize());
+    let (real, root) = (real.map_err(|e| wrong(e.to_string()))?, root.map_err(|e| wrong(e.to_string()))?);
+    match real.strip_prefix(&root) {
+        Ok(inside) if inside.as_os_str().is_empty() => Ok(None),
+        Ok(inside) => match inside.to_str() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(wrong("its name is not UTF-8".into())),
+        },
+        // A person may be anywhere with PROVOST_ROOT set, or in a worktree beside the repository.
+        Err(_) if dir.is_none() => Ok(None),
+        Err(_) => Err(wrong(format!("it is not inside {}", root.display()))),
+    }
+}
+
+fn denied(here: &Here, done: &wire::Delegated) -> Result<u8, Complaint> {
+    if here.json {
+        out::json(done)?;
+        return Err(Complaint::silent(FAILED));
+    }
+    let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
+    Err(Complaint::of("denied by policy")
+        .because(format!("rule {}: {}", word(&done.rule), word(&done.reason)))
+        .next("provost policy explain, with the same --worker and --dir"))
+}

@@ -1,0 +1,112 @@
+//! Started the way DevIt's programs start their daemon: flags and no command, in the foreground.
+//!
+//! If a daemon for the repository runs already, it is handed the address, and this process stays for as long as
+//! that daemon does, since its starter takes an early end for a failure.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Parser as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args;
+use super::complaint::{Complaint, DONE};
+use super::here::{Here, wait_for};
+use super::up::{self, Devitd, Serve};
+use super::{Run, out, spoken};
+use crate::base::Secret;
+use crate::client::{Client, ClientError, wire};
+use crate::config::env::weak_secret;
+
+/// How often the other daemon is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The flags of this form.
+const FLAGS: [&str; 5] = ["--socket", "--secret", "--debug", "--config", "--auto-shutdown-after"];
+
+/// Whether this is that form: called by DevIt's name, or with its flags in place of a command.
+pub(super) fn is_meant(args: &[OsString]) -> bool {
+    let name = args.first().and_then(|name| Path::new(name).file_stem()?.to_str());
+    let flag = args.get(1).and_then(|first| first.to_str()).unwrap_or_default();
+    let flag = flag.split_once('=').map_or(flag, |(flag, _)| flag);
+    name.is_some_and(|name| name.ends_with("devitd")) || FLAGS.contains(&flag)
+}
+
+pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
+    let mut asked = match args::Devitd::try_parse_from(args) {
+        Ok(asked) => asked,
+        Err(err) => return spoken(&err),
+    };
+    let here = Here::find(false)?;
+    let given = asked.secret.take().map(|text| Secret::new(text.into_bytes()));
+    let secret = given.or_else(|| here.environment.secret.clone());
+    if let Some(why) = secret.as_ref().and_then(weak_secret) {
+        return Err(Complaint::refusal("this secret is not accepted")
+            .because(why)
+            .next("eval \"$(provost env)\", and start the client again"));
+    }
+    let socket = here.cwd.join(&asked.socket);
+    if up::running(&here)?.is_some() {
+        return hand_over(&here, &socket, secret.as_ref());
+    }
+    let served = run(Serve {
+        places: here.places.clone(),
+        cwd: here.cwd.clone(),
+        config_file: asked.config,
+        foreground: true,
+        devitd: Some(Devitd { socket: socket.clone(), secret: secret.clone() }),
+        auto_shutdown_after: asked.auto_shutdown_after,
+        allow_root: false,
+        debug: asked.debug,
+        ready: None,
+    });
+    match served {
+        Ok(()) => Ok(DONE),
+        // Two clients started one at the same moment, and the other was faster.
+        Err(_) if up::running_soon(&here)?.is_some() => hand_over(&here, &socket, secret.as_ref()),
+        Err(err) => Err(up::failed(err)),
+    }
+}
+
+/// Has the running daemon open the address too, and stays while it runs.
+fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, Complaint> {
+    let address = socket.to_str().ok_or_else(|| {
+        Complaint::of("the address is not UTF-8")
+            .because(socket.display())
+            .next("name a plain path with --socket")
+    })?;
+    wait_for(async {
+        let client = here.client();
+        let mut terminate = signal(SignalKind::terminate()).map_err(Complaint::of)?;
+        let pid = client.about().await?.pid;
+        open_at(&client, address, secret).await?;
+        out::note(format!("a daemon runs already (process {pid}); it listens at {address} too"));
+        tokio::select! {
+            () = ended(&client) => out::note("that daemon has ended"),
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        Ok(DONE)
+    })
+}
+
+/// An address where that very daemon listens already is as good as a new one.
+async fn open_at(client: &Client, address: &str, secret: Option<&Secret>) -> Result<(), Complaint> {
+    let about = client.about().await?;
+    if about.doors.iter().any(|at| at.address == address) {
+        return Ok(());
+    }
+    let secret = secret.map(|it| String::from_utf8_lossy(it.expose()).into_owned());
+    client.listen(&wire::Listen { address: address.to_owned(), secret }).await?;
+    Ok(())
+}
+
+async fn ended(client: &Client) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        if matches!(client.about().await, Err(ClientError::NotRunning(_))) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `provost doctor`: everything that could be wrong, looked at one by one, with what to do.
+//!
+//! Only looks; nothing is made or changed.
+
+use serde::Serialize;
+
+use super::complaint::{DONE, FAILED};
+use super::here::wait_for;
+use super::{Complaint, Here, out};
+use crate::client::keys::KeyRing;
+use crate::config::env::weak_secret;
+use crate::config::{Loaded, Severity};
+use crate::jail::{Supervisor, probe};
+use crate::policy::{SYSTEM_POLICY, Source, check};
+use crate::store;
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Fine,
+    Note,
+    Broken,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize, Debug)]
+struct Found {
+    what: String,
+    health: Health,
+    says: String,
+}
+
+/// Everything that was looked at.
+#[derive(Default)]
+struct Findings(Vec<Found>);
+
+impl Findings {
+    fn add(&mut self, what: impl Into<String>, health: Health, says: impl ToString) {
+        let says = out::one_line(&says.to_string(), 1_000);
+        self.0.push(Found { what: what.into(), health, says });
+    }
+}
+
+pub(super) fn doctor(json: bool) -> Result<u8, Complaint> {
+    let mut found = Findings::default();
+    found.add("program", Health::Fine, format!("provost {}", env!("CARGO_PKG_VERSION")));
+    confinement(&mut found);
+    user(&mut found);
+    match Here::find(json) {
+        Err(complaint) => found.add("places", Health::Broken, complaint.text()),
+        Ok(here) => {
+            places(&here, &mut found);
+            environment(&here, &mut found);
+            keys(&here, &mut found);
+            if let Some(loaded) = configuration(&here, &mut found) {
+                policy(&here, &loaded, &mut found);
+            }
+            journal(&here, &mut found);
+            daemon(&here, &mut found);
+        }
+    }
+    report(json, &found)
+}
+
+fn report(json: bool, found: &Findings) -> Result<u8, Complaint> {
+    let broken = found.0.iter().filter(|it| it.health == Health::Broken).count();
+    if json {
+        out::json(&serde_json::json!({ "ok": broken == 0, "findings": found.0 }))?;
+    } else {
+        let mark = |health| match health {
+            Health::Fine => "ok",
+            Health::Note => "note",
+            Health::Broken => "BROKEN",
+        };
+        let row = |it: &Found| [mark(it.health).to_owned(), it.what.clone(), it.says.clone()];
+        out::text_as_is(&out::table(&found.0.iter().map(row).collect::<Vec<_>>()))?;
+        match broken {
+            0 => out::line("\nnothing is broken")?,
+            _ => out::line(format!("\n{broken} broken"))?,
+        }
+    }
+    Ok(if broken == 0 { DONE } else { FAILED })
+}
+
+fn confinement(found: &mut Findings) {
+    let host = probe(&Supervisor::default());
+    for finding in &host.findings {
+        let health = if finding.works { Health::Fine } else { Health::Note };
+        found.add(finding.name, health, &finding.note);
+    }
+    let tiers: Vec<String> = host.tiers.iter().map(|tier| format!("{tier:?}").to_lowercase()).collect();
+    match tiers.is_empty() {
+        true => found.add(
+            "confinement",
+            Health::Broken,
+            "no worker can be confined here, so none will run; see above",
+        ),
+        false => {
+            found.add("confinement", Health::Fine, format!("workers can run in tier {}", tiers.join(" and ")))
+        }
+    }
+}
+
+fn user(found: &mut Findings) {
+    if rustix::process::geteuid().is_root() {
+        let says = "you are root, and the daemon does not run as root: use an ordinary user";
+        found.add("user", Health::Note, says);
+    }
+}
+
+fn places(here: &Here, found: &mut Findings) {
+    found.add("repository", Health::Fine, here.places.root.display());
+    here.places.notes.iter().for_each(|note| found.add("places", Health::Note, note));
+    // Checks folders that are there; making them is left to `init` and `up`.
+    if here.places.state.exists() {
+        match here.places.create() {
+            Ok(()) => found.add("state", Health::Fine, here.places.state.display()),
+            Err(err) => found.add("state", Health::Broken, err),
+        }
+    } else {
+        found.add("state", Health::Note, format!("{} is made by `provost up`", here.places.state.display()));
+    }
+    if here.places.config.exists() {
+        match here.places.create_config() {
+            Ok(()) => found.add("configuration", Health::Fine, here.places.config.display()),
+            Err(err) => found.add("configuration", Health::Broken, err),
+        }
+    } else {
+        found.add("configuration", Health::Note, "not made yet; run `provost init`");
+    }
+}
+
+fn environment(here: &Here, found: &mut Findings) {
+    if let Some(why) = here.environment.secret.as_ref().and_then(weak_secret) {
+        found.add("DEVIT_SECRET", Health::Broken, why);
+    }
+    if let Some(socket) = &here.environment.socket
+        && *socket != here.places.devit_socket()
+    {
+        let says = format!(
+            "clients of this shell go to {}; for this daemon: eval \"$(provost env)\"",
+            socket.display()
+        );
+        found.add("DEVIT_SOCK", Health::Note, says);
+    }
+}
+
+fn keys(here: &Here, found: &mut Findings) {
+    let folder = here.keys_folder();
+    if !folder.exists() {
+        return found.add("keys", Health::Note, "not made yet; run `provost init`");
+    }
+    match KeyRing::open(&folder) {
+        Ok(ring) => found.add(
+            "keys",
+            Health::Fine,
+            format!("the shared secret, and {} of their own", ring.list().len()),
+        ),
+        Err(err) => found.add("keys", Health::Broken, err),
+    }
+}
+
+fn configuration(here: &Here, found: &mut Findings) -> Option<Loaded> {
+    let loaded = match here.config(None) {
+        Ok(loaded) => loaded,
+        Err(complaint) => {
+            found.add("settings", Health::Broken, complaint.text());
+            return None;
+        }
+    };
+    for note in &loaded.notes {
+        let health = if note.severity == Severity::Error { Health::Broken } else { Health::Note };
+        found.add("settings", health, note);
+    }
+    for (name, refused) in &loaded.config.refused_workers {
+        found.add(format!("worker {name}"), Health::Broken, format!("{}: {}", refused.file, refused.reason));
+    }
+    if loaded.notes.is_empty() {
+        found.add("settings", Health::Fine, "nothing to complain about");
+    }
+    Some(loaded)
+}
+
+fn policy(here: &Here, loaded: &Loaded, found: &mut Findings) {
+    let source = super::policy::base(here, loaded);
+    let rules = source.and_then(|source| {
+        Source::load_layers(&source, SYSTEM_POLICY.as_ref())?;
+        Ok(source)
+    });
+    match rules {
+        Err(err) => found.add("policy", Health::Broken, err),
+        Ok(Source::Builtin(builtin)) => {
+            found.add("policy", Health::Fine, format!("the built-in rules `{}`", builtin.name()));
+        }
+        Ok(Source::File(path)) => {
+            found.add("policy", Health::Fine, path.display());
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let report = check(&text, &path.display().to_string());
+            report.warnings.iter().for_each(|warning| found.add("policy", Health::Note, warning));
+        }
+    }
+}
+
+fn journal(here: &Here, found: &mut Findings) {
+    if !here.places.state.join(store::DATABASE).exists() {
+        return;
+    }
+    match store::open_reader(&here.places.state).and_then(|mut reader| reader.verify(None)) {
+        Ok(store::Verdict::Ok { events, .. }) => {
+            found.add("journal", Health::Fine, format!("{events} events, unchanged"))
+        }
+        Ok(other) => found.add("journal", Health::Broken, format!("{other:?}; run `provost journal verify`")),
+        Err(err) => found.add("journal", Health::Broken, err),
+    }
+}
+
+fn daemon(here: &Here, found: &mut Findings) {
+    match wait_for(async { here.client().about().await.map_err(Complaint::from) }) {
+        Ok(about) => {
+            found.add("daemon", Health::Fine, format!("{}, process {}", about.version, about.pid));
+            about.notes.iter().for_each(|note| found.add("daemon", Health::Note, note));
+            let broken =
+                about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
+            broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
+        }
+        Err(complaint) if complaint.is_not_running() => {
+            found.add("daemon", Health::Note, "does not run; start it with `provost up`");
+        }
+        Err(complaint) => found.add("daemon", Health::Broken, complaint.text()),
+    }
+}

@@ -1,0 +1,167 @@
+//! Watching a task to its end: what its worker says, where it stands, and its exit code.
+//!
+//! ```text
+//!   awaiting, queued, assigned --> wait for a change of the task
+//!   running                    --> wait for output
+//!   finished                   --> the output that is left, and the end
+//! ```
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use super::complaint::{DONE, FAILED, INTERRUPTED};
+use super::{Complaint, out, tasks, up};
+use crate::client::{Client, ClientError, wire};
+
+/// How long one question waits for news, in milliseconds; short enough to show that time passes.
+const WAIT_MS: u64 = 10_000;
+
+/// A running worker without output is one that connects by itself, or one that is just being started: the first
+/// pause before asking again, and the longest.
+const PAUSE_MS: std::ops::RangeInclusive<u64> = 200..=5_000;
+
+/// How to watch.
+pub(super) struct Follow {
+    pub(super) client: Client,
+    /// Output to the letter.
+    pub(super) raw: bool,
+    /// Nothing but the task, at the end.
+    pub(super) json: bool,
+}
+
+/// How far we are.
+struct Seen {
+    task: String,
+    state: String,
+    updated_at: Option<String>,
+    output: u64,
+    pause_ms: u64,
+}
+
+impl Follow {
+    /// Watches until the task has ended, and returns the exit code to end with. Ctrl-C leaves the task alone.
+    pub(super) async fn to_the_end(&self, task: &str) -> Result<u8, Complaint> {
+        tokio::select! {
+            done = self.watch(task) => done,
+            _interrupted = tokio::signal::ctrl_c() => {
+                out::note(format!(
+                    "\ntask {task} goes on\n  watch it: provost task {task} --wait\n  stop it:  provost cancel {task}"
+                ));
+                Ok(INTERRUPTED)
+            }
+        }
+    }
+
+    async fn watch(&self, task: &str) -> Result<u8, Complaint> {
+        let mut seen = Seen {
+            task: task.to_owned(),
+            state: String::new(),
+            updated_at: None,
+            output: 0,
+            pause_ms: *PAUSE_MS.start(),
+        };
+        let mut task = self.ask(&seen, 0).await?;
+        loop {
+            self.status(&mut seen, &task);
+            match task.state.as_str() {
+                "completed" | "failed" | "cancelled" => break,
+                "running" => {
+                    let page = self.output(&mut seen, WAIT_MS).await?;
+                    let wait_ms = if page.done { seen.pause_ms } else { 0 };
+                    seen.pause_ms =
+                        if page.done { wait_ms * 2 } else { 0 }.clamp(*PAUSE_MS.start(), *PAUSE_MS.end());
+                    task = self.ask(&seen, wait_ms).await?;
+                }
+                _ => task = self.waited(&seen).await?,
+            }
+        }
+        while !self.output(&mut seen, 0).await?.chunks.is_empty() {}
+        self.end(&task)
+    }
+
+    async fn ask(&self, seen: &Seen, wait_ms: u64) -> Result<wire::Task, ClientError> {
+        let query =
+            wire::TaskQuery { id: seen.task.clone(), seen: seen.updated_at.clone(), wait_ms: Some(wait_ms) };
+        self.client.task(&query).await
+    }
+
+    /// Waits for a task that nobody works on yet.
+    async fn waited(&self, seen: &Seen) -> Result<wire::Task, ClientError> {
+        let mut progress = out::Progress::begin(seen.state.clone());
+        let question = self.ask(seen, WAIT_MS);
+        tokio::pin!(question);
+        loop {
+            tokio::select! {
+                answer = &mut question => return answer,
+                () = tokio::time::sleep(Duration::from_millis(250)) => progress.tick(),
+            }
+        }
+    }
+
+    async fn output(&self, seen: &mut Seen, wait_ms: u64) -> Result<wire::Output, Complaint> {
+        let query = wire::OutputQuery { id: seen.task.clone(), from: seen.output, wait_ms: Some(wait_ms) };
+        let page = self.client.output(&query).await?;
+        seen.output = page.next;
+        if !self.json {
+            page.chunks.iter().try_for_each(|chunk| self.show(chunk))?;
+        }
+        Ok(page)
+    }
+
+    fn show(&self, chunk: &wire::Chunk) -> Result<(), Complaint> {
+        let text = if self.raw { chunk.text.clone() } else { out::plain(&chunk.text) };
+        if chunk.stream == "stderr" {
+            let _unheard = std::io::stderr().lock().write_all(text.as_bytes());
+            return Ok(());
+        }
+        out::text_as_is(&text)
+    }
+
+    /// One line on standard error whenever the state changes.
+    fn status(&self, seen: &mut Seen, task: &wire::Task) {
+        if seen.updated_at.as_deref() != Some(&task.updated_at) {
+            seen.updated_at = Some(task.updated_at.clone());
+        }
+        if seen.state == task.state {
+            return;
+        }
+        seen.state.clone_from(&task.state);
+        match (task.state.as_str(), task.approval) {
+            ("awaiting", Some(approval)) => out::note(waiting_for(approval)),
+            ("queued", _) if !up::is_watched() => {}
+            (state, _) if task.failure.is_some() => {
+                let failure = task.failure.as_ref().map(tasks::failure_in_words).unwrap_or_default();
+                out::note(out::one_line(&format!("task {}: {state}, {failure}", seen.task), 800));
+            }
+            (state, _) => out::note(out::one_line(&format!("task {}: {state}", seen.task), 400)),
+        }
+    }
+
+    fn end(&self, task: &wire::Task) -> Result<u8, Complaint> {
+        if self.json {
+            out::json(task)?;
+            return Ok(exit_code(task));
+        }
+        // A worker that connects by itself has said what there is to say in its report.
+        if task.worker_kind == "polling"
+            && let Some(note) = task.notes.last().filter(|note| !note.summary.is_empty())
+        {
+            out::line(out::plain(&note.summary))?;
+        }
+        Ok(exit_code(task))
+    }
+}
+
+/// The worker's exit code where there is one; a task that did not succeed never ends with zero.
+fn exit_code(task: &wire::Task) -> u8 {
+    let least = if task.state == "completed" { DONE } else { FAILED };
+    match task.exit_code {
+        None | Some(0) => least,
+        Some(code) => u8::try_from(code.rem_euclid(256)).ok().filter(|code| *code != 0).unwrap_or(FAILED),
+    }
+}
+
+/// What to do about a task that waits for someone's word.
+pub(super) fn waiting_for(approval: u64) -> String {
+    format!("waiting for approval {approval}: provost approve {approval}")
+}

@@ -1,0 +1,84 @@
+//! Where a command was typed: the repository, its places, and the way to its daemon.
+
+use std::future::Future;
+use std::path::PathBuf;
+
+use super::Complaint;
+use crate::base::{AgentId, Timestamp};
+use crate::client::Client;
+use crate::client::keys::KeyRing;
+use crate::config::env::Environment;
+use crate::config::{Dialect, Loaded, Places, Sources, load, pin};
+
+/// Everything a command needs to know about its surroundings.
+pub(super) struct Here {
+    pub(super) cwd: PathBuf,
+    pub(super) environment: Environment,
+    pub(super) places: Places,
+    /// Whether the answer is for programs.
+    pub(super) json: bool,
+}
+
+impl Here {
+    pub(super) fn find(json: bool) -> Result<Self, Complaint> {
+        let environment = Environment::current();
+        let cwd = std::env::current_dir().map_err(|e| {
+            Complaint::of("the current directory cannot be entered").because(e).next("cd to the repository")
+        })?;
+        let places = Places::find(&cwd, &environment)?;
+        Ok(Self { cwd, environment, places, json })
+    }
+
+    /// The daemon of this repository, whether or not it runs.
+    pub(super) fn client(&self) -> Client {
+        Client::at(self.places.own_socket())
+    }
+
+    /// The same, after making sure that it is of the version that the environment insists on.
+    pub(super) async fn daemon(&self, agent: Option<AgentId>) -> Result<Client, Complaint> {
+        let client = self.client().speaking_as(agent);
+        let Some(expected) = &self.environment.expected_daemon_version else { return Ok(client) };
+        let about = self.client().about().await?;
+        let advertised = self.config(None)?.config.daemon.advertised_version;
+        if *expected != about.version && *expected != advertised {
+            return Err(Complaint::refusal(
+                "the daemon is of another version than DEVIT_EXPECTED_DAEMON_VERSION says",
+            )
+            .because(format!(
+                "expected {expected}, found {} (to DevIt's clients: {advertised})",
+                about.version
+            ))
+            .next("unset DEVIT_EXPECTED_DAEMON_VERSION, or install the version that it names"));
+        }
+        Ok(client)
+    }
+
+    /// The configuration as a daemon started now would see it.
+    pub(super) fn config(&self, explicit: Option<(PathBuf, Dialect)>) -> Result<Loaded, Complaint> {
+        let repository = pin::pending(&self.places.root, &self.places.state)?;
+        let sources = Sources::usual(&self.places, repository, explicit);
+        Ok(load(&sources, &self.environment)?)
+    }
+
+    /// Where the key ring is.
+    pub(super) fn keys_folder(&self) -> PathBuf {
+        self.places.config.join("keys")
+    }
+
+    /// The key ring; made if it is missing.
+    pub(super) fn key_ring(&self) -> Result<KeyRing, Complaint> {
+        self.places.create_config()?;
+        Ok(KeyRing::open(&self.keys_folder())?)
+    }
+}
+
+/// Carries out something that waits for the daemon.
+pub(super) fn wait_for<T>(it: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|e| Complaint::of("the system has no resources left").because(e))?.block_on(it)
+}
+
+/// The time now; a clock before 1970 counts as 1970.
+pub(super) fn now() -> Timestamp {
+    Timestamp(chrono::Utc::now().timestamp_millis().max(0))
+}

@@ -1,0 +1,97 @@
+//! `provost init` and `provost env`: from nothing to clients that find the daemon.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::args::{Env, Init, Preset, Shell};
+use super::complaint::DONE;
+use super::here::now;
+use super::{Complaint, Here, out, up};
+use crate::client::keys::Role;
+use crate::config::{env, print_toml};
+use crate::policy::Builtin;
+
+/// Makes what is missing and changes nothing that is there.
+pub(super) fn init(here: &Here, asked: &Init) -> Result<u8, Complaint> {
+    here.places.create()?;
+    let ring = here.key_ring()?;
+    let mut made = Vec::new();
+    let settings = here.places.config.join("provost.toml");
+    if write_new(&settings, &print_toml())? {
+        made.push(format!("{} (every setting, as a comment)", settings.display()));
+    }
+    if let Some(preset) = asked.policy {
+        let path = here.places.config.join("policy.toml");
+        if !write_new(&path, builtin(preset).text())? {
+            return Err(Complaint::refusal(format!("{} is there already", path.display()))
+                .because("it may be yours, so it was not replaced")
+                .next(format!("move it away, then: provost init --policy {}", builtin(preset).name())));
+        }
+        made.push(format!("{} (the rules that decide)", path.display()));
+    }
+    let approver = here.config(None)?.config.approvals.default_target;
+    if !ring.is_reserved(&approver) {
+        ring.add(&approver, Role::Approver, now())?;
+        made.push(format!("a key for {approver}, which answers approvals"));
+    }
+    if here.json {
+        let (config, state) = (here.places.config.display(), here.places.state.display());
+        out::json(&json!({ "made": made, "config": config.to_string(), "state": state.to_string() }))?;
+        return Ok(DONE);
+    }
+    out::line(format!("configuration, keys: {}", here.places.config.display()))?;
+    out::line(format!("state:               {}", here.places.state.display()))?;
+    made.iter().try_for_each(|it| out::line(format!("made {it}")))?;
+    out::line(
+        "\nnext:\n  provost doctor                         look over this machine\n  \
+         provost up                             start the daemon\n  \
+         provost delegate \"make test\" --wait    run something in the jail\n  \
+         eval \"$(provost env)\"                  point existing clients here\n  \
+         provost key rotate client:approver     get the approver's key, for an approving agent",
+    )?;
+    Ok(DONE)
+}
+
+pub(super) fn builtin(preset: Preset) -> Builtin {
+    match preset {
+        Preset::Strict => Builtin::Strict,
+        Preset::Default => Builtin::Default,
+        Preset::Open => Builtin::Open,
+    }
+}
+
+/// Writes a file that only its owner may change; `false` when there is one.
+fn write_new(path: &Path, text: &str) -> Result<bool, Complaint> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path).and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(Complaint::of(format!("{} cannot be written", path.display()))
+            .because(e)
+            .next("provost doctor")),
+    }
+}
+
+pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
+    let shell = match asked.shell {
+        _ if here.json => env::Shell::Json,
+        Shell::Sh => env::Shell::Sh,
+        Shell::Fish => env::Shell::Fish,
+        Shell::Json => env::Shell::Json,
+    };
+    let secret = here.key_ring()?.shared();
+    let text = env::for_clients(&here.places.devit_socket(), &secret, shell).map_err(|why| {
+        Complaint::of("clients cannot be pointed here")
+            .because(why)
+            .next("set XDG_RUNTIME_DIR to a plain path")
+    })?;
+    out::text_as_is(&text)?;
+    if up::running(here)?.is_none() {
+        out::note("no daemon runs yet; start it: provost up");
+    }
+    Ok(DONE)
+}

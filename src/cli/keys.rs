@@ -1,0 +1,150 @@
+//! `provost key`: keys of agents that nobody may imitate. Changes the files, then tells a running daemon.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::complaint::DONE;
+use super::here::{now, wait_for};
+use super::{Complaint, Here, args, out};
+use crate::base::{AgentId, Secret, Ttl};
+use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told};
+
+/// `provost key`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Key {
+    /// Make a key; it is printed once, and from now on the shared secret does not speak for this agent
+    #[command(
+        after_help = "Examples:\n  provost key add client:approver --role approver\n  DEVIT_SECRET=$(provost key add worker:gpu --role worker)"
+    )]
+    Add(Add),
+    /// List agents with a key of their own; secrets are not shown
+    #[command(after_help = "Examples:\n  provost key list\n  provost key list --json")]
+    List,
+    /// Make a new key; the old one stays valid for a while
+    #[command(after_help = "Example:\n  provost key rotate client:approver --overlap 1h")]
+    Rotate(Rotate),
+    /// End all keys of an agent at once; its name stays reserved
+    #[command(after_help = "Example:\n  provost key revoke worker:gpu")]
+    Revoke(Revoke),
+}
+
+/// `provost key add`.
+#[derive(Args, Debug)]
+pub(super) struct Add {
+    /// The agent, as it calls itself
+    agent: AgentId,
+    /// What the key is for
+    #[arg(long, value_enum, default_value_t = Purpose::Agent)]
+    role: Purpose,
+}
+
+/// What a key is for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    /// Works and coordinates
+    Agent,
+    /// May answer approvals too
+    Approver,
+    /// Receives delegated tasks
+    Worker,
+}
+
+/// `provost key rotate`.
+#[derive(Args, Debug)]
+pub(super) struct Rotate {
+    /// The agent
+    agent: AgentId,
+    /// How long the old key stays valid
+    #[arg(long, value_parser = args::duration, default_value = "1h")]
+    overlap: Ttl,
+}
+
+/// `provost key revoke`.
+#[derive(Args, Debug)]
+pub(super) struct Revoke {
+    /// The agent
+    agent: AgentId,
+}
+
+pub(super) fn key(here: &Here, asked: Key) -> Result<u8, Complaint> {
+    let ring = here.key_ring()?;
+    match asked {
+        Key::List => list(here, &ring),
+        Key::Add(it) => {
+            let role = match it.role {
+                Purpose::Agent => Role::Agent,
+                Purpose::Approver => Role::Approver,
+                Purpose::Worker => Role::Worker,
+            };
+            let secret = ring.add(&it.agent, role, now())?;
+            changed(here, &ring, "key.added", &it.agent, Some(&secret))
+        }
+        Key::Rotate(it) => {
+            let secret = ring.rotate(&it.agent, it.overlap, now())?;
+            changed(here, &ring, "key.rotated", &it.agent, Some(&secret))
+        }
+        Key::Revoke(it) => {
+            ring.revoke(&it.agent, now())?;
+            changed(here, &ring, "key.revoked", &it.agent, None)
+        }
+    }
+}
+
+/// Prints a new secret, the only time that it is shown, and tells the daemon what was done.
+fn changed(
+    here: &Here,
+    ring: &KeyRing,
+    what: &str,
+    agent: &AgentId,
+    secret: Option<&Secret>,
+) -> Result<u8, Complaint> {
+    let list = ring.list();
+    let details = list.iter().find(|info| info.ident == *agent).map(keys::on_record).unwrap_or_default();
+    let secret = secret.map(|secret| String::from_utf8_lossy(secret.expose()));
+    // The secret first: it must not be lost when the daemon does not answer.
+    if here.json {
+        out::json(&json!({ "agent": agent, "secret": secret, "key": details }))?;
+    } else if let Some(secret) = secret {
+        out::line(secret)?;
+        out::note(format!("the key of {agent}, shown this once; clients take it as DEVIT_SECRET"));
+    } else {
+        out::note(format!("{agent} has no valid key any more; its name stays reserved"));
+    }
+    match wait_for(async { Ok(keys::tell(&here.client(), what, agent.as_str(), details).await) })? {
+        Told::Daemon | Told::Nobody => Ok(DONE),
+        Told::Failed(err) => {
+            Err(Complaint::of("the files are changed, but the running daemon goes on with the old keys")
+                .because(err)
+                .next("provost reload"))
+        }
+    }
+}
+
+fn list(here: &Here, ring: &KeyRing) -> Result<u8, Complaint> {
+    let list = ring.list();
+    if here.json {
+        out::json(&list)?;
+        return Ok(DONE);
+    }
+    if list.is_empty() {
+        out::note("no agent has a key of its own; all share one secret (provost env)");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["AGENT", "ROLE", "KEY", "MADE", "VALID UNTIL"].map(String::from)];
+    list.iter().for_each(|info| rows.extend(rows_of(info)));
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}
+
+fn rows_of(info: &KeyInfo) -> Vec<[String; 5]> {
+    let role = format!("{:?}", info.role).to_lowercase();
+    let agent = out::one_line(info.ident.as_str(), 60);
+    if let Some(at) = info.revoked {
+        return vec![[agent, role, "-".into(), "-".into(), format!("revoked {at}")]];
+    }
+    let row = |key: &keys::KeyDates| {
+        let until = key.expires.map_or("-".into(), |at| at.to_string());
+        [agent.clone(), role.clone(), key.id.clone(), key.created.to_string(), until]
+    };
+    info.keys.iter().map(row).collect()
+}

@@ -1,0 +1,150 @@
+//! `provost log`: what happened, from the daemon's feed, or from the store when no daemon runs.
+
+use chrono::DateTime;
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::complaint::{DONE, INTERRUPTED};
+use super::here::wait_for;
+use super::{Complaint, Here, journal, out, tasks};
+use crate::base::EventSeq;
+use crate::base::limits::EVENT_PAGE_MAX;
+use crate::client::{Client, wire};
+
+/// How long one question waits for news, in milliseconds.
+const WAIT_MS: u64 = 20_000;
+
+/// `provost log`.
+#[derive(Args, Debug)]
+pub(super) struct Log {
+    /// Stay and show what happens from now on; end with Ctrl-C
+    #[arg(long, short)]
+    follow: bool,
+    /// Begin after this event
+    #[arg(long, value_name = "NUMBER")]
+    after: Option<u64>,
+    /// Without --after: so many of the newest
+    #[arg(long, default_value_t = 50)]
+    limit: u64,
+}
+
+pub(super) fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+    wait_for(async {
+        let client = here.daemon(None).await?;
+        let about = match client.about().await.map_err(Complaint::from) {
+            Ok(about) => about,
+            Err(complaint) if complaint.is_not_running() && !asked.follow => return from_store(here, asked),
+            Err(complaint) => return Err(complaint),
+        };
+        let from = asked.after.unwrap_or(about.journal_seq.saturating_sub(asked.limit));
+        let from = show_until(here, &client, from, about.journal_seq).await?;
+        if !asked.follow {
+            return Ok(DONE);
+        }
+        tokio::select! {
+            ended = follow(here, &client, from) => ended,
+            _interrupted = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+        }
+    })
+}
+
+/// Shows the events after `from` up to `last`; returns where it stopped.
+async fn show_until(here: &Here, client: &Client, mut from: u64, last: u64) -> Result<u64, Complaint> {
+    while from < last {
+        let next = page(here, client, from, 0).await?;
+        // What was pruned entirely leaves nothing to show.
+        if next <= from {
+            break;
+        }
+        from = next;
+    }
+    Ok(from)
+}
+
+async fn follow(here: &Here, client: &Client, mut from: u64) -> Result<u8, Complaint> {
+    loop {
+        from = page(here, client, from, WAIT_MS).await?;
+    }
+}
+
+async fn page(here: &Here, client: &Client, from: u64, wait_ms: u64) -> Result<u64, Complaint> {
+    let query = wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: Some(wait_ms) };
+    let page = client.events(&query).await?;
+    page.events.iter().try_for_each(|event| show(here, event))?;
+    Ok(page.next)
+}
+
+/// No daemon runs, and the files are all there is.
+fn from_store(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+    let mut reader = journal::reader(here)?;
+    let mut kept = std::collections::VecDeque::new();
+    let mut after = EventSeq(asked.after.unwrap_or(0));
+    loop {
+        let page = reader.events_after(after, EVENT_PAGE_MAX)?;
+        let Some(newest) = page.last() else { break };
+        after = newest.seq;
+        for event in page {
+            let body: Option<Value> = event.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
+            let gone = serde_json::json!({
+                "seq": event.seq, "at": event.at, "actor": event.actor, "kind": &*event.kind
+            });
+            let mut event = body.unwrap_or(gone);
+            event["at"] = in_words(&event["at"]);
+            if asked.after.is_some() {
+                show(here, &event)?;
+                continue;
+            }
+            kept.push_back(event);
+            if kept.len() as u64 > asked.limit {
+                kept.pop_front();
+            }
+        }
+    }
+    kept.iter().try_for_each(|event| show(here, event))?;
+    Ok(DONE)
+}
+
+/// The time of an event as stored is a number of milliseconds.
+fn in_words(at: &Value) -> Value {
+    let moment = at.as_i64().and_then(DateTime::from_timestamp_millis);
+    moment.map_or(at.clone(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true).into())
+}
+
+fn show(here: &Here, event: &Value) -> Result<(), Complaint> {
+    if here.json {
+        return out::json_line(event);
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let (kind, details) = match &event["kind"] {
+        Value::Object(kind) => match kind.iter().next() {
+            Some((name, Value::Object(details))) => (name.clone(), in_short(details)),
+            Some((name, other)) => (name.clone(), text(other)),
+            None => ("unknown".into(), String::new()),
+        },
+        kind => (text(kind), String::new()),
+    };
+    let line = format!(
+        "{} {} {} {} {details}",
+        text(&event["seq"]),
+        tasks::short_time(&text(&event["at"])),
+        text(&event["actor"]),
+        kind
+    );
+    out::line(out::one_line(&line, out::width()))
+}
+
+/// Members that say something, as `name=value`; digests by their beginning.
+fn in_short(details: &Map<String, Value>) -> String {
+    let pair = |(name, value): (&String, &Value)| {
+        let value = match value {
+            Value::Null => return None,
+            Value::String(text) if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                text.get(..12).unwrap_or(text).to_owned()
+            }
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Some(format!("{name}={value}"))
+    };
+    details.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
+}

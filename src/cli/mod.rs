@@ -1,0 +1,107 @@
+//! The command line: what a person types, and what they read.
+//!
+//! Promises: every error ends with the next step; text from agents and workers cannot move a cursor or pass for
+//! ours; every list comes as JSON too; a closed pipe ends a command quietly. What a command means is decided by
+//! the daemon, to whom `client` talks; only files that belong to the user (keys, pins, policy, the journal) are
+//! handled here, so that these commands work without a daemon as well.
+#![forbid(unsafe_code)]
+
+mod allow;
+mod approvals;
+mod args;
+mod complaint;
+mod delegate;
+mod devitd;
+mod doctor;
+mod follow;
+mod here;
+mod init;
+mod journal;
+mod keys;
+mod log;
+mod manual;
+mod out;
+mod policy;
+mod status;
+mod tasks;
+mod up;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Command, Line};
+use complaint::Complaint;
+use here::Here;
+
+pub use up::{Devitd, Serve};
+
+/// Runs the daemon in this process until it ends; given by whoever wires everything together.
+pub type Run = dyn Fn(Serve) -> anyhow::Result<()>;
+
+/// Does what the command line of this process asks for.
+pub fn main(run: &Run) -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let done = if devitd::is_meant(&args) { devitd::main(&args, run) } else { provost(&args, run) };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(complaint) => {
+            complaint.report();
+            ExitCode::from(complaint.code())
+        }
+    }
+}
+
+fn provost(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
+    let line = match Line::try_parse_from(args) {
+        Ok(line) => line,
+        Err(err) => return spoken(&err),
+    };
+    let here = |json| Here::find(json);
+    let Some(command) = line.command else { return status::overview(&here(line.json)?) };
+    match command {
+        // These need no repository, so that they work anywhere.
+        Command::Completions(it) => manual::completions(it.shell),
+        Command::Man => manual::page(),
+        Command::Doctor => doctor::doctor(line.json),
+        command => in_repository(&here(line.json)?, command, run),
+    }
+}
+
+fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complaint> {
+    match command {
+        Command::Init(it) => init::init(here, &it),
+        Command::Up(it) => up::up(here, it, run),
+        Command::Down => up::down(here),
+        Command::Status => status::status(here),
+        Command::Env(it) => init::env(here, &it),
+        Command::Delegate(it) => delegate::delegate(here, it),
+        Command::Tasks(it) => tasks::list(here, &it),
+        Command::Task(it) => tasks::show(here, &it),
+        Command::Cancel(it) => tasks::cancel(here, it),
+        Command::Notify(it) => tasks::notify(here, it),
+        Command::Approvals => approvals::list(here),
+        Command::Approve(it) => approvals::approve(here, it),
+        Command::Deny(it) => approvals::deny(here, it),
+        Command::Agents => status::agents(here),
+        Command::Key(it) => keys::key(here, it),
+        Command::Allow(it) => allow::allow(here, &it),
+        Command::Policy(it) => policy::policy(here, it),
+        Command::Reload => up::reload(here),
+        Command::Journal(it) => journal::journal(here, it),
+        Command::Log(it) => log::log(here, &it),
+        Command::Completions(_) | Command::Man | Command::Doctor => Ok(complaint::DONE),
+    }
+}
+
+/// What the definition of the command line has to say: help and version, or what is wrong.
+fn spoken(err: &clap::Error) -> Result<u8, Complaint> {
+    let text = err.render();
+    if err.use_stderr() {
+        out::note(text.to_string().trim_end());
+        return Ok(complaint::USAGE);
+    }
+    out::text_as_is(&text.to_string())?;
+    Ok(complaint::DONE)
+}

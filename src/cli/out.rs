@@ -1,0 +1,130 @@
+//! Where words go: standard output and standard error, without panics, and without anything that could move a
+//! cursor or pass for something else.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+use super::Complaint;
+use crate::jail::plain_text;
+
+/// Writes one line to standard output. It must be made of our own words and of what [`plain`] or [`one_line`]
+/// has cleaned.
+pub(super) fn line(text: impl Display) -> Result<(), Complaint> {
+    text_as_is(&format!("{text}\n"))
+}
+
+/// Writes text to standard output, to the letter.
+pub(super) fn text_as_is(text: &str) -> Result<(), Complaint> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Complaint::writing)
+}
+
+/// Writes JSON to standard output, with everything escaped that a terminal could obey.
+pub(super) fn json(it: &impl Serialize) -> Result<(), Complaint> {
+    let pretty = serde_json::to_string_pretty(it).map_err(Complaint::of)?;
+    line(escaped(&pretty))
+}
+
+/// One JSON value on a line of its own, for streams.
+pub(super) fn json_line(it: &impl Serialize) -> Result<(), Complaint> {
+    let text = serde_json::to_string(it).map_err(Complaint::of)?;
+    line(escaped(&text))
+}
+
+/// Tells a person something on standard error; nobody hears when that is closed.
+pub(super) fn note(text: impl Display) {
+    // In one piece, so that lines of several commands do not mix.
+    let _unheard = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Text of several lines from elsewhere, harmless.
+pub(super) fn plain(text: &str) -> String {
+    plain_text(text)
+}
+
+/// Text from elsewhere as one harmless line of at most `most` characters.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    let text = plain_text(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= most {
+        return text;
+    }
+    let cut: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{cut}…")
+}
+
+/// The same, keeping the spaces it begins with.
+pub(super) fn one_line_indented(text: &str, most: usize) -> String {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    format!("{}{}", " ".repeat(indent), one_line(text, most.saturating_sub(indent)))
+}
+
+/// Rows with their columns aligned; the first row is the heading.
+pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The width to fill: the terminal's, or, when a program reads, enough that nothing of use is cut off.
+pub(super) fn width() -> usize {
+    let columns = rustix::termios::tcgetwinsize(io::stdout()).map(|size| size.ws_col);
+    columns.ok().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
+}
+
+/// A line about something that takes time: shown after a second, on terminals alone, and taken back at the end.
+pub(super) struct Progress {
+    what: String,
+    since: std::time::Instant,
+    shown: bool,
+}
+
+impl Progress {
+    pub(super) fn begin(what: impl Into<String>) -> Self {
+        Self { what: what.into(), since: std::time::Instant::now(), shown: false }
+    }
+
+    /// To be called a few times a second.
+    pub(super) fn tick(&mut self) {
+        let elapsed = self.since.elapsed().as_secs();
+        if elapsed >= 1 && io::stderr().is_terminal() {
+            self.shown = true;
+            let _unseen = write!(io::stderr().lock(), "\r\x1b[K{} ({elapsed} s)", self.what);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _unseen = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+/// JSON allows control characters beyond U+001F and marks that turn text around to stand as they are. They can
+/// only be inside strings, where an escape means the same.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => text.push(c),
+            c if c.is_control() || plain_text(c.encode_utf8(&mut [0; 4])).is_empty() => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    text.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}

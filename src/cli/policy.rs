@@ -1,0 +1,351 @@
+//! `provost policy`: look rules over, try them, and see what a change would change. Reads files; asks no daemon.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueHint};
+use serde_json::{Value, json};
+
+use super::complaint::{DONE, FAILED};
+use super::here::now;
+use super::{Complaint, Here, out};
+use crate::base::AgentId;
+use crate::config::{Loaded, WorkerKind};
+use crate::policy::{
+    Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff,
+    explain_request, run_cases,
+};
+use crate::store::{self, FinishedFilter};
+
+/// Finished tasks whose requests are asked again: a sample that a person can wait for.
+const REPLAYED: usize = 10_000;
+
+/// `provost policy`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Policy {
+    /// Look over rule files: mistakes, rules that can never decide, examples that do not hold
+    #[command(after_help = "Examples:\n  provost policy check\n  provost policy check ./policy.toml")]
+    Check(Check),
+    /// Ask every question of a table of cases
+    #[command(
+        after_help = "Example:\n  provost policy test cases.toml\n\ncases.toml:\n  [[case]]\n  worker = \"shell\"\n  cwd = \"src\"\n  expect = \"allow\""
+    )]
+    Test(Test),
+    /// Show why a request would be answered as it would be
+    #[command(
+        after_help = "Examples:\n  provost policy explain --worker shell --dir src\n  provost policy explain --client mcp --door devit --proof shared_key --action screenshot"
+    )]
+    Explain(Explain),
+    /// Show which requests other rules would answer differently
+    #[command(
+        after_help = "Examples:\n  provost policy diff --replay new.toml\n  provost policy diff builtin:strict --cases cases.toml"
+    )]
+    Diff(Diff),
+}
+
+/// `provost policy check`.
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    /// Rule files; without any, those that a daemon would use
+    #[arg(value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+}
+
+/// `provost policy test`.
+#[derive(Args, Debug)]
+pub(super) struct Test {
+    /// A file of `[[case]]` entries: a request, and `expect = "allow"`, `"approve"` or `"deny"`
+    #[arg(value_hint = ValueHint::FilePath)]
+    cases: PathBuf,
+    /// Rules to ask: a file, or builtin:default, builtin:strict, builtin:open; without it, those in force
+    #[arg(long)]
+    policy: Option<String>,
+}
+
+/// `provost policy explain`.
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    /// Who is to do it
+    #[arg(long, default_value = "shell")]
+    worker: AgentId,
+    /// Where, from the repository's root
+    #[arg(long, default_value = ".")]
+    dir: String,
+    /// Who asks; without it, you
+    #[arg(long)]
+    client: Option<AgentId>,
+    /// Through which door: own or devit
+    #[arg(long, default_value = "own")]
+    door: String,
+    /// How the asker proves who it is: terminal, peer_uid, own_key or shared_key
+    #[arg(long, default_value = "terminal")]
+    proof: String,
+    /// What is asked for: delegate, screenshot or apply
+    #[arg(long, default_value = "delegate")]
+    action: String,
+    /// DevIt's tool
+    #[arg(long, default_value = "devit_delegate")]
+    tool: String,
+    /// Rules to ask: a file, or builtin:default, builtin:strict, builtin:open; without it, those in force
+    #[arg(long)]
+    policy: Option<String>,
+}
+
+/// `provost policy diff`.
+#[derive(Args, Debug)]
+pub(super) struct Diff {
+    /// The other rules: a file, or builtin:default, builtin:strict, builtin:open
+    new: String,
+    /// The rules to compare with; without it, those in force
+    #[arg(long)]
+    from: Option<String>,
+    /// Ask what finished tasks of this repository had asked; this is the default
+    #[arg(long, conflicts_with = "cases")]
+    replay: bool,
+    /// Ask the requests of this table of cases
+    #[arg(long, value_hint = ValueHint::FilePath)]
+    cases: Option<PathBuf>,
+}
+
+pub(super) fn policy(here: &Here, asked: Policy) -> Result<u8, Complaint> {
+    match asked {
+        Policy::Check(it) => look_over(here, &it),
+        Policy::Test(it) => test(here, &it),
+        Policy::Explain(it) => explain(here, &it),
+        Policy::Diff(it) => compare(here, &it),
+    }
+}
+
+/// The base of the rules that a daemon started now would use.
+pub(super) fn base(here: &Here, loaded: &Loaded) -> Result<Source, LoadError> {
+    let named = loaded.config.policy.files.first().map(|path| path.to_string_lossy());
+    Source::base(named.as_deref(), &here.places.config.join("policy.toml"))
+}
+
+impl From<LoadError> for Complaint {
+    fn from(err: LoadError) -> Self {
+        Self::of("these rules cannot be used").because(&err).next("provost policy check")
+    }
+}
+
+/// The rules named on the command line, or those that are in force.
+fn rules(here: &Here, named: Option<&str>) -> Result<RuleSet, Complaint> {
+    match named {
+        // A file that somebody names to look at need not be trusted.
+        Some(path) if !path.starts_with("builtin:") => {
+            let layer = Layer::parse(&read(Path::new(path))?, path).map_err(LoadError::from)?;
+            Ok(RuleSet::new(layer))
+        }
+        Some(builtin) => Ok(RuleSet::new(Source::base(Some(builtin), Path::new(""))?.load()?)),
+        None => Ok(Source::load_layers(&base(here, &here.config(None)?)?, SYSTEM_POLICY.as_ref())?),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Complaint> {
+    std::fs::read_to_string(path).map_err(|e| {
+        Complaint::of(format!("{} cannot be read", path.display()))
+            .because(e)
+            .next("name a file that is there")
+    })
+}
+
+fn look_over(here: &Here, asked: &Check) -> Result<u8, Complaint> {
+    let texts = match asked.files.is_empty() {
+        false => asked
+            .files
+            .iter()
+            .map(|path| Ok((path.display().to_string(), read(path)?)))
+            .collect::<Result<Vec<_>, Complaint>>()?,
+        true => in_force(here)?,
+    };
+    let reports: Vec<_> = texts.iter().map(|(name, text)| (name, check(text, name))).collect();
+    let loads = reports.iter().all(|(_, report)| report.loads());
+    if here.json {
+        let lines = |problems: &[Problem]| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let row = |(name, report): &(&String, crate::policy::Report)| {
+            json!({ "file": name, "loads": report.loads(), "rules": report.rules, "version": report.version,
+                    "problems": lines(&report.problems), "warnings": lines(&report.warnings) })
+        };
+        out::json(&reports.iter().map(row).collect::<Vec<_>>())?;
+    } else {
+        for (name, report) in &reports {
+            report.problems.iter().try_for_each(|it| out::line(out::plain(&format!("error: {it}"))))?;
+            report.warnings.iter().try_for_each(|it| out::line(out::plain(&format!("warning: {it}"))))?;
+            match report.version {
+                Some(version) => {
+                    out::line(format!("{name}: {} rules, version {}", report.rules, version.short()))?
+                }
+                None => out::line(format!("{name}: would be refused"))?,
+            }
+        }
+    }
+    Ok(if loads { DONE } else { FAILED })
+}
+
+/// Names and texts of the rules that a daemon would use. Loading them says whether they are to be trusted.
+fn in_force(here: &Here) -> Result<Vec<(String, String)>, Complaint> {
+    let system = Path::new(SYSTEM_POLICY);
+    let mut sources = vec![base(here, &here.config(None)?)?];
+    sources.extend(system.exists().then(|| Source::File(system.to_owned())));
+    let text = |source: Source| match source {
+        Source::Builtin(builtin) => Ok((format!("builtin:{}", builtin.name()), builtin.text().to_owned())),
+        Source::File(path) => {
+            let text = read(&path)?;
+            match Source::File(path.clone()).load() {
+                // Mistakes in the text are what the report is about.
+                Ok(_) | Err(LoadError::Wrong(_)) => Ok((path.display().to_string(), text)),
+                Err(err) => Err(err.into()),
+            }
+        }
+    };
+    sources.into_iter().map(text).collect()
+}
+
+fn cases(path: &Path) -> Result<Vec<Case>, Complaint> {
+    let name = path.display().to_string();
+    Case::parse(&read(path)?, &name).map_err(|problems| {
+        Complaint::of(format!("{name} is not a table of cases"))
+            .because(problems)
+            .next("provost policy test --help")
+    })
+}
+
+fn test(here: &Here, asked: &Test) -> Result<u8, Complaint> {
+    let rules = rules(here, asked.policy.as_deref())?;
+    let cases = cases(&asked.cases)?;
+    let failed = run_cases(&rules, &cases);
+    let row = |it: &Failed| {
+        json!({ "case": it.case.name, "line": it.case.line, "expected": it.case.expect.name(),
+                "rule": it.case.rule, "found": it.outcome })
+    };
+    if here.json {
+        out::json(&json!({ "cases": cases.len(), "failed": failed.iter().map(row).collect::<Vec<_>>() }))?;
+    } else {
+        for it in &failed {
+            let by = it.case.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+            let (place, expected) = (asked.cases.display(), it.case.expect.name());
+            let line = format!(
+                "{place}:{}: {}: expected {expected}{by}, found {}",
+                it.case.line, it.case.name, it.outcome
+            );
+            out::line(out::one_line(&line, 1_000))?;
+        }
+        out::line(format!("{} of {} cases as expected", cases.len() - failed.len(), cases.len()))?;
+    }
+    Ok(if failed.is_empty() { DONE } else { FAILED })
+}
+
+fn explain(here: &Here, asked: &Explain) -> Result<u8, Complaint> {
+    let request = request(here, asked)?;
+    let explanation = explain_request(&rules(here, asked.policy.as_deref())?, &request);
+    if here.json {
+        out::json(&explanation)?;
+    } else {
+        let lines = explanation.to_string();
+        // Conditions may list dozens of directories; whoever wants them all has --json and the file.
+        lines.lines().try_for_each(|line| out::line(out::one_line_indented(line, out::width())))?;
+    }
+    Ok(DONE)
+}
+
+/// The request that the daemon would put before the rules, with what the configuration says of the worker.
+fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
+    let config = here.config(None)?.config;
+    let mut parts = json!({
+        "action": asked.action, "client": asked.client.as_ref().map_or_else(us, ToString::to_string),
+        "door": asked.door, "proof": asked.proof, "worker": asked.worker, "cwd": asked.dir,
+        "root": here.places.root.to_string_lossy(), "tool": asked.tool, "now": now(),
+    });
+    let worker = config.workers.get(&asked.worker).ok_or_else(|| {
+        let known: Vec<&str> = config.workers.keys().map(AgentId::as_str).collect();
+        Complaint::of(format!("there is no worker {}", asked.worker))
+            .because(format!("the configuration has {}", known.join(", ")))
+            .next("name one with --worker, or add it to provost.toml")
+    })?;
+    let polling = worker.kind == WorkerKind::Polling;
+    parts["worker_kind"] = if polling { "polling" } else { "cli" }.into();
+    parts["network"] = worker.network.as_str().into();
+    parts["hosts"] = json!(worker.hosts);
+    if !polling {
+        parts["tier"] = worker.tier.as_str().into();
+    }
+    serde_json::from_value(parts).map_err(|e| {
+        Complaint::of("such a request cannot be made").because(e).next("provost policy explain --help")
+    })
+}
+
+/// As whom the daemon would see us.
+fn us() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    format!("user:{}", name.unwrap_or_else(|_| rustix::process::geteuid().as_raw().to_string()))
+}
+
+fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {
+    let (old, new) = (rules(here, asked.from.as_deref())?, rules(here, Some(&asked.new))?);
+    let requests = match &asked.cases {
+        Some(path) => cases(path)?.into_iter().map(|case| (String::from(case.name), case.request)).collect(),
+        None => from_history(here)?,
+    };
+    let (names, requests): (Vec<String>, Vec<Request>) = requests.into_iter().unzip();
+    let changed = diff(&old, &new, &requests);
+    if here.json {
+        let row = |it: &crate::policy::Difference| json!({ "request": names[it.index], "before": it.before, "after": it.after });
+        out::json(
+            &json!({ "requests": requests.len(), "changed": changed.iter().map(row).collect::<Vec<_>>() }),
+        )?;
+        return Ok(DONE);
+    }
+    for it in &changed {
+        out::line(out::one_line(&names[it.index], 200))?;
+        out::line(out::one_line(&format!("  before: {}", it.before), 400))?;
+        out::line(out::one_line(&format!("  after:  {}", it.after), 400))?;
+    }
+    out::line(format!("{} of {} requests would be answered differently", changed.len(), requests.len()))?;
+    Ok(DONE)
+}
+
+/// What the finished tasks of this repository had asked for, as far as the store still knows.
+fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
+    let no_history = || {
+        Complaint::of("there is nothing to replay")
+            .because("no task has finished in this repository yet")
+            .next("give requests of your own: provost policy diff NEW --cases FILE")
+    };
+    if !here.places.state.join(store::DATABASE).exists() {
+        return Err(no_history());
+    }
+    let mut reader = store::open_reader(&here.places.state)?;
+    let (tasks, _more) = reader.finished(FinishedFilter::default(), REPLAYED, usize::MAX)?;
+    let mut requests = Vec::new();
+    for task in &tasks {
+        let tool = &task.order.tool;
+        let mut parts = json!({
+            "client": task.asked_by, "door": task.asked_via, "worker": task.order.worker, "worker_kind": task.kind,
+            "tool": tool.name, "path": tool.path, "command": tool.command, "max_bytes": tool.max_bytes,
+            "timeout_secs": tool.timeout_s, "goal_bytes": task.order.goal.len(), "depth": task.depth,
+            "now": task.created_at, "root": here.places.root.to_string_lossy(),
+            "cwd": task.order.working_dir.as_deref().unwrap_or("."),
+        });
+        // How the asker had proved itself is not kept; what each door asks for at the least stands in.
+        parts["proof"] = if parts["door"] == "devit" { "shared_key" } else { "peer_uid" }.into();
+        network(&mut parts, &json!(task.network));
+        let request = serde_json::from_value(parts)
+            .map_err(|e| Complaint::of("a stored task makes no sense").because(e))?;
+        requests.push((format!("{}: {} for {}", task.id(), task.order.worker, task.asked_by), request));
+    }
+    if requests.is_empty() { Err(no_history()) } else { Ok(requests) }
+}
+
+/// A task's network is a word, or a word with a list.
+fn network(parts: &mut Value, stored: &Value) {
+    match stored {
+        Value::Object(kind) => {
+            for (word, list) in kind {
+                parts["network"] = json!(word);
+                if word == "hosts" {
+                    parts["hosts"] = list.clone();
+                }
+            }
+        }
+        word => parts["network"] = word.clone(),
+    }
+}

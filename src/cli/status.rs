@@ -1,0 +1,159 @@
+//! What needs you, the daemon at a glance, and who is there.
+
+use serde::Serialize;
+
+use super::complaint::DONE;
+use super::here::wait_for;
+use super::{Complaint, Here, approvals, out, tasks};
+use crate::client::wire;
+
+/// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
+const FAILURES_SHOWN: usize = 5;
+
+/// Older failures need nobody any more; `provost tasks --filter failed` has them.
+const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
+
+/// What needs someone, for programs.
+#[derive(Serialize)]
+struct Needs {
+    approvals: Vec<wire::Approval>,
+    active: Vec<wire::Task>,
+    failed: Vec<wire::Task>,
+    broken_workers: Vec<wire::WorkerAt>,
+    notes: Vec<String>,
+}
+
+/// `provost` alone.
+pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
+    let needs = wait_for(async {
+        let client = here.daemon(None).await?;
+        let about = client.about().await?;
+        let failed = wire::TasksQuery { filter: Some("failed".into()), limit: Some(FAILURES_SHOWN) };
+        let mut failed = client.tasks(&failed).await?.finished;
+        failed.retain(is_recent);
+        let active = wire::TasksQuery { filter: Some("active".into()), limit: None };
+        Ok(Needs {
+            approvals: client.approvals().await?,
+            active: client.tasks(&active).await?.active,
+            failed,
+            broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
+            notes: about.notes,
+        })
+    })?;
+    if here.json {
+        out::json(&needs)?;
+        return Ok(DONE);
+    }
+    out::text_as_is(&in_words(&needs))?;
+    Ok(DONE)
+}
+
+fn is_recent(task: &wire::Task) -> bool {
+    let since = chrono::Utc::now() - FAILURES_NEWER_THAN;
+    // A time that cannot be read is no reason to hide a failure.
+    chrono::DateTime::parse_from_rfc3339(&task.updated_at).map_or(true, |at| at >= since)
+}
+
+fn in_words(needs: &Needs) -> String {
+    let mut text = String::new();
+    if !needs.approvals.is_empty() {
+        text.push_str(&format!("Waiting for your word ({}):\n", needs.approvals.len()));
+        text.push_str(&approvals::table(&needs.approvals));
+        text.push_str(
+            "  look: provost approvals    answer: provost approve ID, provost deny ID --reason WHY\n\n",
+        );
+    }
+    if !needs.active.is_empty() {
+        text.push_str(&format!("Under way ({}):\n", needs.active.len()));
+        text.push_str(&tasks::table(needs.active.iter()));
+        text.push('\n');
+    }
+    if !needs.failed.is_empty() {
+        text.push_str("Failed last:\n");
+        text.push_str(&tasks::table(needs.failed.iter().rev()));
+        text.push_str("  look: provost task ID\n\n");
+    }
+    for worker in &needs.broken_workers {
+        let why = out::one_line(worker.broken.as_deref().unwrap_or_default(), 400);
+        text.push_str(&format!("Worker {} cannot be used: {why}\n", out::one_line(&worker.id, 60)));
+    }
+    needs.notes.iter().for_each(|note| text.push_str(&format!("Note: {}\n", out::one_line(note, 400))));
+    if text.is_empty() {
+        text.push_str("Nothing needs you.\n");
+    }
+    text
+}
+
+/// `provost status`.
+pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
+    let about = wait_for(async { Ok(here.client().about().await?) })?;
+    if here.json {
+        out::json(&about)?;
+        return Ok(DONE);
+    }
+    let row = |name: &str, value: &str| [name.to_owned(), out::one_line(value, 4096)];
+    let mut rows = vec![
+        row(
+            "daemon",
+            &format!(
+                "{}, process {}, since {}",
+                about.version,
+                about.pid,
+                tasks::short_time(&about.started_at)
+            ),
+        ),
+        row("repository", &about.root),
+        row("state", &about.state_dir),
+    ];
+    rows.extend(
+        about.doors.iter().map(|at| row(&format!("door {}", out::one_line(&at.door, 40)), &at.address)),
+    );
+    rows.extend(about.workers.iter().map(worker));
+    rows.push(row(
+        "policy",
+        &format!("{} ({})", about.policy_source, about.policy.chars().take(12).collect::<String>()),
+    ));
+    rows.push(row(
+        "tasks",
+        &format!("{} under way, {} completed, {} failed", about.active, about.completed, about.failed),
+    ));
+    rows.push(row("approvals", &format!("{} waiting", about.approvals)));
+    rows.push(row("journal", &about.journal_anchor));
+    out::text_as_is(&out::table(&rows))?;
+    about.notes.iter().for_each(|note| out::note(format!("note: {}", out::plain(note))));
+    Ok(DONE)
+}
+
+fn worker(at: &wire::WorkerAt) -> [String; 2] {
+    let state = match &at.broken {
+        None => at.kind.clone(),
+        Some(why) => format!("{}, cannot be used: {why}", at.kind),
+    };
+    [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&state, 400)]
+}
+
+/// `provost agents`.
+pub(super) fn agents(here: &Here) -> Result<u8, Complaint> {
+    let agents = wait_for(async { Ok(here.daemon(None).await?.agents().await?) })?;
+    if here.json {
+        out::json(&agents)?;
+        return Ok(DONE);
+    }
+    if agents.is_empty() {
+        out::note("no agents yet; point one here: eval \"$(provost env)\"");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["AGENT", "VERSION", "HERE", "LAST SEEN", "MAIL", "TASKS"].map(String::from)];
+    rows.extend(agents.iter().map(|agent| {
+        [
+            out::one_line(&agent.id, 60),
+            out::one_line(agent.version.as_deref().unwrap_or("-"), 30),
+            if agent.alive { "yes" } else { "no" }.to_owned(),
+            agent.last_seen.as_deref().map_or("-".into(), tasks::short_time),
+            agent.mail.to_string(),
+            agent.asked.to_string(),
+        ]
+    }));
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}

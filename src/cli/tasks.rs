@@ -1,0 +1,298 @@
+//! Tasks: lists, one in full, ending one, and reporting on one.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::complaint::{DONE, USAGE};
+use super::follow::Follow;
+use super::here::wait_for;
+use super::{Complaint, Here, out};
+use crate::base::limits::STATUS_FINISHED_MAX;
+use crate::base::{AgentId, TaskId};
+use crate::client::{Client, ClientError, wire};
+
+/// The beginning of an id must be this long to stand for it; less is more likely a slip.
+const PREFIX_LEN_MIN: usize = 4;
+
+/// `provost tasks`.
+#[derive(Args, Debug)]
+pub(super) struct Tasks {
+    /// Which ones
+    #[arg(long, value_enum, default_value_t = Filter::All)]
+    filter: Filter,
+    /// Finished ones at most
+    #[arg(long, default_value_t = 20)]
+    limit: usize,
+}
+
+/// Which tasks.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Filter {
+    /// Every one
+    All,
+    /// Those that are not finished
+    Active,
+    /// Those that succeeded or were cancelled
+    Completed,
+    /// Those that failed
+    Failed,
+}
+
+/// `provost task`.
+#[derive(Args, Debug)]
+pub(super) struct Task {
+    /// Its id, or enough of its beginning
+    id: TaskId,
+    /// Watch it to its end, and end with the worker's exit code
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: show output to the letter, escape sequences included
+    #[arg(long, requires = "wait")]
+    raw: bool,
+}
+
+/// `provost cancel`.
+#[derive(Args, Debug)]
+pub(super) struct Cancel {
+    /// Its id, or enough of its beginning
+    id: TaskId,
+    /// Why
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// `provost notify`.
+#[derive(Args, Debug)]
+pub(super) struct Notify {
+    /// The task's id, or enough of its beginning
+    id: TaskId,
+    /// Where it stands
+    #[arg(long, value_enum)]
+    status: Status,
+    /// What to tell people
+    #[arg(long, default_value = "")]
+    summary: String,
+    /// Results, as JSON
+    #[arg(long, value_name = "JSON")]
+    details: Option<String>,
+    /// Logs and the like, as JSON
+    #[arg(long, value_name = "JSON")]
+    evidence: Option<String>,
+    /// Speak as this agent instead of as yourself
+    #[arg(long = "as", value_name = "AGENT")]
+    speak_as: Option<AgentId>,
+}
+
+/// DevIt's words for where a task stands.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+#[value(rename_all = "snake_case")]
+enum Status {
+    /// Not begun
+    Pending,
+    /// Under way
+    InProgress,
+    /// Done
+    Completed,
+    /// Not done
+    Failed,
+    /// Not wanted any more
+    Cancelled,
+    /// The notification was seen
+    Ack,
+}
+
+pub(super) fn list(here: &Here, asked: &Tasks) -> Result<u8, Complaint> {
+    let filter = match asked.filter {
+        Filter::All => "all",
+        Filter::Active => "active",
+        Filter::Completed => "completed",
+        Filter::Failed => "failed",
+    };
+    let query = wire::TasksQuery { filter: Some(filter.into()), limit: Some(asked.limit) };
+    let tasks = wait_for(async { Ok(here.daemon(None).await?.tasks(&query).await?) })?;
+    if here.json {
+        out::json(&tasks)?;
+        return Ok(DONE);
+    }
+    if tasks.active.is_empty() && tasks.finished.is_empty() {
+        out::note("no tasks; have something done: provost delegate \"make test\" --wait");
+        return Ok(DONE);
+    }
+    if tasks.truncated {
+        out::note(format!("only the newest {} finished ones; more: --limit", tasks.finished.len()));
+    }
+    out::text_as_is(&table(tasks.finished.iter().rev().chain(&tasks.active)))?;
+    Ok(DONE)
+}
+
+/// Tasks as aligned rows; the goal fills what the line has left.
+pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
+    let mut rows = vec![["TASK", "STATE", "WORKER", "BY", "CREATED", "GOAL"].map(String::from)];
+    let tasks: Vec<&wire::Task> = tasks.collect();
+    for task in &tasks {
+        rows.push([
+            out::one_line(&task.id, 40),
+            state(task),
+            out::one_line(&task.worker, 20),
+            out::one_line(&task.asked_by, 20),
+            short_time(&task.created_at),
+            String::new(),
+        ]);
+    }
+    let used: usize =
+        (0..5).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 2).sum();
+    for (row, task) in rows.iter_mut().skip(1).zip(tasks) {
+        row[5] = out::one_line(&task.goal, out::width().saturating_sub(used).max(20));
+    }
+    out::table(&rows)
+}
+
+fn state(task: &wire::Task) -> String {
+    match (task.state.as_str(), task.approval, task.exit_code) {
+        ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
+        ("failed", _, Some(code)) => format!("failed ({code})"),
+        (state, ..) => out::one_line(state, 20),
+    }
+}
+
+/// A time of the wire, to the second.
+pub(super) fn short_time(rfc3339: &str) -> String {
+    let plain = out::one_line(rfc3339, 40);
+    let local = chrono::DateTime::parse_from_rfc3339(&plain).map(|at| at.with_timezone(&chrono::Local));
+    local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// The task that is meant: by its id, or by the beginning of one, as long as only one begins so.
+async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
+    let query = |id: &str| wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
+    let unknown = match client.task(&query(id.as_str())).await {
+        Ok(task) => return Ok(task),
+        Err(err) if !matches!(err, ClientError::Refused { status: 404, .. }) => return Err(err.into()),
+        Err(err) => err,
+    };
+    let tasks = client.tasks(&wire::TasksQuery { filter: None, limit: Some(STATUS_FINISHED_MAX) }).await?;
+    let all = tasks.active.into_iter().chain(tasks.finished);
+    let mut begun: Vec<wire::Task> = all.filter(|task| task.id.starts_with(id.as_str())).collect();
+    if id.as_str().len() < PREFIX_LEN_MIN || begun.is_empty() {
+        return Err(unknown.into());
+    }
+    if begun.len() > 1 {
+        let ids: Vec<&str> = begun.iter().map(|task| task.id.as_str()).take(5).collect();
+        return Err(Complaint::of(format!("{} tasks begin with {id}", begun.len()))
+            .because(ids.join(", "))
+            .next("write more of the id")
+            .with_code(USAGE));
+    }
+    Ok(client.task(&query(&begun.remove(0).id)).await?)
+}
+
+pub(super) fn show(here: &Here, asked: &Task) -> Result<u8, Complaint> {
+    wait_for(async {
+        let client = here.daemon(None).await?;
+        let task = meant(&client, &asked.id).await?;
+        if asked.wait {
+            return Follow { client, raw: asked.raw, json: here.json }.to_the_end(&task.id).await;
+        }
+        if here.json {
+            out::json(&task)?
+        } else {
+            out::text_as_is(&in_full(&task))?
+        }
+        Ok(DONE)
+    })
+}
+
+/// Facts first, then what was said, indented so that it cannot pass for a fact.
+fn in_full(task: &wire::Task) -> String {
+    let mut facts = vec![("task", task.id.clone()), ("state", state(task)), ("worker", task.worker.clone())];
+    facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
+    facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
+    facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
+    facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
+    facts.push(("time limit", format!("{} s", task.timeout_s)));
+    facts.extend(task.exit_code.map(|code| ("exit code", code.to_string())));
+    facts.extend(task.failure.as_ref().map(|failure| ("failure", failure_in_words(failure))));
+    let rows: Vec<_> =
+        facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
+    let mut text = out::table(&rows);
+    text.push_str(&fenced("goal", &task.goal));
+    for note in &task.notes {
+        let head = format!("{} {}: {}", short_time(&note.at), note.from, note.status);
+        text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));
+    }
+    text
+}
+
+/// A failure is a word, or a word with details: `worker_failed: exit code 3`.
+pub(super) fn failure_in_words(failure: &Value) -> String {
+    let in_short = |details: &Value| match details {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => {
+            let texts = members.values().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    };
+    let text = match failure.as_object().and_then(|members| members.iter().next()) {
+        Some((word, details)) => format!("{word}: {}", in_short(details)),
+        None => in_short(failure),
+    };
+    out::one_line(&text, 400)
+}
+
+/// Words from elsewhere, behind a bar.
+pub(super) fn fenced(head: &str, words: &str) -> String {
+    let lines: String = out::plain(words).lines().map(|line| format!("  | {line}\n")).collect();
+    format!("{head}\n{lines}")
+}
+
+pub(super) fn cancel(here: &Here, asked: Cancel) -> Result<u8, Complaint> {
+    let done = wait_for(async {
+        let client = here.daemon(None).await?;
+        let task = meant(&client, &asked.id).await?.id;
+        Ok(client.cancel(&wire::Cancel { task, reason: asked.reason }).await?)
+    })?;
+    said(here, &done)
+}
+
+pub(super) fn notify(here: &Here, asked: Notify) -> Result<u8, Complaint> {
+    let status = match asked.status {
+        Status::Pending => "pending",
+        Status::InProgress => "in_progress",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+        Status::Ack => "ack",
+    };
+    let mut body = wire::Report {
+        task: String::new(),
+        status: status.into(),
+        summary: Some(asked.summary).filter(|summary| !summary.is_empty()),
+        details: json("--details", asked.details.as_deref())?,
+        evidence: json("--evidence", asked.evidence.as_deref())?,
+    };
+    let done = wait_for(async {
+        let client = here.daemon(asked.speak_as).await?;
+        body.task = meant(&client, &asked.id).await?.id;
+        Ok(client.report(&body).await?)
+    })?;
+    said(here, &done)
+}
+
+fn said(here: &Here, done: &wire::TaskState) -> Result<u8, Complaint> {
+    if here.json {
+        out::json(done)?;
+    } else {
+        out::line(format!("task {}: {}", out::one_line(&done.task, 400), out::one_line(&done.state, 40)))?;
+    }
+    Ok(DONE)
+}
+
+fn json(flag: &str, text: Option<&str>) -> Result<Option<Value>, Complaint> {
+    text.map(serde_json::from_str).transpose().map_err(|e| {
+        Complaint::of(format!("{flag} is not JSON"))
+            .because(e)
+            .next(format!("provost notify ID --status completed {flag} '{{\"tests\": 12}}'"))
+            .with_code(USAGE)
+    })
+}

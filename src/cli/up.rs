@@ -1,0 +1,308 @@
+//! Starting and stopping the daemon: in this terminal, or in the background with a handshake.
+//!
+//! In the background it is this program once more, in a session of its own, whose standard output is a pipe to
+//! us. It says one line there: `ready` when the doors are open, or why they are not.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueHint};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags};
+
+use super::complaint::{DONE, NOT_RUNNING};
+use super::here::wait_for;
+use super::{Complaint, Here, Run, out};
+use crate::base::Secret;
+use crate::base::limits::READY_MS_MAX;
+use crate::client::wire::About;
+use crate::config::Places;
+
+/// What the background process says when its doors are open.
+const READY: &str = "ready";
+
+/// How often, and how far apart, to look for a daemon that was started at the same moment as ours.
+const RIVAL_LOOKS: u32 = 10;
+const RIVAL_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest sentence taken from it, in bytes.
+const WORDS_BYTES_MAX: u64 = 64 << 10;
+
+/// `provost up`.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Up {
+    /// Stay in this terminal; end with Ctrl-C
+    #[arg(long)]
+    foreground: bool,
+    /// One more configuration file, taken as given
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    /// Log more
+    #[arg(long)]
+    debug: bool,
+    /// End after so many seconds without clients and work; 0 never
+    #[arg(long, value_name = "SECONDS")]
+    auto_shutdown_after: Option<u64>,
+    /// Run as root all the same, as in a container; workers then run as `daemon.worker_uid`
+    #[arg(long)]
+    allow_root: bool,
+    /// Standard output is a pipe to the process that waits for the doors
+    #[arg(long, hide = true, requires = "foreground")]
+    ready_on_stdout: bool,
+}
+
+/// How the daemon is to be run in this process.
+pub struct Serve {
+    /// The repository's places.
+    pub places: Places,
+    /// Where it was started.
+    pub cwd: PathBuf,
+    /// A configuration file that was named.
+    pub config_file: Option<PathBuf>,
+    /// Whether a person watches standard error.
+    pub foreground: bool,
+    /// Started the way DevIt's programs do.
+    pub devitd: Option<Devitd>,
+    /// End after so many seconds without clients and work; zero is never.
+    pub auto_shutdown_after: Option<u64>,
+    /// Whether root is accepted.
+    pub allow_root: bool,
+    /// Whether to log more.
+    pub debug: bool,
+    /// Gets the line `ready` when the doors are open.
+    pub ready: Option<OwnedFd>,
+}
+
+/// One more address of the DevIt door, and its secret, for this run alone.
+pub struct Devitd {
+    /// The socket.
+    pub socket: PathBuf,
+    /// The secret, checked; the key ring's when absent.
+    pub secret: Option<Secret>,
+}
+
+pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
+    if up.ready_on_stdout {
+        return in_background(here, up, run);
+    }
+    // In the foreground somebody means to run this very daemon; the store says which one is there already.
+    if !up.foreground
+        && let Some(about) = running(here)?
+    {
+        if !here.json {
+            out::note(format!("already running since {}", about.started_at));
+        }
+        return announce(here, &about);
+    }
+    if up.foreground {
+        // The daemon speaks for itself on standard error.
+        run(serve(here, up, None)).map_err(failed)?;
+        return Ok(DONE);
+    }
+    start(here, &up)?;
+    let about = wait_for(async { Ok(here.client().about().await?) })?;
+    announce(here, &about)
+}
+
+pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
+    let (pid, process, said) = wait_for(async {
+        let client = here.client();
+        let pid = client.about().await?.pid;
+        // Held from before the end, so that its number cannot come to mean another process.
+        let process = Process::hold(pid);
+        Ok((pid, process, client.stop().await?))
+    })?;
+    let mut progress = out::Progress::begin("waiting for the daemon to end");
+    let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
+    while !process.has_ended(Duration::from_millis(200)) {
+        if Instant::now() > deadline {
+            return Err(Complaint::of("the daemon does not end")
+                .because(format!("process {pid} was told to, and still runs"))
+                .next(format!("kill {pid}")));
+        }
+        progress.tick();
+    }
+    drop(progress);
+    if here.json {
+        out::json(&said)?
+    } else {
+        out::line("stopped")?
+    }
+    Ok(DONE)
+}
+
+/// A process whose end somebody waits for; nothing when it has ended already.
+struct Process(Option<OwnedFd>);
+
+impl Process {
+    fn hold(pid: u32) -> Self {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        Self(pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits for its end, but not for longer than this.
+    fn has_ended(&self, at_most: Duration) -> bool {
+        let Some(process) = &self.0 else { return true };
+        let mut polled = [PollFd::new(process, PollFlags::IN)];
+        let patience = Timespec::try_from(at_most).ok();
+        rustix::event::poll(&mut polled, patience.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+}
+
+pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
+    let done = wait_for(async { Ok(here.daemon(None).await?.reload().await?) })?;
+    if here.json {
+        out::json(&done)?
+    } else {
+        out::line(out::plain(&done.message))?
+    }
+    Ok(DONE)
+}
+
+/// The daemon of this repository, if one runs.
+pub(super) fn running(here: &Here) -> Result<Option<About>, Complaint> {
+    let about = wait_for(async { here.client().about().await.map_err(Complaint::from) });
+    match about {
+        Ok(about) => Ok(Some(about)),
+        Err(complaint) if complaint.is_not_running() => Ok(None),
+        Err(complaint) => Err(complaint),
+    }
+}
+
+/// The same, after a start that failed: someone else may have been faster by a moment.
+pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
+    for _ in 0..RIVAL_LOOKS {
+        if let Some(about) = running(here)? {
+            return Ok(Some(about));
+        }
+        std::thread::sleep(RIVAL_PAUSE);
+    }
+    running(here)
+}
+
+/// Starts it for a command that needs it, unless it runs or the environment forbids.
+pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
+    if running(here)?.is_some() {
+        return Ok(());
+    }
+    if !may || !here.environment.auto_start {
+        let why = match may {
+            true => "DEVIT_NO_AUTO_START or CI is set, so none was started",
+            false => "--no-start was given",
+        };
+        return Err(Complaint::of("no daemon runs for this repository")
+            .because(why)
+            .next("provost up")
+            .with_code(NOT_RUNNING));
+    }
+    start(here, &Up::default())
+}
+
+/// One line for each door, with its address.
+fn announce(here: &Here, about: &About) -> Result<u8, Complaint> {
+    if here.json {
+        out::json(about)?;
+        return Ok(DONE);
+    }
+    let doors = about.doors.iter().map(|at| [out::one_line(&at.door, 40), out::one_line(&at.address, 4096)]);
+    out::text_as_is(&out::table(&doors.collect::<Vec<_>>()))?;
+    about.notes.iter().for_each(|note| out::note(format!("note: {}", out::plain(note))));
+    Ok(DONE)
+}
+
+fn serve(here: &Here, up: Up, ready: Option<OwnedFd>) -> Serve {
+    Serve {
+        places: here.places.clone(),
+        cwd: here.cwd.clone(),
+        config_file: up.config,
+        foreground: ready.is_none(),
+        devitd: None,
+        auto_shutdown_after: up.auto_shutdown_after,
+        allow_root: up.allow_root,
+        debug: up.debug,
+        ready,
+    }
+}
+
+pub(super) fn failed(err: anyhow::Error) -> Complaint {
+    Complaint::of("the daemon could not go on").because(format!("{err:#}")).next("provost doctor")
+}
+
+/// The background process: whatever goes wrong is said to the one that waits.
+fn in_background(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
+    // Already the leader of a session when started by hand that way; then nothing is to be done.
+    let _own_session = rustix::process::setsid();
+    let ready = std::io::stdout().as_fd().try_clone_to_owned();
+    let ready = ready.map_err(|e| Complaint::of("standard output is closed").because(e))?;
+    // The daemon itself tells the one that waits why it could not start.
+    run(serve(here, up, Some(ready))).map_err(failed)?;
+    Ok(DONE)
+}
+
+/// Starts the background process and waits until its doors are open.
+fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
+    let cannot = |e: std::io::Error| {
+        Complaint::of("the daemon cannot be started").because(e).next("provost up --foreground")
+    };
+    let program = std::env::current_exe().map_err(cannot)?;
+    let mut command = Command::new(program);
+    command.args(["up", "--foreground", "--ready-on-stdout"]);
+    command.args(up.config.iter().flat_map(|path| ["--config".as_ref(), path.as_os_str()]));
+    command
+        .args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
+    command.args(
+        [("--allow-root", up.allow_root), ("--debug", up.debug)].iter().filter(|it| it.1).map(|it| it.0),
+    );
+    command.current_dir(&here.cwd);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(cannot)?;
+    let said = first_words(&mut child)?;
+    if said.trim_end() == READY || running_soon(here)?.is_some() {
+        return Ok(());
+    }
+    let ended = child.wait().map(|status| status.to_string()).unwrap_or_default();
+    let said = said.trim();
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let cause = if said.is_empty() { format!("it ended at once ({ended})") } else { said.to_owned() };
+    Err(Complaint::of("the daemon did not start")
+        .because(cause)
+        .next("provost doctor, or provost up --foreground"))
+}
+
+/// What the background process says: one line, or nothing when it ends without a word.
+fn first_words(child: &mut Child) -> Result<String, Complaint> {
+    let pipe = child.stdout.take().map(OwnedFd::from).map(File::from);
+    let (sender, words) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        if let Some(pipe) = pipe {
+            // What cannot be read was not said.
+            let _read = BufReader::new(pipe.take(WORDS_BYTES_MAX)).read_line(&mut line);
+        }
+        // Without a receiver the wait was over; nobody needs the words then.
+        let _unheard = sender.send(line);
+    });
+    let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
+    let mut progress = out::Progress::begin("starting the daemon");
+    while Instant::now() < deadline {
+        match words.recv_timeout(Duration::from_millis(200)) {
+            Ok(text) => return Ok(text),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => progress.tick(),
+        }
+    }
+    let pid = child.id();
+    Err(Complaint::of("the daemon is not ready")
+        .because(format!("process {pid} did not open its doors within {} s", READY_MS_MAX / 1000))
+        .next(format!("kill {pid}; provost doctor; provost up --foreground")))
+}
+
+/// Whether somebody sits in front of standard error.
+pub(super) fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}

@@ -1,0 +1,264 @@
+//! Talking to a running daemon: its own API over its Unix socket, one connection for each question.
+//!
+//! Promises: nothing is sent before the kernel has said that the listener runs as this user, answers are bounded
+//! in size and time, and every error says what happened in one sentence. Leaves starting a daemon and what to
+//! say to a person to `cli`.
+#![forbid(unsafe_code)]
+
+pub mod keys;
+
+use std::fmt::Write as _;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::base::AgentId;
+use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
+use crate::transport::{Stream, listen};
+
+pub use crate::protocols::own::wire;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody listens.
+    #[error("no daemon listens at {}", .0.display())]
+    NotRunning(PathBuf),
+    /// Whatever is there is not ours, so nothing was sent to it.
+    #[error("{} {what}", socket.display())]
+    Foreign {
+        /// Where.
+        socket: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The daemon speaks another version of its API.
+    #[error("the daemon speaks version {0} of its API, and this program version {ours}", ours = wire::API_VERSION)]
+    Version(String),
+    /// The daemon said no.
+    #[error("{}", fault.message)]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What it said.
+        fault: wire::Fault,
+    },
+    /// Nothing came in time.
+    #[error("the daemon did not answer in time")]
+    Slow,
+    /// The connection broke, or the answer makes no sense.
+    #[error("talking to the daemon failed: {0}")]
+    Broken(String),
+}
+
+impl ClientError {
+    fn broken(why: impl std::fmt::Display) -> Self {
+        Self::Broken(why.to_string())
+    }
+}
+
+/// A daemon's address, and as whom to speak to it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    socket: PathBuf,
+    agent: Option<AgentId>,
+}
+
+macro_rules! questions {
+    ($($(#[$doc:meta])* $name:ident $path:literal ($($query:ty)?) -> $Answer:ty;)+) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`ClientError`].
+        pub async fn $name(&self $(, query: &$query)?) -> Result<$Answer, ClientError> {
+            let query: Option<Value> = None$(.or(Some(to_value::<$query>(query)?)))?;
+            self.ask(Method::GET, $path, query, Bytes::new()).await
+        }
+    )+};
+}
+
+macro_rules! verbs {
+    ($($(#[$doc:meta])* $name:ident $path:literal ($($body:ty)?) -> $Answer:ty;)+) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`ClientError`].
+        pub async fn $name(&self $(, body: &$body)?) -> Result<$Answer, ClientError> {
+            let body: Option<Value> = None$(.or(Some(to_value::<$body>(body)?)))?;
+            let body = body.map_or(Bytes::new(), |body| Bytes::from(body.to_string()));
+            self.ask(Method::POST, $path, None, body).await
+        }
+    )+};
+}
+
+impl Client {
+    /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
+    pub fn at(socket: PathBuf) -> Self {
+        Self { socket, agent: None }
+    }
+
+    /// The same, speaking as an agent instead of as the user.
+    #[must_use]
+    pub fn speaking_as(self, agent: Option<AgentId>) -> Self {
+        Self { agent, ..self }
+    }
+
+    questions! {
+        /// The daemon itself.
+        about "/about" () -> wire::About;
+        /// Its tasks.
+        tasks "/tasks" (wire::TasksQuery) -> wire::Tasks;
+        /// One task, at once or when it changes.
+        task "/task" (wire::TaskQuery) -> wire::Task;
+        /// What a worker has said since a position.
+        output "/output" (wire::OutputQuery) -> wire::Output;
+        /// What waits for someone's word.
+        approvals "/approvals" () -> Vec<wire::Approval>;
+        /// The log, from a position.
+        events "/events" (wire::EventsQuery) -> wire::Events;
+        /// Agents that are known.
+        agents "/agents" () -> Vec<wire::Agent>;
+    }
+
+    verbs! {
+        /// Has something done.
+        delegate "/delegate" (wire::Delegate) -> wire::Delegated;
+        /// Ends a task.
+        cancel "/cancel-task" (wire::Cancel) -> wire::TaskState;
+        /// Reports on a task, or acknowledges it.
+        report "/report-task" (wire::Report) -> wire::TaskState;
+        /// Answers an approval.
+        answer "/answer-approval" (wire::Answer) -> wire::Answered;
+        /// Puts something on record.
+        record "/record" (wire::Record) -> wire::Done;
+        /// Opens the DevIt door at another address, for this run.
+        listen "/listen" (wire::Listen) -> wire::Done;
+        /// Takes configuration, policy and keys over anew.
+        reload "/reload" () -> wire::Done;
+        /// Ends the daemon.
+        stop "/stop" () -> wire::Done;
+    }
+
+    async fn ask<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        query: Option<Value>,
+        body: Bytes,
+    ) -> Result<A, ClientError> {
+        let wait_ms = query.as_ref().and_then(|query| query["wait_ms"].as_u64()).unwrap_or(0);
+        let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(wait_ms));
+        let target = format!("{path}{}", query.map(|query| query_text(&query)).unwrap_or_default());
+        let mut request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header("host", "provost")
+            .header("content-type", "application/json")
+            .header(wire::VERSION_HEADER, wire::API_VERSION);
+        if let Some(agent) = &self.agent {
+            request = request.header(wire::AGENT_HEADER, agent.as_str());
+        }
+        let request = request.body(Full::new(body)).map_err(ClientError::broken)?;
+        let exchange = self.exchange(request);
+        tokio::time::timeout(patience, exchange).await.map_err(|_| ClientError::Slow)?
+    }
+
+    async fn exchange<A: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Result<A, ClientError> {
+        let stream = connect(&self.socket).await?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
+        // Ends by itself: with the answer, or when this future and with it the sender is dropped.
+        let _driver = tokio::spawn(connection);
+        let response = sender.send_request(request).await.map_err(ClientError::broken)?;
+        answer(response).await
+    }
+}
+
+/// Connects, and makes sure that nobody else has put a socket there before a byte is sent.
+async fn connect(socket: &Path) -> Result<Stream, ClientError> {
+    let not_running = || ClientError::NotRunning(socket.to_owned());
+    let foreign = |what: String| ClientError::Foreign { socket: socket.to_owned(), what };
+    let us = rustix::process::geteuid().as_raw();
+    let absent = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {
+            not_running()
+        }
+        _ => ClientError::Broken(format!("{}: {e}", socket.display())),
+    };
+    let meta = std::fs::symlink_metadata(socket).map_err(absent)?;
+    if !meta.file_type().is_socket() {
+        return Err(foreign("is not a socket".into()));
+    }
+    if meta.uid() != us {
+        return Err(foreign(format!("belongs to uid {} and not to us, uid {us}", meta.uid())));
+    }
+    let stream = listen::connect(socket).await.map_err(absent)?;
+    // The file may have been replaced since; the connection cannot.
+    #[cfg(target_os = "linux")]
+    {
+        let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(ClientError::broken)?;
+        if peer.uid.as_raw() != us {
+            let uid = peer.uid.as_raw();
+            return Err(foreign(format!("is served by uid {uid} and not by us, uid {us}")));
+        }
+    }
+    Ok(stream)
+}
+
+async fn answer<A: DeserializeOwned>(response: Response<hyper::body::Incoming>) -> Result<A, ClientError> {
+    let (head, body) = response.into_parts();
+    let theirs = head.headers.get(wire::VERSION_HEADER).map(|it| String::from_utf8_lossy(it.as_bytes()));
+    match theirs.as_deref() {
+        Some(wire::API_VERSION) => {}
+        theirs => return Err(ClientError::Version(theirs.unwrap_or("unknown").into())),
+    }
+    let body = Limited::new(body, OWN_ANSWER_BYTES_MAX).collect().await.map_err(ClientError::broken)?;
+    let body = body.to_bytes();
+    if head.status == StatusCode::OK {
+        return serde_json::from_slice(&body)
+            .map_err(|e| ClientError::Broken(format!("its answer is not what was expected ({e})")));
+    }
+    let fault = serde_json::from_slice(&body).unwrap_or_else(|_| wire::Fault {
+        error: "unavailable".into(),
+        message: format!("the daemon answered {}", head.status),
+        hint: None,
+    });
+    Err(ClientError::Refused { status: head.status.as_u16(), fault })
+}
+
+fn to_value<T: Serialize>(it: &T) -> Result<Value, ClientError> {
+    serde_json::to_value(it).map_err(ClientError::broken)
+}
+
+/// The members of an object as a query; absent ones are left out.
+fn query_text(query: &Value) -> String {
+    let mut text = String::new();
+    for (name, value) in query.as_object().into_iter().flatten() {
+        let value = match value {
+            Value::Null => continue,
+            Value::String(value) => value.clone(),
+            value => value.to_string(),
+        };
+        text.push(if text.is_empty() { '?' } else { '&' });
+        text.push_str(name);
+        text.push('=');
+        for byte in value.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    text.push(char::from(byte))
+                }
+                byte => write!(text, "%{byte:02X}").expect("a string takes everything"),
+            }
+        }
+    }
+    text
+}
