@@ -38,3 +38,4 @@ mod support;
 mod tasks;
 mod tidy;
 mod transport;
+mod workers;
