@@ -253,7 +253,7 @@ impl State {
 
     /// Tells a polling worker that nobody waits for its task any more.
     ///
-    /// DevIt 1.11: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
+    /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
         if matches!(task.state, TaskState::Queued { .. }) {
             return;

@@ -12,6 +12,7 @@ mod devit_document;
 mod devit_door;
 mod devit_policy;
 mod devitd_form;
+mod docs;
 mod engine;
 mod frames;
 mod jail;

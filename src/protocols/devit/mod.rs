@@ -70,7 +70,7 @@ struct Parts {
 
 /// What a line was answered with.
 enum Said {
-    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.0, fact 6.
+    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,
     /// A signed message.
     Message(Message),
