@@ -6,14 +6,14 @@ use anyhow::Result;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::floor::{Commits, Rows};
+use crate::history::live;
 use crate::load::{Shot, persistent};
 use crate::machine;
 use crate::table::{Rounds, Table, Unit};
 use crate::world::{Daemon, World, fresh};
 
 const ROUNDS: usize = 4;
-/// Clients, and the delegations of each in one round. All rounds together stay below what may be unfinished at
-/// once, and each worker below what may wait for it.
+/// Clients, and the delegations of each in one round. All rounds together stay below what may be unfinished at once.
 const CELLS: [(usize, usize); 3] = [(1, 150), (16, 40), (64, 20)];
 
 const PAYLOAD: &str = r#"{"return_to":"bench:0","task":{"action":"devit_delegate","context":{"file_path":"/src/lib.rs","notes":"the parser takes the last of two equal keys, the writer the first one; see the failing vector","original_from":"client:claude_code"},"format":"default","goal":"make the parser refuse a key that occurs twice, add the vector and run the tests of the module","timeout":1800,"watch_patterns":["src/**/*.rs","tests/**/*.rs"]}}"#;
@@ -29,6 +29,8 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     // So that every agent is known, and the size of what is stored can be looked up.
     delegate(&daemon, 64, 1)?;
     let row_bytes = stored_bytes(&world)?;
+    // So that the store's log has its full size, as the floors' have.
+    live(&daemon, 16, 100)?;
     table.note(&format!("One delegation is stored as {row_bytes} bytes; so are the floor's rows.\n"))?;
     let mut single = Rows::create(&world.path("single.db"), row_bytes)?;
     let mut batched = Rows::create(&world.path("batched.db"), row_bytes)?;
@@ -54,10 +56,11 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
 
 /// Each client on a connection of its own, to a worker that nobody is.
 fn delegate(daemon: &Daemon, clients: usize, each: usize) -> Result<Duration> {
-    let magazine = |client: usize| {
-        let from = format!("bench:{client}");
+    let magazine = |_| {
+        // A new client each time, since nobody may have more than some hundred unfinished tasks.
+        let from = fresh("bench");
         let hello = Shot::quiet(daemon.frame("HEARTBEAT", &from, "orchestrator", "{}"));
-        let worker = format!("absent:{client}");
+        let worker = fresh("absent");
         let delegation = |_| {
             let id = fresh("3f2a9c1e-7b64-4d0a-9e21");
             Shot::answered(daemon.frame_named("DELEGATE", &id, &from, &worker, PAYLOAD), "ACK")

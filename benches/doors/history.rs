@@ -79,7 +79,7 @@ fn memory(table: &mut Table, empty: &World, grown: &World) -> Result<()> {
 }
 
 /// Tasks through their whole life: delegated, collected, reported, and the report collected.
-fn live(daemon: &Daemon, pairs: usize, lives: usize) -> Result<()> {
+pub(crate) fn live(daemon: &Daemon, pairs: usize, lives: usize) -> Result<()> {
     let magazine = |pair: usize| {
         // One connection speaks for both, which keeps the four messages in order.
         let (client, worker) = (format!("client:{pair}"), format!("worker:{pair}"));

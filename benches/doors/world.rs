@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, bail, ensure};
 use provost::auth::frame::{Form, Outgoing};
 use provost::base::{Json, Secret};
+use provost::policy::Builtin;
 use tempfile::TempDir;
 
 /// How long a daemon may take to answer; it takes milliseconds.
@@ -43,14 +44,9 @@ impl World {
         for name in ["home/.config/provost", "run", "repo"] {
             private.create(world.path(name))?;
         }
-        let text = "[policy]\nfiles = [\"builtin:open\"]\n";
-        let config = world.path("home/.config/provost/provost.toml");
-        fs::OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(config)?
-            .write_all(text.as_bytes())?;
+        let rules = world.path("home/.config/provost/policy.toml");
+        let mut rules = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(rules)?;
+        rules.write_all(Builtin::Open.text().as_bytes())?;
         let git = Command::new("git").args(["init", "-q"]).arg(world.path("repo")).status()?;
         ensure!(git.success(), "git init failed");
         Ok(world)
