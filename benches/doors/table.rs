@@ -14,6 +14,8 @@ pub(crate) enum Unit {
     PerSecond,
     /// Less is better.
     Milliseconds,
+    /// Less is better.
+    Microseconds,
 }
 
 /// One number per round.
@@ -98,6 +100,7 @@ fn number(value: f64, unit: Unit) -> String {
         Unit::PerSecond if value >= 10_000.0 => format!("{:.1} k/s", value / 1_000.0),
         Unit::PerSecond => format!("{value:.0} /s"),
         Unit::Milliseconds => format!("{value:.2} ms"),
+        Unit::Microseconds => format!("{value:.2} µs"),
     }
 }
 
