@@ -23,7 +23,10 @@ use anyhow::{Result, bail};
 use table::Table;
 
 /// A part of the table, by the word that chooses it.
-const SECTIONS: [(&str, fn(&mut Table) -> Result<()>); 5] = [
+/// One part of the table, by name.
+type Section = (&'static str, fn(&mut Table) -> Result<()>);
+
+const SECTIONS: [Section; 5] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),

@@ -147,7 +147,8 @@ fn a_bad_entry_refuses_its_own_worker_and_nothing_else() {
         "enforcement stands"
     );
     client.say("REGISTER", json!({ "caps": [], "version": "x/1" })).ack();
-    for (worker, why) in [("gone", "/no/such/program"), ("odd", "expected one of"), ("climber", ".."), ("mcp", "mcp")]
+    for (worker, why) in
+        [("gone", "/no/such/program"), ("odd", "expected one of"), ("climber", ".."), ("mcp", "mcp")]
     {
         let refused = client.delegate(worker, "x", json!({})).1.message();
         assert_eq!(refused["payload"]["code"], "E_INVALID", "{worker}: {refused}");
@@ -165,7 +166,8 @@ fn devits_own_configuration_is_used_once_it_is_allowed() {
     let core = "[workspace]\nsandbox_root = \".\"\n[workers.local]\ntype = \"cli\"\nbinary = \"/bin/echo\"\nargs = [\"said\", \"{goal}\"]\nparse_mode = \"text\"\ntimeout = 60\n";
     std::fs::write(world.repo().join("devit.core.toml"), core).unwrap();
     let allow = |yes: bool| {
-        let args: &[&str] = if yes { &["allow", "devit.core.toml", "--yes"] } else { &["allow", "devit.core.toml"] };
+        let args: &[&str] =
+            if yes { &["allow", "devit.core.toml", "--yes"] } else { &["allow", "devit.core.toml"] };
         world.command(args).output().unwrap()
     };
     {
