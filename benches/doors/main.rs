@@ -23,7 +23,6 @@ use anyhow::{Result, bail};
 use table::Table;
 
 /// A part of the table, by the word that chooses it.
-/// One part of the table, by name.
 type Section = (&'static str, fn(&mut Table) -> Result<()>);
 
 const SECTIONS: [Section; 5] = [
