@@ -1,12 +1,14 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
+mod policy_file;
+mod root_user;
 mod wiring;
 
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::json;
@@ -21,7 +23,6 @@ use crate::auth::role;
 use crate::base::limits::{CONNECTIONS_MAX, NONCES_MAX};
 use crate::base::{AgentId, Digest, Json, Secret, Timestamp};
 use crate::config::env::Environment;
-use crate::config::places::SYSTEM_CONFIG;
 use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
@@ -29,7 +30,7 @@ use crate::domain::{Judge as _, Principal};
 use crate::effects::{Parts, Workers};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
-use crate::policy::{RuleSet, Source};
+use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
 use crate::protocols::devit::{self, Devit};
 use crate::protocols::own::{Order, Ordered, Own, wire};
@@ -37,6 +38,7 @@ use crate::service::Provost;
 use crate::store::{self, Retention};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
+use policy_file::PolicyFile;
 
 /// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
@@ -109,37 +111,31 @@ struct Prepared {
     loaded: Loaded,
     uid: u32,
     user: AgentId,
+    /// Who workers run as, when the daemon is root.
+    worker_user: Option<(u32, u32)>,
     _log: Option<tracing_appender::non_blocking::WorkerGuard>,
 }
 
 fn prepare(start: &Start) -> Result<Prepared> {
     let uid = rustix::process::geteuid().as_raw();
-    if uid == 0 {
-        refuse_root(start)?;
+    if uid == 0 && !start.allow_root {
+        bail!(
+            "provost does not run as root, since a mistake would then concern the whole machine. \
+             Start it as an ordinary user; in a container without one, use --allow-root"
+        );
     }
     start.places.create()?;
     start.places.create_config()?;
     let loaded = load_config(start)?;
+    let worker_user =
+        if uid == 0 { Some(root_user::for_workers(&loaded.config, &start.places)?) } else { None };
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = start_log(start, &loaded.config)?;
     let name =
         std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
     let user = AgentId::parse(&format!("user:{name}")).map_err(|err| anyhow!("the user's name {err}"))?;
-    Ok(Prepared { loaded, uid, user, _log: log })
-}
-
-/// A root daemon's mistakes are everybody's; workers could not be limited by uid either.
-fn refuse_root(start: &Start) -> Result<()> {
-    if !start.allow_root {
-        bail!(
-            "provost does not run as root, since a mistake would then concern the whole machine. \
-             Start it as an ordinary user; in a container without one, use --allow-root"
-        );
-    }
-    bail!(
-        "--allow-root needs workers that run as another user, which is not available in this version. Start provost as an ordinary user, for example with `runuser -u NAME -- provost up`"
-    )
+    Ok(Prepared { loaded, uid, user, worker_user, _log: log })
 }
 
 fn load_config(start: &Start) -> Result<Loaded> {
@@ -184,8 +180,11 @@ struct Daemon {
     start: Start,
     provost: Provost,
     host: Principal,
-    keys: Arc<KeyRing>,
+    /// The key ring, and one more for every address with a secret of its own.
+    keys: Vec<Arc<KeyRing>>,
     devit: Devit,
+    devit_options: devit::Options,
+    window_s: u64,
     stop: CancellationToken,
     doors: TaskTracker,
     shared: Arc<Mutex<Shared>>,
@@ -197,44 +196,6 @@ struct Daemon {
 /// What `GET /about` tells, beside what the engine knows.
 #[derive(Default)]
 struct Shared(wire::About);
-
-/// The rules' file, to notice when it changes.
-struct PolicyFile {
-    source: Source,
-    system: PathBuf,
-    seen: Vec<Option<SystemTime>>,
-}
-
-impl PolicyFile {
-    fn find(config: &Config, places: &Places) -> Result<Self> {
-        let named = config.policy.files.first().map(|it| it.to_string_lossy().into_owned());
-        let source = Source::base(named.as_deref(), &places.config.join("policy.toml"))?;
-        let system = Path::new(SYSTEM_CONFIG).join("policy.toml");
-        let mut file = Self { source, system, seen: Vec::new() };
-        file.seen = file.stamps();
-        Ok(file)
-    }
-
-    fn stamps(&self) -> Vec<Option<SystemTime>> {
-        let stamp = |path: &Path| std::fs::symlink_metadata(path).and_then(|it| it.modified()).ok();
-        let own = match &self.source {
-            Source::File(path) => stamp(path),
-            Source::Builtin(_) => None,
-        };
-        vec![own, stamp(&self.system)]
-    }
-
-    fn load(&self) -> Result<RuleSet> {
-        Ok(Source::load_layers(&self.source, &self.system)?)
-    }
-
-    fn name(&self) -> String {
-        match &self.source {
-            Source::File(path) => path.display().to_string(),
-            Source::Builtin(builtin) => format!("builtin:{}", builtin.name()),
-        }
-    }
-}
 
 async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
     let config = prepared.loaded.config.clone();
@@ -302,22 +263,27 @@ async fn assemble(
     let outputs = OutputBoard::default();
     let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
     let keys = Arc::new(open_keys(&start, config)?);
-    let workers = start_workers(&start, config, &provost, open_root()?, started.effects, started.owed)?;
+    let workers = start_workers(&start, prepared, &provost, open_root()?, started.effects, started.owed)?;
 
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
     let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
     let user = (prepared.user.clone(), prepared.uid);
     let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
-    let devit = devit_door(&start, prepared, config, &provost, &keys);
+    let devit_options = devit_options(&start, prepared, config);
+    let window_s = config.devit.window.as_seconds();
+    let replay = ReplayGuard::new(now(), window_s, NONCES_MAX);
+    let devit = Devit::new(provost.clone(), keys.clone(), replay, devit_options.clone(), now);
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let mut daemon = Daemon {
         start,
         provost,
         host: role::host(),
-        keys,
+        keys: vec![keys],
         devit,
+        devit_options,
+        window_s,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
         shared,
@@ -372,15 +338,12 @@ fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
     if !keys.is_reserved(approver) {
         keys.add(approver, Role::Approver, now())?;
     }
-    if let Some(secret) = start.devitd.as_ref().and_then(|it| it.secret.clone()) {
-        keys.set_shared(secret)?;
-    }
     Ok(keys)
 }
 
 fn start_workers(
     start: &Start,
-    config: &Config,
+    prepared: &Prepared,
     provost: &Provost,
     root: Root,
     effects: mpsc::UnboundedReceiver<(crate::base::EffectId, crate::domain::Effect)>,
@@ -391,6 +354,10 @@ fn start_workers(
     let copies = places.state.with_extension("copies");
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     let profiles = provost.clone();
+    let supervisor = match prepared.worker_user {
+        Some((uid, gid)) => Supervisor::default().running_as(uid, gid),
+        None => Supervisor::default(),
+    };
     let parts = Parts {
         engine: provost.engine().clone(),
         host: role::host(),
@@ -398,29 +365,21 @@ fn start_workers(
         root,
         grounds: Grounds { home, forbidden },
         copies,
-        supervisor: Supervisor::default(),
+        supervisor,
         outputs: provost.outputs().clone(),
-        concurrent: config.limits.workers as usize,
+        concurrent: prepared.loaded.config.limits.workers as usize,
     };
     Ok(Workers::start(parts, effects, owed))
 }
 
-fn devit_door(
-    start: &Start,
-    prepared: &Prepared,
-    config: &Config,
-    provost: &Provost,
-    keys: &Arc<KeyRing>,
-) -> Devit {
-    let options = devit::Options {
+fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
+    devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
         document_dialect: config.devit.dialect_document,
         salt: Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()]),
         uid: prepared.uid,
-    };
-    let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
-    Devit::new(provost.clone(), keys.clone(), replay, options, now)
+    }
 }
 
 impl Daemon {
@@ -454,9 +413,25 @@ impl Daemon {
             tracing::warn!("devit.socket: {err:#}");
             self.shared().0.notes.push(format!("devit.socket: {err:#}"));
         }
-        if let Some(socket) = self.start.devitd.as_ref().map(|it| it.socket.clone()) {
-            self.open_devit(&socket, Place::Given)?;
+        let form = self.start.devitd.as_ref().map(|it| (it.socket.clone(), it.secret.clone()));
+        form.map_or(Ok(()), |(socket, secret)| self.open_devit_with(&socket, secret))
+    }
+
+    /// One more address of the DevIt door. A secret given for it counts there, for this run, and nowhere else;
+    /// agents with keys of their own have them there too.
+    fn open_devit_with(&mut self, at: &Path, secret: Option<Secret>) -> Result<()> {
+        let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
+            return self.open_devit(at, Place::Given);
+        };
+        if let Some(why) = crate::config::env::weak_secret(&secret) {
+            bail!("the secret for {} is not accepted: {why}", at.display());
         }
+        let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);
+        ring.set_shared(secret)?;
+        let replay = ReplayGuard::new(now(), self.window_s, NONCES_MAX);
+        let door = Devit::new(self.provost.clone(), ring.clone(), replay, self.devit_options.clone(), now);
+        self.open(Arc::new(door), at, Place::Given)?;
+        self.keys.push(ring);
         Ok(())
     }
 
@@ -485,9 +460,9 @@ impl Daemon {
     async fn obey(&mut self, (order, reply): Ordered) {
         let outcome = match order {
             Order::Reload => self.reload().await,
-            Order::Listen(path) => {
+            Order::Listen(path, secret) => {
                 let opened = if path.is_absolute() {
-                    self.open_devit(&path, Place::Given)
+                    self.open_devit_with(&path, secret)
                 } else {
                     Err(anyhow!("{}: the address must be absolute", path.display()))
                 };
@@ -505,7 +480,7 @@ impl Daemon {
         let loaded = load_config(&self.start)?;
         let policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
-        self.keys.reload()?;
+        self.keys.iter().try_for_each(|ring| ring.reload())?;
         let (settings, profiles) = wiring::workers_and_settings(&loaded.config);
         {
             let about = &mut self.shared().0;

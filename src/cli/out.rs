@@ -35,7 +35,8 @@ pub(super) fn json_line(it: &impl Serialize) -> Result<(), Complaint> {
 
 /// Tells a person something on standard error; nobody hears when that is closed.
 pub(super) fn note(text: impl Display) {
-    let _unheard = writeln!(io::stderr().lock(), "{text}");
+    // In one piece, so that lines of several commands do not mix.
+    let _unheard = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Text of several lines from elsewhere, harmless.

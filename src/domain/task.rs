@@ -363,7 +363,10 @@ impl Tasks {
 
     /// Unfinished tasks of a client under a rule.
     pub(super) fn running_under(&self, agent: &AgentId, rule: &RuleId) -> u32 {
-        let count = self.live.values().filter(|task| task.asked_by == *agent && task.rule == *rule).count();
+        let counts = |task: &&Arc<Task>| {
+            task.asked_by == *agent && task.rule == *rule && !matches!(task.state, TaskState::Awaiting { .. })
+        };
+        let count = self.live.values().filter(counts).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 

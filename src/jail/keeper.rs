@@ -73,7 +73,12 @@ pub(super) async fn start(
 fn spawn(supervisor: &Supervisor) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
-    let child = Command::new(supervisor.executable())
+    let mut command = Command::new(supervisor.executable());
+    if let Some((uid, gid)) = supervisor.user() {
+        // With both set and no groups named, the standard library also gives up all other groups.
+        command.gid(gid).uid(uid);
+    }
+    let child = command
         .arg(super::child::ARGUMENT)
         .env_clear()
         .current_dir("/")

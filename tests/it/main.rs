@@ -11,6 +11,7 @@ mod crash;
 mod devit_document;
 mod devit_door;
 mod devit_policy;
+mod devitd_form;
 mod docs;
 mod engine;
 mod frames;

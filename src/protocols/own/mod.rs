@@ -39,8 +39,8 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 pub enum Order {
     /// Read configuration, policy and keys again.
     Reload,
-    /// Open the DevIt door at another address, for this run.
-    Listen(std::path::PathBuf),
+    /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
+    Listen(std::path::PathBuf, Option<crate::base::Secret>),
     /// Stop.
     Stop,
 }

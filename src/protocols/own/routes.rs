@@ -309,8 +309,9 @@ async fn listen(
     Caller(who): Caller,
     body: Result<Json<wire::Listen>, JsonRejection>,
 ) -> Answered<wire::Done> {
-    let address = body?.0.address;
-    order(&own, &who, Order::Listen(address.into())).await
+    let wire::Listen { address, secret } = body?.0;
+    let secret = secret.map(|it| crate::base::Secret::new(it.into_bytes()));
+    order(&own, &who, Order::Listen(address.into(), secret)).await
 }
 
 async fn stop(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::Done> {

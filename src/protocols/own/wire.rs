@@ -394,10 +394,14 @@ pub struct WorkerAt {
 }
 
 /// `POST /listen`: open the DevIt door at another address, for this run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+// No `Debug`: it may hold a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listen {
     /// The socket's path.
     pub address: String,
+    /// The secret of that address; the key ring's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
 }
 
 /// `POST /record`: put something on record, for instance a key that was added.
