@@ -39,3 +39,4 @@ mod support;
 mod tasks;
 mod tidy;
 mod transport;
+mod workers;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::FrontDoor;
 use crate::auth::Rejected;
@@ -24,8 +25,9 @@ use crate::auth::keys::KeyRing;
 use crate::auth::peer::PeerId;
 use crate::auth::replay::ReplayGuard;
 use crate::auth::token::Tokens;
-use crate::base::{Digest, Secret, Timestamp};
+use crate::base::{AgentId, Digest, Secret, Timestamp};
 use crate::domain::{Mail, Principal};
+use crate::engine::Slot;
 use crate::service::Provost;
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
@@ -125,7 +127,7 @@ impl Devit {
             }
         };
         let reader = LineReader::new(stream, LINE_TIME_MAX).within(&self.0.budget);
-        let mut talk = Talk { door: self, peer, reader, guard, proven: false, carried: None };
+        let mut talk = Talk { door: self, peer, reader, guard, proven: false, carried: None, slot: None };
         if let Some(last_words) = talk.run().await {
             talk.reader.into_inner().close_with_reset(last_words.as_bytes());
         }
@@ -150,19 +152,33 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
+    /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
+    slot: Option<(AgentId, Arc<Slot>)>,
 }
 
 impl Talk {
     /// Serves lines until the connection ends; returns last words for a peer that is refused with a reset.
     async fn run(&mut self) -> Option<String> {
+        // Both are made once: a timer for every line would cost as much as the line.
+        let mut stopping = std::pin::pin!(self.guard.stopping());
+        let mut silence = std::pin::pin!(tokio::time::sleep(SILENT_UNPROVEN_MAX));
         loop {
-            let patience = if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX };
-            let came = tokio::select! {
-                biased;
-                came = tokio::time::timeout(patience, self.reader.next()) => came,
-                () = self.guard.stopping() => break,
+            let since = Instant::now();
+            let came = loop {
+                tokio::select! {
+                    biased;
+                    came = self.reader.next() => break Some(came),
+                    () = stopping.as_mut() => break None,
+                    () = silence.as_mut() => {
+                        let until = since + self.patience();
+                        if until <= Instant::now() {
+                            break None;
+                        }
+                        silence.as_mut().reset(until);
+                    }
+                }
             };
-            let Ok(came) = came else { break };
+            let Some(came) = came else { break };
             let arrived = delivered(&came);
             let line = match came {
                 Ok(Line::Frame(line)) => Some(line.to_vec()),
@@ -192,6 +208,10 @@ impl Talk {
         None
     }
 
+    fn patience(&self) -> Duration {
+        if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX }
+    }
+
     /// Records whether the message that was written last has arrived.
     async fn settle(&mut self, arrived: bool) {
         if let Some(Carried { who, mail }) = self.carried.take() {
@@ -217,7 +237,13 @@ impl Talk {
             self.guard.proven();
         }
         let (to, form) = (frame.from.clone(), frame.form);
-        let said = self.door.handle(&frame, &who, &self.peer).await;
+        // The most frequent message of all, and nearly always one with nothing to answer.
+        let now = (self.door.0.now)();
+        let said = if frame.msg_type == "HEARTBEAT" && self.slot(&who).is_idle(now) {
+            Said::Nothing
+        } else {
+            self.door.handle(&frame, &who, &self.peer).await
+        };
         let message = match &said {
             Said::Nothing => return self.write(b"").await,
             Said::Message(message) => message.clone(),
@@ -232,6 +258,13 @@ impl Talk {
             }
             (_, next) => next,
         }
+    }
+
+    fn slot(&mut self, who: &Principal) -> &Slot {
+        let known = self.slot.take().filter(|(agent, _)| agent == who.agent());
+        let board = self.door.0.provost.engine().board();
+        let known = known.unwrap_or_else(|| (who.agent().clone(), board.slot(who.agent())));
+        &self.slot.insert(known).1
     }
 
     /// A line that is no frame may be the document's dialect; otherwise the sender hears which part was wrong.
