@@ -143,7 +143,7 @@ fn every_test_that_a_document_names_exists() {
     }
 }
 
-/// Short commands are allowed, long ones are looked at.
+/// Every delegation to the shell is looked at.
 const RULES: &str = r#"
 version = 1
 default = "deny"
@@ -224,5 +224,29 @@ fn the_example_approver_gets_nowhere_with_the_shared_secret() {
     assert!(!done.status.success(), "{done:?}");
     assert_eq!(client.task(&task).unwrap()["status"], "pending");
     assert_eq!(client.poll(), Reply::Nothing);
+    daemon.stop();
+}
+
+#[test]
+fn the_extensions_on_the_page_about_devit_are_there() {
+    let world = World::new();
+    world.rule(RULES);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let task = asked(&client, "echo later");
+    let shown = client.say("TASK_REQUEST", json!({ "task_id": task })).message();
+    assert_eq!((&shown["msg_type"], &shown["payload"]["id"]), (&json!("TASK_RESPONSE"), &json!(task)));
+    assert!(shown["payload"]["approval_id"].is_string(), "{shown}");
+    let status = |payload| client.say("STATUS_REQUEST", payload).message()["payload"].clone();
+    assert_eq!(status(json!({ "task_id": task }))["id"], json!(task));
+    assert_eq!(status(json!({ "filter": "active" }))["active_tasks"][0]["id"], json!(task));
+    assert_eq!(status(json!({ "filter": "failed" }))["active_tasks"], json!([]));
+    assert_eq!(status(json!({ "limit": 0 }))["truncated"], json!(false));
+    let asked = world.approver(&daemon).poll_until(|it| it["msg_type"] == "APPROVAL")["payload"].clone();
+    for member in
+        ["explanation", "digest", "expires_at", "risk_level", "tool", "task_id", "details", "timestamp"]
+    {
+        assert!(!asked[member].is_null(), "{member} is missing from {asked}");
+    }
     daemon.stop();
 }
