@@ -250,3 +250,31 @@ fn the_extensions_on_the_page_about_devit_are_there() {
     }
     daemon.stop();
 }
+
+#[test]
+fn the_demo_shows_what_the_readme_says_and_leaves_nothing_behind() {
+    let world = World::new();
+    let (place, root) = (world.path("demo"), project_root());
+    fs::create_dir_all(place.join("bin")).unwrap();
+    let parts = [(provost(), "provost"), (root.join("docs/examples/approver.py"), "approver.py")];
+    for (from, name) in parts.into_iter().chain([(root.join("scripts/demo"), "demo")]) {
+        fs::copy(from, place.join("bin").join(name)).unwrap();
+    }
+    let mut demo = Command::new("bash");
+    demo.arg(place.join("bin/demo")).arg("--in").arg(&place).stdin(Stdio::null());
+    // What the caller's clients are set to is none of the demo's business.
+    demo.env("DEVIT_SECRET", "somebody-elses").env("PROVOST_ROOT", "/").env("CI", "1");
+    let done = demo.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{}\n{out}\n{err}", done.status);
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let sample = readme.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let both = format!("{out}{err}");
+    for line in sample.lines().filter(|line| !line.contains("task ")) {
+        assert!(
+            both.contains(line.trim_end()),
+            "the README shows what the demo does not say: {line}\n{both}"
+        );
+    }
+    assert!(!place.exists(), "something was left behind");
+}
