@@ -13,6 +13,8 @@ mod devit_door;
 mod devit_policy;
 mod engine;
 mod frames;
+mod hostile;
+mod hostile_work;
 mod jail;
 mod journal;
 mod keys;
