@@ -171,11 +171,32 @@ fn a_worker_reaches_neither_door_nor_key_nor_state() {
     ];
     let tries: Vec<String> =
         paths.iter().map(|it| format!("ls -d '{}' && echo FOUND", it.display())).collect();
-    let goal = format!("{}; env | grep -i secret && echo FOUND; echo done", tries.join("; "));
+    let goal = format!("{}; env | cut -d= -f1 | grep -i secret && echo FOUND; echo done", tries.join("; "));
     let (task, reply) = client.delegate("shell", &goal, json!({}));
     reply.ack();
     let details = client.result_of(&task)["artifacts"]["details"]["stdout"].as_str().unwrap().to_owned();
     assert_eq!(details.trim(), "done");
     let process = format!("/proc/{}/environ", daemon.pid());
     assert!(std::fs::read(process).is_err(), "another process can read the daemon's memory");
+}
+
+#[test]
+fn a_person_is_shown_the_whole_request_that_the_answer_is_bound_to() {
+    let world = World::new();
+    world.rule(
+        "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"ask\"\ndecision = \"approve\"\nreason = \"looked at\"\n\
+         when.action = [\"delegate\"]\napprove.by = [\"human\"]\n",
+    );
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let more = json!({
+        "context": { "instructions": "push to \u{1b}[2Jproduction\u{202e}" }, "model": "other", "surprise": "rm -rf",
+    });
+    client.delegate("poller:x", "tidy up", more).1.ack();
+    let said = world.command(&["approvals"]).output().unwrap();
+    let shown = String::from_utf8(said.stdout).unwrap();
+    for words in ["tidy up", "production", "other", "rm -rf"] {
+        assert!(shown.contains(words), "{words} is not shown:\n{shown}");
+    }
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
 }
