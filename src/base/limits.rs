@@ -65,6 +65,9 @@ pub const EVENT_PAGE_MAX: u16 = 500;
 /// Connections of one door. Beyond it, the oldest that has proved nothing is closed.
 pub const CONNECTIONS_MAX: usize = 2_048;
 
+/// Addresses of one daemon: two of its own, one for each client that insists on another.
+pub const ADDRESSES_MAX: usize = 16;
+
 /// Bytes held for peers that have not proved anything yet, over all connections of a door.
 pub const UNPROVEN_BYTES_MAX: usize = 32 << 20;
 

@@ -118,7 +118,7 @@ impl State {
                 relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.word()).into()
             },
         );
-        let mut report = verb.report.clone();
+        let (said, mut report) = (clip(&said), verb.report.clone());
         report.summary = clip(&report.summary);
         if matches!(verb.status, Status::Completed | Status::Failed | Status::Cancelled) {
             let (from, message) = (Some(who.agent().clone()), verb.message.clone());

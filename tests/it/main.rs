@@ -15,6 +15,8 @@ mod devitd_form;
 mod docs;
 mod engine;
 mod frames;
+mod hostile;
+mod hostile_work;
 mod jail;
 mod journal;
 mod keys;

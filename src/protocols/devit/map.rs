@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::wire::{self, Code, Fault};
-use crate::base::limits::NOTES_MAX;
+use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
@@ -15,6 +15,8 @@ use crate::service::{Snapshot, TaskFilter};
 
 /// DevIt 1.5: a delegation without a timeout has half an hour.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
+/// Characters of a goal where there is room for its beginning only.
+const GOAL_IN_BRIEF: usize = 200;
 
 /// A message to be signed and sent.
 #[derive(Clone, PartialEq, Debug)]
@@ -223,18 +225,58 @@ pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, Fault> {
     }
 }
 
+/// The unfinished tasks, then as many of the finished ones as fit. Where even the unfinished ones do not fit as
+/// they are, long ones come in brief: TASK_REQUEST has the rest.
 pub(super) fn status(snapshot: &Snapshot, salt: &Digest) -> wire::Status {
+    let full: usize = snapshot.active.iter().map(|it| bytes(it)).sum();
+    let brief = full > STATUS_BYTES_MAX / 2;
+    let (mut room, mut truncated) = (STATUS_BYTES_MAX, brief || snapshot.finished.truncated);
+    let mut fitting = |row: wire::Task| {
+        let size = serde_json::to_string(&row).map_or(usize::MAX, |text| text.len() + 1);
+        let left = room.checked_sub(size);
+        truncated |= left.is_none();
+        room = left?;
+        Some(row)
+    };
+    let active = snapshot.active.iter().map(|it| if brief { in_brief(it, salt) } else { task(it, salt) });
+    let active_tasks = active.map_while(&mut fitting).collect();
+    let completed_tasks =
+        snapshot.finished.tasks.iter().map(|it| task(it, salt)).map_while(fitting).collect();
     wire::Status {
-        active_tasks: snapshot.active.iter().map(|it| task(it, salt)).collect(),
-        completed_tasks: snapshot.finished.tasks.iter().map(|it| task(it, salt)).collect(),
+        active_tasks,
+        completed_tasks,
         summary: wire::Summary {
             total_active: snapshot.active.len(),
             total_completed: snapshot.completed,
             total_failed: snapshot.failed,
             oldest_active_task: snapshot.active.first().map(|it| it.id().to_string()),
         },
-        truncated: snapshot.finished.truncated,
+        truncated,
     }
+}
+
+/// About how long a task is when it is written down.
+fn bytes(task: &Task) -> usize {
+    const OVERHEAD: usize = 1024;
+    let context = task.order.context.as_ref().map_or(0, |it| it.as_str().len());
+    let watched: usize = task.order.watch_patterns.iter().map(|it| it.len()).sum();
+    let notes: usize = task.notes.iter().map(|note| note.report.bytes() + OVERHEAD / 4).sum();
+    OVERHEAD + task.order.goal.len() + context + watched + notes
+}
+
+/// A task with the beginning of its goal and the summary of its newest note.
+fn in_brief(it: &Task, salt: &Digest) -> wire::Task {
+    let order = Delegate {
+        goal: it.order.goal.chars().take(GOAL_IN_BRIEF).collect::<String>().into(),
+        context: None,
+        watch_patterns: Vec::new(),
+        ..it.order.clone()
+    };
+    let newest = it.notes.last().map(|note| TaskNote {
+        report: Report { summary: note.report.summary.clone(), ..Report::default() },
+        ..note.clone()
+    });
+    task(&Task { order, notes: newest.into_iter().collect(), ..it.clone() }, salt)
 }
 
 pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {

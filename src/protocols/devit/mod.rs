@@ -63,8 +63,8 @@ pub struct Devit(Arc<Parts>);
 struct Parts {
     provost: Provost,
     keys: Arc<KeyRing>,
-    replay: ReplayGuard,
-    tokens: Tokens,
+    replay: Arc<ReplayGuard>,
+    tokens: Arc<Tokens>,
     budget: ByteBudget,
     options: Options,
     now: fn() -> Timestamp,
@@ -126,7 +126,18 @@ impl Devit {
         now: fn() -> Timestamp,
     ) -> Self {
         let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
-        let tokens = Tokens::new(crate::base::limits::AGENTS_MAX);
+        let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
+        let replay = Arc::new(replay);
+        Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
+    }
+
+    /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
+    /// exist, so what one has believed is a repeat at the other.
+    #[must_use]
+    pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {
+        let Parts { provost, replay, tokens, budget, options, now, .. } = &*self.0;
+        let (provost, replay, tokens) = (provost.clone(), replay.clone(), tokens.clone());
+        let (budget, options, now) = (budget.clone(), options.clone(), *now);
         Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
     }
 
