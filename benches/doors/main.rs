@@ -22,8 +22,10 @@ use anyhow::{Result, bail};
 
 use table::Table;
 
-/// A part of the table, by the word that chooses it.
-const SECTIONS: [(&str, fn(&mut Table) -> Result<()>); 5] = [
+type Section = fn(&mut Table) -> Result<()>;
+
+/// The parts of the table, by the words that choose them.
+const SECTIONS: [(&str, Section); 5] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
