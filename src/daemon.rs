@@ -253,8 +253,11 @@ async fn assemble(
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config);
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    let retention =
-        Retention { tasks: days(config.store.tasks_keep_days), events: days(config.store.events_keep_days) };
+    let retention = Retention {
+        tasks: days(config.store.tasks_keep_days),
+        tasks_most: config.store.tasks_keep,
+        events: days(config.store.events_keep_days),
+    };
     let about = about(&start, prepared, config, &policy, &rules);
     let started = engine::start(store, Box::new(rules), settings, Box::new(SystemClock), retention)?;
     let engine = started.engine.clone();
@@ -453,6 +456,7 @@ impl Daemon {
                 Severity::Error => tracing::error!("{note}"),
             }
         }
+        wiring::not_available(&loaded.config).iter().for_each(|note| tracing::warn!("{note}"));
         let policy = self.shared().0.policy.clone();
         let details = json!({ "version": VERSION, "policy": policy, "policy_source": self.policy.name(), "clean": clean });
         self.record("daemon.started", &self.start.places.root.display().to_string(), details).await

@@ -18,8 +18,8 @@ pub(super) struct PolicyFile {
 
 impl PolicyFile {
     pub(super) fn find(config: &Config, places: &Places) -> Result<Self> {
-        let named = config.policy.files.first().map(|it| it.to_string_lossy().into_owned());
-        let source = Source::base(named.as_deref(), &places.config.join("policy.toml"))?;
+        let named = config.policy.file.as_ref().map(|it| it.0.as_str());
+        let source = Source::base(named, &places.config.join("policy.toml"))?;
         let system = Path::new(SYSTEM_CONFIG).join("policy.toml");
         let mut file = Self { source, system, seen: Vec::new() };
         file.seen = file.stamps();

@@ -159,6 +159,14 @@ fn paths_begin_at_their_file_or_at_home() {
 }
 
 #[test]
+fn the_rules_are_a_file_or_come_with_the_program() {
+    let rules = |text: &str| user(text).unwrap().config.policy.file.unwrap().0;
+    assert_eq!(rules("[policy]\nfile = \"builtin:strict\""), "builtin:strict");
+    assert!(rules("[policy]\nfile = \"mine.toml\"").ends_with("/mine.toml"));
+    user("[policy]\nfile = [\"a.toml\", \"b.toml\"]").expect_err("one file decides");
+}
+
+#[test]
 fn expected_versions_are_one_or_a_list_and_none_means_all() {
     let versions =
         |text: &str| user(&format!("[daemon]\nexpected_worker_version = {text}")).unwrap().config.daemon;
@@ -218,14 +226,14 @@ fn a_mistake_never_switches_an_enforcement_off() {
         "[devit]\nexpected_worker_version = \"a/1\"",
         "[demon]\nexpected_worker_version = \"a/1\"",
         "[daemon.aprovals]\ndefault_target = \"client:boss\"",
-        "[polcy]\nfiles = [\"a.toml\"]",
+        "[polcy]\nfile = \"a.toml\"",
         "[daemon.approvals]\ndefault_target = \"\"",
         "[devit]\nwindow = \"2h\"",
         "[devit]\nwindwo = \"1m\"",
         "[devit]\ndialect_document = \"no\"",
         "[store]\ndurability = \"most\"",
         "[workspace]\nsandbox_root = 1",
-        "[policy]\nfile = [\"a.toml\"]",
+        "[policy]\nfiles = \"a.toml\"",
         "[screenshot]\nrate_limit = \"often\"",
         "[daemon\n",
     ] {
@@ -462,11 +470,11 @@ fn what_is_pinned_is_what_was_shown() {
 #[test]
 fn an_allowed_file_still_may_not_set_what_is_the_owners() {
     let (machine, root, state) =
-        repository("[policy]\nfiles = [\"open.toml\"]\n[notify]\nhook = \"evil\"\n[log]\nlevel = \"warn\"\n");
+        repository("[policy]\nfile = \"open.toml\"\n[notify]\nhook = \"evil\"\n[log]\nlevel = \"warn\"\n");
     pin::allow(&root, &state, pin::PROVOST, only(pending(&root, &state).unwrap()).digest).unwrap();
     let repository = pending(&root, &state).unwrap();
     let loaded = machine.load(&Sources { root, repository, ..Sources::default() }).unwrap();
-    assert!(loaded.config.policy.files.is_empty() && loaded.config.notify.hook.is_none());
+    assert!(loaded.config.policy.file.is_none() && loaded.config.notify.hook.is_none());
     assert_eq!(loaded.config.log.level.as_str(), "warn");
     assert_eq!(notes(&loaded).iter().filter(|note| note.contains("a repository may not set it")).count(), 2);
 }
