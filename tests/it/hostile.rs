@@ -316,6 +316,46 @@ fn frames_in_pieces_are_put_together_and_frames_without_an_end_do_nothing() {
 }
 
 #[test]
+fn a_message_for_a_peer_that_had_no_more_to_say_and_never_read_comes_again() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "poller:x"));
+    let (task, reply) = client.delegate("poller:x", "do it", json!({}));
+    reply.ack();
+    for _ in 0..3 {
+        let mut stream = UnixStream::connect(&worker.socket).unwrap();
+        let poll = worker.frame("POLL", &fresh("m"), "orchestrator", &json!({}));
+        stream.write_all(format!("{poll}\n").as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut ready = [rustix::event::PollFd::new(&stream, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut ready, None).unwrap();
+    }
+    let work = worker.poll_until(|it| it["msg_type"] == "DELEGATE");
+    assert_eq!(work["msg_id"], task.as_str());
+    // One that reads before it goes has got its message, and it is not sent twice.
+    let (_, reply) = client.delegate("poller:x", "once", json!({}));
+    reply.ack();
+    let mut stream = UnixStream::connect(&worker.socket).unwrap();
+    let poll = worker.frame("POLL", &fresh("m"), "orchestrator", &json!({}));
+    stream.write_all(format!("{poll}\n").as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(read_line(&mut stream).message()["msg_type"], "DELEGATE");
+    drop(stream);
+    eventually("its delivery", || {
+        world
+            .command(&["log", "--json"])
+            .output()
+            .unwrap()
+            .stdout
+            .windows(14)
+            .filter(|it| *it == b"mail_delivered")
+            .count()
+            >= 2
+    });
+    assert_eq!(worker.poll(), Reply::Nothing);
+}
+
+#[test]
 fn absurd_numbers_are_refused_or_bounded() {
     let world = World::new();
     let daemon = world.start();

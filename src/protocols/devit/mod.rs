@@ -174,7 +174,7 @@ impl Talk {
                 () = self.guard.stopping() => break,
             };
             let Ok(came) = came else { break };
-            let arrived = delivered(&came);
+            let (arrived, ended) = (delivered(&came), matches!(came, Ok(Line::Eof)));
             let line = match came {
                 Ok(Line::Frame(line)) => Some(line.to_vec()),
                 Ok(Line::TooLong) => {
@@ -183,6 +183,7 @@ impl Talk {
                 }
                 Ok(Line::Eof | Line::TimedOut | Line::OverBudget) | Err(_) => None,
             };
+            let arrived = arrived && (!ended || self.was_read().await);
             self.settle(arrived).await;
             let Some(line) = line else { break };
             if line.is_empty() {
@@ -201,6 +202,11 @@ impl Talk {
         }
         self.settle(false).await;
         None
+    }
+
+    /// Whether a peer that sends nothing more has read the message that was written last, if there is one.
+    async fn was_read(&self) -> bool {
+        self.carried.is_none() || self.reader.get_ref().is_read_to_the_end(LINE_TIME_MAX).await
     }
 
     /// Records whether the message that was written last has arrived.
