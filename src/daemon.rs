@@ -210,14 +210,15 @@ struct Shared(wire::About);
 
 async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
     let config = prepared.loaded.config.clone();
+    // Before any door is open: whoever was answered may send a signal, which would otherwise end us in disorder.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, started, workers) = assemble(start, &prepared, &config, orders).await?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
     let mut look = tokio::time::interval(LOOK_EVERY);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     ready.say("ready");
@@ -384,7 +385,7 @@ fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::
     devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
-        document_dialect: config.devit.dialect_document,
+        dialect_document: config.devit.dialect_document,
         salt: Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()]),
         uid: prepared.uid,
     }

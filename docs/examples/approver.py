@@ -73,7 +73,7 @@ def answer(door, request, pattern):
     """Answers one APPROVAL: under its own id, bound to the digest of exactly what was shown."""
     shown, verdict = request["payload"], decide(request, pattern)
     goal = ((shown.get("details") or {}).get("task") or {}).get("goal", "")
-    print(f"approver: {shown['tool']}, risk {shown['risk_level']}: {goal!r}")
+    print(f"approver: {goal!r}: {shown['explanation']}, risk {shown['risk_level']}")
     payload = {"status": verdict, "digest": shown["digest"], "note": f"the pattern is {pattern!r}"}
     reply = door.say("APPROVAL_DECISION", payload, msg_id=request["msg_id"])
     if reply is None or reply["msg_type"] != "ACK":

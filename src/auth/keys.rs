@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use serde::{Deserialize, Serialize};
 
@@ -125,14 +125,14 @@ pub struct KeyDates {
 /// The keys in a folder, and those in force.
 pub struct KeyRing {
     folder: Folder,
-    in_force: RwLock<Arc<InForce>>,
-    /// The secret of one run alone; stands before the file's.
-    of_this_run: RwLock<Option<Secret>>,
+    in_force: RwLock<InForce>,
     /// Changes are made one at a time; other processes are kept out by a lock on the folder.
     changing: Mutex<()>,
 }
 
 struct InForce {
+    /// The secret of one run alone; stands before the file's.
+    of_this_run: Option<Secret>,
     shared: Secret,
     own: HashMap<AgentId, Own>,
 }
@@ -164,8 +164,8 @@ impl KeyRing {
                 folder.write(SHARED, &text)?;
             }
         }
-        let in_force = RwLock::new(Arc::new(InForce::load(&folder)?));
-        Ok(Self { folder, in_force, of_this_run: RwLock::default(), changing: Mutex::default() })
+        let in_force = RwLock::new(InForce::load(&folder)?);
+        Ok(Self { folder, in_force, changing: Mutex::default() })
     }
 
     /// Takes the folder's present content into force, as after another process has changed it.
@@ -173,8 +173,10 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError`]; what was in force stays so.
     pub fn reload(&self) -> Result<(), KeyError> {
-        let loaded = Arc::new(InForce::load(&self.folder)?);
-        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        let loaded = InForce::load(&self.folder)?;
+        let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
+        let of_this_run = in_force.of_this_run.take();
+        *in_force = InForce { of_this_run, ..loaded };
         Ok(())
     }
 
@@ -184,21 +186,20 @@ impl KeyRing {
     /// [`KeyError::Weak`] for an empty one and for those that DevIt's programs fall back to.
     pub fn set_shared(&self, secret: Secret) -> Result<(), KeyError> {
         refuse_known(&secret)?;
-        *self.of_this_run.write().unwrap_or_else(PoisonError::into_inner) = Some(secret);
+        self.in_force.write().unwrap_or_else(PoisonError::into_inner).of_this_run = Some(secret);
         Ok(())
     }
 
     /// The shared secret in force, for those who may tell it to a client.
     pub fn shared(&self) -> Secret {
-        let of_this_run = self.of_this_run.read().unwrap_or_else(PoisonError::into_inner);
-        of_this_run.clone().unwrap_or_else(|| self.in_force().shared.clone())
+        self.in_force().shared().clone()
     }
 
     /// Which secrets speak for this ident now.
     pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
         let in_force = self.in_force();
         let Some(own) = in_force.own.get(ident) else {
-            return Keys::Shared(self.shared());
+            return Keys::Shared(in_force.shared().clone());
         };
         let valid = own.keys.iter().filter(|key| own.revoked.is_none() && key.is_valid(now));
         let secrets: Vec<Secret> = valid.map(|key| key.secret.clone()).collect();
@@ -273,8 +274,8 @@ impl KeyRing {
         })
     }
 
-    fn in_force(&self) -> Arc<InForce> {
-        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn in_force(&self) -> RwLockReadGuard<'_, InForce> {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes one ident's file, starting from what it holds now rather than from what is in force here.
@@ -298,6 +299,10 @@ impl KeyRing {
 }
 
 impl InForce {
+    fn shared(&self) -> &Secret {
+        self.of_this_run.as_ref().unwrap_or(&self.shared)
+    }
+
     fn load(folder: &Folder) -> Result<Self, KeyError> {
         let unsafe_secret = |weak: KeyError| folder.malformed(SHARED, weak.to_string());
         let mut text = folder.read(SHARED)?.ok_or_else(|| folder.malformed(SHARED, "is missing".into()))?;
@@ -319,7 +324,7 @@ impl InForce {
             }
             own.insert(ident, keys);
         }
-        Ok(Self { shared, own })
+        Ok(Self { of_this_run: None, shared, own })
     }
 }
 

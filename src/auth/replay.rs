@@ -6,7 +6,7 @@
 //! nothing out, so that a sender of such frames cannot lock out the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use super::Rejected;
@@ -29,12 +29,34 @@ pub struct ReplayGuard {
 #[derive(Default)]
 struct Seen {
     /// By `ts`; never empty sets.
-    buckets: BTreeMap<u64, HashSet<u128>>,
+    buckets: BTreeMap<u64, HashSet<u128, BuildHasherDefault<Itself>>>,
     count: usize,
     /// Frames with a smaller `ts` are refused: some of them may have been forgotten.
     floor: u64,
     /// Forgotten seconds above the floor; there are some only if the clock was set back.
     closed: BTreeSet<u64>,
+}
+
+/// What is remembered is the outcome of two keyed hashes already, so that one half of it serves as its hash.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn write(&mut self, bytes: &[u8]) {
+        // Integers come through the method below; this one is here for completeness.
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, mark: u128) {
+        // The set uses the upper bits of a hash as well as the lower ones; each half has both.
+        self.0 = (mark >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl ReplayGuard {

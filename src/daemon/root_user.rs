@@ -21,7 +21,7 @@ pub(super) fn for_workers(config: &Config, places: &Places) -> Result<(u32, u32)
     let status = probe.gid(gid).uid(uid).status().context("cannot try what daemon.worker_uid may do")?;
     if !status.success() {
         bail!(
-            "daemon.worker_uid = {uid} cannot change {}: give it the workspace, for example with `chown -R {uid}`",
+            "daemon.worker_uid = {uid} cannot change {}: give its group the workspace with `chgrp -R {gid}` and `chmod -R g+w`",
             root.display()
         );
     }

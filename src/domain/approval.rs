@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{AnswerApproval, Command, Delegate};
 use super::{
-    Approver, Change, Door, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
+    Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
     TaskState, Terms, WorkerKind,
 };
 use crate::base::limits::PARKED_MAX;
@@ -239,10 +239,11 @@ impl State {
 
     /// The asker, and whoever is working for the asker at the moment.
     ///
-    /// A person at the terminal who delegated by hand is the owner of the machine, whose word the rule
-    /// wants; asking somebody else would only teach them to switch the rule off.
+    /// A person at the terminal is the owner of the machine, whose word the rule wants, also for what was asked
+    /// under the owner's name by hand or by a script. Asking somebody else would only teach people to switch the
+    /// rule off.
     fn is_own_request(&self, who: &Principal, parked: &Parked) -> bool {
-        if who.is_person() && parked.who.door() == Door::Own && parked.who.is_person() {
+        if who.is_person() {
             return false;
         }
         let asker = parked.who.agent();

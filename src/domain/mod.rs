@@ -273,7 +273,7 @@ fn decide(
     }
     match judge.decide(call.who, &command, &call.facts) {
         Decision::Allow { rule, terms } => {
-            if let Some(reason) = state.over_limits(&call, &rule, &terms, out) {
+            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
             allowed(state, judge, &call, &command, rule, terms, out).map(Answer::Done)
@@ -286,7 +286,7 @@ fn decide(
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
         Decision::NeedApproval { rule, reason, terms, wait, by } => {
-            if let Some(reason) = state.over_limits(&call, &rule, &terms, out) {
+            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
             state.tasks.room_for(call.who.agent(), &state.settings)?;
@@ -471,12 +471,12 @@ impl State {
     /// Rate and concurrency limits that came with the permission.
     fn over_limits(
         &self,
-        call: &Call<'_>,
+        now: Timestamp,
+        agent: &AgentId,
         rule: &RuleId,
         terms: &Terms,
         out: &mut Outbox,
     ) -> Option<Box<str>> {
-        let agent = call.who.agent();
         if let Some(most) = terms.concurrent
             && self.tasks.running_under(agent, rule) >= most
         {
@@ -485,7 +485,7 @@ impl State {
                     .into(),
             );
         }
-        let seconds = self.quota.spend(call.now, rule, agent, terms.rate?, out).err()?;
+        let seconds = self.quota.spend(now, rule, agent, terms.rate?, out).err()?;
         Some(format!("rule {rule} has been used as often as it allows; again in {seconds}s").into())
     }
 

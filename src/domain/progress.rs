@@ -113,9 +113,9 @@ impl State {
             _ => {}
         }
         let said: Box<str> = verb.report.relay.as_ref().map_or_else(
-            || word_for(verb.status).into(),
+            || verb.status.word().into(),
             |relay| {
-                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(word_for(verb.status)).into()
+                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.word()).into()
             },
         );
         let (said, mut report) = (clip(&said), verb.report.clone());
@@ -253,7 +253,7 @@ impl State {
 
     /// Tells a polling worker that nobody waits for its task any more.
     ///
-    /// DevIt 1.11: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
+    /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
         if matches!(task.state, TaskState::Queued { .. }) {
             return;
@@ -298,7 +298,7 @@ impl State {
             report.summary = clip(&report.summary);
             let ending = Ending {
                 status: verb.status,
-                said: word_for(verb.status).into(),
+                said: verb.status.word().into(),
                 from: Some(task.order.worker.clone()),
                 report,
                 failure: verb.failure.clone(),
@@ -413,14 +413,4 @@ fn away(now: Timestamp, task: &Task) -> Ending {
 /// A note does not keep the message as it came; the parts it is made of are there already.
 fn kept(report: Report) -> Report {
     Report { relay: None, ..report }
-}
-
-fn word_for(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::InProgress => "in_progress",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
 }

@@ -71,7 +71,7 @@ impl TaskState {
         matches!(self, TaskState::Finished { .. })
     }
 
-    /// DESIGN 5: the word DevIt has for it.
+    /// The status of these states, as DevIt's clients see it.
     pub fn status(self) -> Status {
         match self {
             TaskState::Awaiting { .. } | TaskState::Queued { .. } | TaskState::Assigned { .. } => {

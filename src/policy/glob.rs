@@ -10,32 +10,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder, escape};
 
 use crate::base::limits::PATH_LEN_MAX;
 
-/// Brings a tool's path to its shortest spelling: no `.`, no `..` that can be resolved, no doubled or
-/// trailing slash, `\` as `/`. A relative path that climbs keeps its leading `..`, so that rules can see it.
-///
-/// By spelling only: what the path leads to is for whoever opens it to find out.
-pub fn normalise_tool_path(path: &str) -> String {
-    let path = path.replace('\\', "/");
-    let absolute = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => {
-                parts.pop();
-            }
-            ".." if absolute => {}
-            name => parts.push(name),
-        }
-    }
-    match (absolute, parts.is_empty()) {
-        (true, _) => format!("/{}", parts.join("/")),
-        (false, true) => ".".to_owned(),
-        (false, false) => parts.join("/"),
-    }
-}
-
-/// Whether [`normalise_tool_path`] would leave a path as it is; without allocating.
+/// Whether [`normalised_path`](crate::base::normalised_path) would leave a path as it is; without allocating.
 pub(super) fn is_normal(path: &str) -> bool {
     if path == "/" || path == "." {
         return true;

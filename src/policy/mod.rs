@@ -28,7 +28,6 @@ pub use builtin::{Builtin, builtin};
 pub use check::{Difference, Failed, Report, check, diff, run_cases};
 pub use explain::{Explanation, Outcome, RuleTrace, Unmet, explain, explain_request};
 pub use file::{APPROVAL_WAIT, Action, Ask, File, Limit, Net, Rule, Ruling, When};
-pub use glob::normalise_tool_path;
 pub use judge::{Layer, RuleSet};
 pub use reader::{Problem, Problems};
 pub use request::{Case, Request};

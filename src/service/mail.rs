@@ -16,7 +16,7 @@ impl Provost {
     /// The next message of the caller's queue.
     ///
     /// An empty queue of a caller with unfinished delegations is watched for up to `hold`, so that a result is
-    /// handed over the moment it is there; everybody else is answered at once. DevIt 2.4.
+    /// handed over the moment it is there; everybody else is answered at once. DevIt 1.5.
     ///
     /// # Errors
     /// A [`Refusal`].

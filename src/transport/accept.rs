@@ -54,9 +54,10 @@ impl Guard {
         }
     }
 
-    /// Returns when the door is about to close: finish what was begun, begin nothing new.
-    pub async fn stopping(&self) {
-        self.stop.cancelled().await;
+    /// Returns when the door is about to close: finish what was begun, begin nothing new. Cheapest when it is made
+    /// once for a connection and kept.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.stop.clone().cancelled_owned()
     }
 }
 
@@ -139,7 +140,9 @@ pub async fn accept_loop<S, F>(
             tracing::warn!(address = %bound.path().display(), connections_max, "full; one refused");
             continue;
         };
-        let guard = Guard { id: entry.id, connections: Arc::clone(&connections), stop: stop.clone() };
+        // A token of its own: waiting for a shared one takes a lock that all connections would queue for.
+        let stop = stop.child_token();
+        let guard = Guard { id: entry.id, connections: Arc::clone(&connections), stop };
         let work = serve(stream, guard);
         tasks.spawn(async move {
             let _entry = entry;

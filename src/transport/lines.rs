@@ -3,9 +3,11 @@
 //! There is one buffer per connection. It grows with the line, and shrinks again after it; what it holds for
 //! a peer that has proved nothing comes out of a budget that all such peers of a door share.
 
+use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -252,17 +254,24 @@ pub async fn write_line<W: AsyncWrite + Unpin>(
     line: &[u8],
     time_max: Duration,
 ) -> io::Result<()> {
-    let write = async {
-        let mut slices = [IoSlice::new(line), IoSlice::new(b"\n")];
-        let mut rest = &mut slices[..];
-        IoSlice::advance_slices(&mut rest, 0);
-        while !rest.is_empty() {
-            match to.write_vectored(rest).await? {
-                0 => return Err(ErrorKind::WriteZero.into()),
-                written => IoSlice::advance_slices(&mut rest, written),
-            }
-        }
-        to.flush().await
-    };
+    let mut write = std::pin::pin!(write_whole(to, line));
+    // Nearly every line goes out at once; only one that does not is worth a timer.
+    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await {
+        return done;
+    }
     timeout(time_max, write).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+}
+
+async fn write_whole<W: AsyncWrite + Unpin>(to: &mut W, line: &[u8]) -> io::Result<()> {
+    let mut slices = [IoSlice::new(line), IoSlice::new(b"\n")];
+    let mut rest = &mut slices[..];
+    IoSlice::advance_slices(&mut rest, 0);
+    while let [first, more @ ..] = rest {
+        let written = if more.is_empty() { to.write(first).await? } else { to.write_vectored(rest).await? };
+        match written {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            written => IoSlice::advance_slices(&mut rest, written),
+        }
+    }
+    to.flush().await
 }

@@ -47,12 +47,19 @@ impl Clock for Turned {
 }
 
 /// Rules that stop at the word `wait` until they are let go, so that a batch can be filled at leisure.
-struct Gate(Arc<AtomicBool>);
+struct Gate(Arc<Bar>);
+
+#[derive(Default)]
+struct Bar {
+    down: AtomicBool,
+    reached: AtomicBool,
+}
 
 impl Judge for Gate {
     fn decide(&self, who: &Principal, command: &Command, facts: &Facts) -> Decision {
         if matches!(command, Command::Delegate(it) if it.goal.starts_with("wait")) {
-            while self.0.load(Ordering::SeqCst) {
+            self.0.reached.store(true, Ordering::SeqCst);
+            while self.0.down.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -72,7 +79,7 @@ struct Ran {
     clean: bool,
     thread: std::thread::JoinHandle<()>,
     clock: Turned,
-    gate: Arc<AtomicBool>,
+    gate: Arc<Bar>,
 }
 
 fn run(store: Box<dyn Store>) -> Ran {
@@ -80,7 +87,7 @@ fn run(store: Box<dyn Store>) -> Ran {
 }
 
 fn run_for(store: Box<dyn Store>, retention: Retention) -> Ran {
-    let (clock, gate) = (Turned::new(), Arc::new(AtomicBool::new(false)));
+    let (clock, gate) = (Turned::new(), Arc::new(Bar::default()));
     let judge = Box::new(Gate(gate.clone()));
     let Started { engine, effects, owed, clean, thread } =
         start(store, judge, settings(), Box::new(clock.clone()), retention).unwrap();
@@ -112,18 +119,38 @@ impl Ran {
         timeout(PATIENCE, self.effects.recv()).await.unwrap().unwrap()
     }
 
-    /// Lets everything that is queued be taken in as one batch behind `wait`.
-    async fn behind_a_gate<T>(&self, queue: impl FnOnce(&Engine) -> Vec<T>) -> Vec<T> {
-        self.gate.store(true, Ordering::SeqCst);
+    /// Stops the engine's thread at a command of `gate`'s.
+    async fn stop_at_the_gate(&self) -> tokio::task::JoinHandle<Result<Answer<Delegated>, Refusal>> {
+        self.gate.down.store(true, Ordering::SeqCst);
         let engine = self.engine.clone();
         let first =
             tokio::spawn(async move { engine.submit(&client("gate"), ordered(9_999, "wait", "cli")).await });
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        while !self.gate.reached.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        first
+    }
+
+    fn open_the_gate(&self) {
+        self.gate.down.store(false, Ordering::SeqCst);
+    }
+
+    /// Lets everything that is queued be taken in as one batch behind `wait`.
+    async fn behind_a_gate<T>(&self, queue: impl FnOnce(&Engine) -> Vec<T>) -> Vec<T> {
+        let first = self.stop_at_the_gate().await;
         let queued = queue(&self.engine);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        self.gate.store(false, Ordering::SeqCst);
+        let_all_submit().await;
+        self.open_the_gate();
         let _ = first.await.unwrap();
         queued
+    }
+}
+
+/// Gives every spawned task its turn: they share this thread, which sees to some sixty of them between two of
+/// ours.
+async fn let_all_submit() {
+    for _ in 0..500 {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -300,28 +327,13 @@ async fn more_than_the_queue_holds_is_told_so() {
 #[tokio::test]
 async fn a_caller_that_has_gone_gets_nothing_granted() {
     let (ran, _) = memory();
-    let gone = ran
-        .behind_a_gate(|engine| {
-            let engine = engine.clone();
-            vec![tokio::spawn(async move { engine.submit(&client("ada"), ordered(1, "do", "cli")).await })]
-                .into_iter()
-                .inspect(|task| task.abort())
-                .collect()
-        })
-        .await;
-    for task in gone {
-        assert!(task.await.is_err());
-    }
-    let engine = ran.engine.clone();
-    ran.gate.store(true, Ordering::SeqCst);
-    let first = tokio::spawn(async move { engine.submit(&client("x"), ordered(2, "wait", "cli")).await });
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    let first = ran.stop_at_the_gate().await;
     let engine = ran.engine.clone();
     let leaves = tokio::spawn(async move { engine.submit(&client("ada"), ordered(3, "do", "cli")).await });
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    let_all_submit().await;
     leaves.abort();
     assert!(leaves.await.is_err());
-    ran.gate.store(false, Ordering::SeqCst);
+    ran.open_the_gate();
     first.await.unwrap().unwrap();
     assert_eq!(ran.engine.view(LiveTask(id(3))).await.unwrap(), None);
 }
@@ -359,8 +371,11 @@ async fn a_dropped_answer_is_a_message_kept() {
     ran.delegate("ada", 1, "do", "bob").await.unwrap();
     let who = client("bob");
     // Asked, answered, and never looked at.
+    let first = ran.stop_at_the_gate().await;
     let mut asked = Box::pin(ran.engine.submit(&who, CollectMail { alive: true }));
-    assert!(futures_poll(asked.as_mut()).is_none());
+    assert!(poll_once(asked.as_mut()).is_none());
+    ran.open_the_gate();
+    first.await.unwrap().unwrap();
     ran.engine.journal_head().await.unwrap();
     ran.engine.view(LiveTasks).await.unwrap();
     assert!(!ran.engine.view(HasMail(agent("bob"))).await.unwrap(), "it is on its way");
@@ -368,7 +383,7 @@ async fn a_dropped_answer_is_a_message_kept() {
     assert!(ran.engine.view(HasMail(agent("bob"))).await.unwrap(), "it waits again");
 }
 
-fn futures_poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
     match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
         std::task::Poll::Ready(out) => Some(out),
         std::task::Poll::Pending => None,

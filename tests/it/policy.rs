@@ -8,8 +8,7 @@ use provost::domain::{
     WorkerKind,
 };
 use provost::policy::{
-    Builtin, Case, Layer, Request, RuleSet, Ruling, builtin, check, diff, explain_request,
-    normalise_tool_path, run_cases,
+    Builtin, Case, Layer, Request, RuleSet, Ruling, builtin, check, diff, explain_request, run_cases,
 };
 
 /// A rule file with the header filled in.
@@ -443,8 +442,8 @@ fn tool_paths_are_brought_to_their_shortest_spelling() {
         ("a\\..\\..\\b", "../b"),
         ("...", "..."),
     ] {
-        assert_eq!(normalise_tool_path(path), expected, "{path}");
-        assert_eq!(normalise_tool_path(expected), expected, "{path} is not at rest");
+        assert_eq!(provost::base::normalised_path(path), expected, "{path}");
+        assert_eq!(provost::base::normalised_path(expected), expected, "{path} is not at rest");
     }
 }
 

@@ -57,6 +57,7 @@ impl Judge for ByWord {
                 match word {
                     "rated" => terms.rate = Some(Rate { count: RATED, per: Ttl::minutes(1) }),
                     "few" => terms.concurrent = Some(FEW),
+                    "hasty" => terms.timeout = Some(Ttl::minutes(20)),
                     "short" => terms.timeout = Some(Ttl::minutes(2)),
                     _ => {}
                 }

@@ -65,7 +65,7 @@ fn broken_too(seed: u64) -> Settings {
     let setting = WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, broken };
     settings.workers.insert(agent("broken"), setting);
     settings.tasks_per_agent = 12;
-    if seed % 4 == 0 {
+    if seed.is_multiple_of(4) {
         settings.expected_versions = vec!["1.0".into()];
     }
     settings

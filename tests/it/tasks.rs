@@ -358,6 +358,22 @@ fn terms_bind_a_polling_worker_however_much_it_talks() {
 }
 
 #[test]
+fn a_renewed_lease_does_not_outlast_the_terms() {
+    let mut s = Script::new();
+    let wes = client("wes");
+    let task = s.delegate(&client("ada"), "hasty", "wes");
+    s.report(&wes, &task, Status::InProgress).unwrap();
+    for _ in 0..3 {
+        s.pass(Ttl::minutes(5));
+        s.beat(&wes);
+    }
+    s.pass(Ttl::seconds_clamped(299));
+    assert!(matches!(s.state(&task), TaskState::Running { .. }), "past its first lease");
+    s.pass(Ttl::seconds_clamped(1));
+    assert!(matches!(s.task(&task).failure, Some(Failure::RunTimeout { timeout_s: 1_200 })));
+}
+
+#[test]
 fn a_worker_that_is_away_keeps_its_task_within_the_bound() {
     let mut s = Script::new();
     let wes = client("wes");

@@ -279,16 +279,6 @@ fn in_brief(it: &Task, salt: &Digest) -> wire::Task {
     task(&Task { order, notes: newest.into_iter().collect(), ..it.clone() }, salt)
 }
 
-pub(super) fn word(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::InProgress => "in_progress",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
-}
-
 pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
     let order = &task.order;
     let working_dir = task.directory.as_ref().map(|it| it.relative.as_str()).filter(|it| !it.is_empty());
@@ -302,7 +292,7 @@ pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
         delegated_to: order.worker.to_string(),
         created_at: task.created_at.rfc3339(),
         timeout_secs: order.timeout.as_seconds(),
-        status: word(task.state.status()),
+        status: task.state.status().word(),
         context: order.context.as_ref().map(Json::value),
         watch_patterns: order.watch_patterns.iter().map(ToString::to_string).collect(),
         last_activity: task.updated_at.rfc3339(),

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::FrontDoor;
 use crate::auth::Rejected;
@@ -24,8 +25,9 @@ use crate::auth::keys::KeyRing;
 use crate::auth::peer::PeerId;
 use crate::auth::replay::ReplayGuard;
 use crate::auth::token::Tokens;
-use crate::base::{Digest, Secret, Timestamp};
+use crate::base::{AgentId, Digest, Secret, Timestamp};
 use crate::domain::{Mail, Principal};
+use crate::engine::Slot;
 use crate::service::Provost;
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
@@ -47,7 +49,7 @@ pub struct Options {
     /// How long an empty POLL of a caller with unfinished delegations is watched; under a second.
     pub hold: Duration,
     /// Whether the protocol document's dialect is spoken.
-    pub document_dialect: bool,
+    pub dialect_document: bool,
     /// Makes approval ids of this daemon recognisable; the same over restarts.
     pub salt: Digest,
     /// The user whose processes are let in.
@@ -70,7 +72,7 @@ struct Parts {
 
 /// What a line was answered with.
 enum Said {
-    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.0, fact 6.
+    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,
     /// A signed message.
     Message(Message),
@@ -78,10 +80,30 @@ enum Said {
     Mail(Arc<Mail>),
 }
 
-/// A message whose arrival is not certain yet.
+/// A message whose arrival is not certain yet. However its connection ends, it is not forgotten.
 struct Carried {
+    provost: Provost,
     who: Principal,
-    mail: Arc<Mail>,
+    mail: Option<Arc<Mail>>,
+}
+
+impl Carried {
+    async fn settle(mut self, arrived: bool) {
+        if let Some(mail) = &self.mail {
+            self.provost.settle(&self.who, mail, arrived).await;
+        }
+        // Only now: whoever is dropped while it waits for the answer gives the message back. One that has arrived
+        // after all is not in its queue any more, and nothing comes of it.
+        self.mail = None;
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        if let Some(mail) = self.mail.take() {
+            self.provost.engine().put_back(&self.who, mail.seq);
+        }
+    }
 }
 
 /// How a connection goes on after a line.
@@ -136,7 +158,7 @@ impl Devit {
             }
         };
         let reader = LineReader::new(stream, LINE_TIME_MAX).within(&self.0.budget);
-        let mut talk = Talk { door: self, peer, reader, guard, proven: false, carried: None };
+        let mut talk = Talk { door: self, peer, reader, guard, proven: false, carried: None, slot: None };
         if let Some(last_words) = talk.run().await {
             talk.reader.into_inner().close_with_reset(last_words.as_bytes());
         }
@@ -161,19 +183,33 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
+    /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
+    slot: Option<(AgentId, Arc<Slot>)>,
 }
 
 impl Talk {
     /// Serves lines until the connection ends; returns last words for a peer that is refused with a reset.
     async fn run(&mut self) -> Option<String> {
+        // Both are made once: a timer for every line would cost as much as the line.
+        let mut stopping = std::pin::pin!(self.guard.stopping());
+        let mut silence = std::pin::pin!(tokio::time::sleep(SILENT_UNPROVEN_MAX));
         loop {
-            let patience = if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX };
-            let came = tokio::select! {
-                biased;
-                came = tokio::time::timeout(patience, self.reader.next()) => came,
-                () = self.guard.stopping() => break,
+            let since = Instant::now();
+            let came = loop {
+                tokio::select! {
+                    biased;
+                    came = self.reader.next() => break Some(came),
+                    () = stopping.as_mut() => break None,
+                    () = silence.as_mut() => {
+                        let until = since + self.patience();
+                        if until <= Instant::now() {
+                            break None;
+                        }
+                        silence.as_mut().reset(until);
+                    }
+                }
             };
-            let Ok(came) = came else { break };
+            let Some(came) = came else { break };
             let (arrived, ended) = (delivered(&came), matches!(came, Ok(Line::Eof)));
             let line = match came {
                 Ok(Line::Frame(line)) => Some(line.to_vec()),
@@ -204,6 +240,10 @@ impl Talk {
         None
     }
 
+    fn patience(&self) -> Duration {
+        if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX }
+    }
+
     /// Whether a peer that sends nothing more has read the message that was written last, if there is one.
     async fn was_read(&self) -> bool {
         self.carried.is_none() || self.reader.get_ref().is_read_to_the_end(LINE_TIME_MAX).await
@@ -211,8 +251,8 @@ impl Talk {
 
     /// Records whether the message that was written last has arrived.
     async fn settle(&mut self, arrived: bool) {
-        if let Some(Carried { who, mail }) = self.carried.take() {
-            self.door.0.provost.settle(&who, &mail, arrived).await;
+        if let Some(carried) = self.carried.take() {
+            carried.settle(arrived).await;
         }
     }
 
@@ -234,26 +274,44 @@ impl Talk {
             self.guard.proven();
         }
         let (to, form) = (frame.from.clone(), frame.form);
-        let said = self.door.handle(&frame, &who, &self.peer).await;
-        let message = match &said {
+        // The most frequent message of all, and nearly always one with nothing to answer.
+        let now = (self.door.0.now)();
+        let said = if frame.msg_type == "HEARTBEAT" && self.slot(&who).is_idle(now) {
+            Said::Nothing
+        } else {
+            self.door.handle(&frame, &who, &self.peer).await
+        };
+        let mut carried = None;
+        let message = match said {
             Said::Nothing => return self.write(b"").await,
-            Said::Message(message) => message.clone(),
-            Said::Mail(mail) => map::mail(mail, (self.door.0.now)(), &self.door.0.options.salt),
+            Said::Message(message) => message,
+            Said::Mail(mail) => {
+                let message = map::mail(&mail, (self.door.0.now)(), &self.door.0.options.salt);
+                carried = Some(Carried { provost: self.door.0.provost.clone(), who, mail: Some(mail) });
+                message
+            }
         };
         let next = self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
-        match (said, next) {
-            (Said::Mail(mail), Next::Go) => Next::Carrying(Carried { who, mail }),
-            (Said::Mail(mail), next) => {
-                self.door.0.provost.settle(&who, &mail, false).await;
+        match (carried, next) {
+            (Some(carried), Next::Go) => Next::Carrying(carried),
+            (Some(carried), next) => {
+                carried.settle(false).await;
                 next
             }
-            (_, next) => next,
+            (None, next) => next,
         }
+    }
+
+    fn slot(&mut self, who: &Principal) -> &Slot {
+        let known = self.slot.take().filter(|(agent, _)| agent == who.agent());
+        let board = self.door.0.provost.engine().board();
+        let known = known.unwrap_or_else(|| (who.agent().clone(), board.slot(who.agent())));
+        &self.slot.insert(known).1
     }
 
     /// A line that is no frame may be the document's dialect; otherwise the sender hears which part was wrong.
     async fn not_a_frame(&mut self, line: &[u8], why: &str) -> Next {
-        if self.door.0.options.document_dialect
+        if self.door.0.options.dialect_document
             && let Some(request) = document::Request::read(line)
         {
             return document::first(self, request).await;

@@ -49,7 +49,7 @@ impl Devit {
     /// Carries out one verified frame.
     pub(super) async fn handle(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Said {
         let done = match &*frame.msg_type {
-            "HEARTBEAT" => return self.heartbeat(who).await,
+            "HEARTBEAT" => return self.collect(who, true, Duration::ZERO).await,
             "POLL" => return self.collect(who, false, self.0.options.hold).await,
             "REGISTER" => self.register(frame, who, peer).await,
             "DELEGATE" => self.delegate(frame, who).await,
@@ -65,14 +65,6 @@ impl Devit {
             _ => Err(Fault::invalid("unknown msg_type")),
         };
         Said::Message(done.unwrap_or_else(|fault| Message::fault(&fault)))
-    }
-
-    /// The most frequent message of all, and nearly always one with nothing to answer.
-    async fn heartbeat(&self, who: &Principal) -> Said {
-        if self.0.provost.engine().board().slot(who.agent()).is_idle((self.0.now)()) {
-            return Said::Nothing;
-        }
-        self.collect(who, true, Duration::ZERO).await
     }
 
     async fn collect(&self, who: &Principal, alive: bool, hold: Duration) -> Said {
@@ -114,7 +106,7 @@ impl Devit {
             self.0.provost.delegate(who, verb.clone()).await.map_err(|refusal| self.fault(refusal))?;
         match answer {
             Answer::Done(done) => {
-                let status = map::word(done.state.status());
+                let status = done.state.status().word();
                 Ok(json!({ "task_id": verb.task.as_str(), "status": status }))
             }
             Answer::Parked(approval) => Ok(json!({

@@ -1,0 +1,68 @@
+//! What Provost costs, as ratios to floors that are measured in the same run.
+//!
+//! Not a test: nothing here fails because a machine is slow. Each row compares the real daemon, a process of its
+//! own, with the least that could do the same work; the two take turns, round by round, so that a neighbour's
+//! load falls on both. Start it with `scripts/bench`; words after it choose sections.
+#![forbid(unsafe_code)]
+
+mod delegations;
+mod floor;
+mod heartbeats;
+mod history;
+mod jailed;
+mod load;
+mod machine;
+mod storage;
+mod table;
+mod world;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use table::Table;
+
+/// A part of the table, by the word that chooses it.
+type Section = (&'static str, fn(&mut Table) -> Result<()>);
+
+const SECTIONS: [Section; 5] = [
+    ("heartbeats", heartbeats::measure),
+    ("delegations", delegations::measure),
+    ("jailed", jailed::measure),
+    ("history", history::measure),
+    ("storage", storage::measure),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.as_slice() {
+        [role, socket] if role == floor::ECHO_ROLE => floor::serve_echo(socket.as_ref()),
+        words => bench(words),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            table::complain(&format!("bench: {err:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(words: &[String]) -> Result<()> {
+    if rustix::process::geteuid().is_root() {
+        bail!("Provost is an ordinary user's, and root's numbers are not its users': run scripts/bench");
+    }
+    // Cargo says `--bench` to every benchmark.
+    let chosen: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    if let Some(odd) = chosen.iter().find(|word| SECTIONS.iter().all(|(name, _)| name != *word)) {
+        bail!("there is no section '{odd}'; there are {}", SECTIONS.map(|(name, _)| name).join(", "));
+    }
+    let mut table = Table::begin()?;
+    for (name, measure) in SECTIONS {
+        if chosen.is_empty() || chosen.contains(&name) {
+            table.section(name)?;
+            measure(&mut table)?;
+        }
+    }
+    table.end()
+}
