@@ -4,7 +4,7 @@ mod policy_file;
 mod root_user;
 mod wiring;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -174,7 +174,12 @@ fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::
         .with_context(|| format!("cannot write logs to {}", dir.display()))?;
     let (file, guard) = tracing_appender::non_blocking(file);
     let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    let to_stderr = start.foreground.then(|| tracing_subscriber::fmt::layer().with_writer(std::io::stderr));
+    // Colours are for people: whoever starts us with its own log as standard error wants text.
+    let colours =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    let to_stderr = start
+        .foreground
+        .then(|| tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr));
     let filter = tracing_subscriber::EnvFilter::new(format!("warn,provost={level}"));
     // A second daemon in one process (there is none outside of tests) keeps the first one's log.
     let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();

@@ -29,8 +29,9 @@ pub const TASKS_LIVE_MAX: usize = 10_000;
 /// Finished tasks that a status answer lists (DevIt keeps as many).
 pub const STATUS_FINISHED_MAX: usize = 1_000;
 
-/// Size of a status answer, in bytes; DevIt's client gives up on slower, larger ones.
-pub const STATUS_BYTES_MAX: usize = 1 << 20;
+/// Room in a status answer, in bytes, for the unfinished tasks and for the finished ones each. DevIt's client
+/// waits one second for the line; 25 MB have been seen to take it.
+pub const STATUS_BYTES_MAX: usize = 4 << 20;
 
 /// Notes kept per task: the first and the newest.
 pub const NOTES_MAX: usize = 16;

@@ -356,6 +356,31 @@ fn a_message_for_a_peer_that_had_no_more_to_say_and_never_read_comes_again() {
 }
 
 #[test]
+fn nobody_puts_the_daemons_own_words_on_record() {
+    let world = World::new();
+    let daemon = world.start();
+    let say = |what: &str, subject: &str| {
+        let body = json!({ "what": what, "subject": subject, "details": {} }).to_string();
+        ask_own(&world, &http("POST", "/record", &body))
+    };
+    let long = "x".repeat(100_000);
+    for (what, subject) in
+        [("policy.loaded", "open.toml"), ("daemon.stopped", "/"), ("key.added", long.as_str())]
+    {
+        let answer = say(what, subject);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{what}: {answer}");
+    }
+    assert!(say("key.added", "worker:gpu").starts_with("HTTP/1.1 200"));
+    assert_eq!(world.client(&daemon, "orch:a").say("HEARTBEAT", json!({})), Reply::Nothing);
+    let log = world.command(&["log", "--json"]).output().unwrap().stdout;
+    let log = String::from_utf8(log).unwrap();
+    assert!(
+        log.contains("worker:gpu") && !log.contains("open.toml") && !log.contains("daemon.stopped"),
+        "{log}"
+    );
+}
+
+#[test]
 fn absurd_numbers_are_refused_or_bounded() {
     let world = World::new();
     let daemon = world.start();
@@ -401,7 +426,8 @@ fn a_status_is_bounded_however_much_its_tasks_have_to_say() {
         }
     }
     let payload = client.say("STATUS_REQUEST", json!({})).message()["payload"].clone();
-    assert!(payload.to_string().len() <= 1 << 20, "{} bytes", payload.to_string().len());
+    let size = payload.to_string().len();
+    assert!(size <= provost::base::limits::STATUS_BYTES_MAX + (64 << 10), "{size} bytes");
     assert_eq!(payload["active_tasks"].as_array().unwrap().len(), 3, "every active task is there");
     assert_eq!(payload["truncated"], true);
     // One by one they are complete.
