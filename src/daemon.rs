@@ -1,6 +1,7 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
+mod descriptors;
 mod policy_file;
 mod root_user;
 mod wiring;
@@ -130,7 +131,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
     let loaded = load_config(start)?;
     let worker_user =
         if uid == 0 { Some(root_user::for_workers(&loaded.config, &start.places)?) } else { None };
-    take_descriptors();
+    descriptors::take_all();
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = start_log(start, &loaded.config)?;
@@ -138,15 +139,6 @@ fn prepare(start: &Start) -> Result<Prepared> {
         std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
     let user = AgentId::parse(&format!("user:{name}")).map_err(|err| anyhow!("the user's name {err}"))?;
     Ok(Prepared { loaded, uid, user, worker_user, _log: log })
-}
-
-/// Shells allow few descriptors by default, and every client takes two. What a worker may have is set for each.
-fn take_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let most = getrlimit(Resource::Nofile).maximum;
-    if let Err(err) = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }) {
-        tracing::warn!(%err, "the number of descriptors stays as it was");
-    }
 }
 
 fn load_config(start: &Start) -> Result<Loaded> {

@@ -29,9 +29,9 @@ pub const TASKS_LIVE_MAX: usize = 10_000;
 /// Finished tasks that a status answer lists (DevIt keeps as many).
 pub const STATUS_FINISHED_MAX: usize = 1_000;
 
-/// Room in a status answer, in bytes, for the unfinished tasks and for the finished ones each. DevIt's client
-/// waits one second for the line; 25 MB have been seen to take it.
-pub const STATUS_BYTES_MAX: usize = 4 << 20;
+/// Size of a status answer, in bytes, but for the unfinished tasks in brief, of which none is left out. DevIt's client
+/// waits one second for the line.
+pub const STATUS_BYTES_MAX: usize = 1 << 20;
 
 /// Notes kept per task: the first and the newest.
 pub const NOTES_MAX: usize = 16;

@@ -193,12 +193,12 @@ fn status_names_every_unfinished_task_and_still_arrives_within_a_clients_second(
     let status = client.say("STATUS_REQUEST", json!({})).message();
     // The client's own parsing is in it too, in a build without optimisation.
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-    assert!(status.to_string().len() < 5 << 20);
+    assert!(status.to_string().len() < 5 << 18);
     let listed = status["payload"]["active_tasks"].as_array().unwrap();
     let ids: Vec<&str> = listed.iter().map(|it| it["id"].as_str().unwrap()).collect();
     assert!(tasks.iter().all(|it| ids.contains(&it.as_str())), "a task that is left out counts as unknown");
     let brief: Vec<_> = listed.iter().filter(|it| it["context"].is_null()).collect();
-    assert!((4..8).contains(&brief.len()), "{} of 8 in brief", brief.len());
+    assert_eq!(brief.len(), 7, "one of 8 has room");
     assert!(brief.iter().all(|it| it["goal"] == "carry" && it["status"] == "pending"));
     assert_eq!(status["payload"]["truncated"], true);
     // Whoever asks for the one task gets all of it.

@@ -318,6 +318,71 @@ fn frames_in_pieces_are_put_together_and_frames_without_an_end_do_nothing() {
 }
 
 #[test]
+fn a_message_for_a_peer_that_had_no_more_to_say_and_never_read_comes_again() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "poller:x"));
+    let (task, reply) = client.delegate("poller:x", "do it", json!({}));
+    reply.ack();
+    for _ in 0..3 {
+        let mut stream = UnixStream::connect(&worker.socket).unwrap();
+        let poll = worker.frame("POLL", &fresh("m"), "orchestrator", &json!({}));
+        stream.write_all(format!("{poll}\n").as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut ready = [rustix::event::PollFd::new(&stream, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut ready, None).unwrap();
+    }
+    let work = worker.poll_until(|it| it["msg_type"] == "DELEGATE");
+    assert_eq!(work["msg_id"], task.as_str());
+    // One that reads before it goes has got its message, and it is not sent twice.
+    let (_, reply) = client.delegate("poller:x", "once", json!({}));
+    reply.ack();
+    let mut stream = UnixStream::connect(&worker.socket).unwrap();
+    let poll = worker.frame("POLL", &fresh("m"), "orchestrator", &json!({}));
+    stream.write_all(format!("{poll}\n").as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(read_line(&mut stream).message()["msg_type"], "DELEGATE");
+    drop(stream);
+    eventually("its delivery", || {
+        world
+            .command(&["log", "--json"])
+            .output()
+            .unwrap()
+            .stdout
+            .windows(14)
+            .filter(|it| *it == b"mail_delivered")
+            .count()
+            >= 2
+    });
+    assert_eq!(worker.poll(), Reply::Nothing);
+}
+
+#[test]
+fn nobody_puts_the_daemons_own_words_on_record() {
+    let world = World::new();
+    let daemon = world.start();
+    let say = |what: &str, subject: &str| {
+        let body = json!({ "what": what, "subject": subject, "details": {} }).to_string();
+        ask_own(&world, &http("POST", "/record", &body))
+    };
+    let long = "x".repeat(100_000);
+    for (what, subject) in
+        [("policy.loaded", "open.toml"), ("daemon.stopped", "/"), ("key.added", long.as_str())]
+    {
+        let answer = say(what, subject);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{what}: {answer}");
+    }
+    assert!(say("key.added", "worker:gpu").starts_with("HTTP/1.1 200"));
+    assert_eq!(world.client(&daemon, "orch:a").say("HEARTBEAT", json!({})), Reply::Nothing);
+    let log = world.command(&["log", "--json"]).output().unwrap().stdout;
+    let log = String::from_utf8(log).unwrap();
+    assert!(
+        log.contains("worker:gpu") && !log.contains("open.toml") && !log.contains("daemon.stopped"),
+        "{log}"
+    );
+}
+
+#[test]
 fn absurd_numbers_are_refused_or_bounded() {
     let world = World::new();
     let daemon = world.start();
@@ -363,7 +428,8 @@ fn a_status_is_bounded_however_much_its_tasks_have_to_say() {
         }
     }
     let payload = client.say("STATUS_REQUEST", json!({})).message()["payload"].clone();
-    assert!(payload.to_string().len() <= 1 << 20, "{} bytes", payload.to_string().len());
+    let size = payload.to_string().len();
+    assert!(size <= provost::base::limits::STATUS_BYTES_MAX + (64 << 10), "{size} bytes");
     assert_eq!(payload["active_tasks"].as_array().unwrap().len(), 3, "every active task is there");
     assert_eq!(payload["truncated"], true);
     // One by one they are complete.

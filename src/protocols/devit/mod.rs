@@ -93,9 +93,12 @@ struct Carried {
 
 impl Carried {
     async fn settle(mut self, arrived: bool) {
-        if let Some(mail) = self.mail.take() {
-            self.provost.settle(&self.who, &mail, arrived).await;
+        if let Some(mail) = &self.mail {
+            self.provost.settle(&self.who, mail, arrived).await;
         }
+        // Only now: whoever is dropped while it waits for the answer gives the message back. One that has arrived
+        // after all is not in its queue any more, and nothing comes of it.
+        self.mail = None;
     }
 }
 
@@ -212,7 +215,7 @@ impl Talk {
                 }
             };
             let Some(came) = came else { break };
-            let arrived = delivered(&came);
+            let (arrived, ended) = (delivered(&came), matches!(came, Ok(Line::Eof)));
             let go_on = match came {
                 Ok(Line::Frame(frame)) => {
                     line.extend_from_slice(frame);
@@ -224,6 +227,7 @@ impl Talk {
                 }
                 Ok(Line::Eof | Line::TimedOut | Line::OverBudget) | Err(_) => false,
             };
+            let arrived = arrived && (!ended || self.was_read().await);
             self.settle(arrived).await;
             if !go_on {
                 break;
@@ -251,6 +255,11 @@ impl Talk {
 
     fn patience(&self) -> Duration {
         if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX }
+    }
+
+    /// Whether a peer that sends nothing more has read the message that was written last, if there is one.
+    async fn was_read(&self) -> bool {
+        self.carried.is_none() || self.reader.get_ref().is_read_to_the_end(LINE_TIME_MAX).await
     }
 
     /// Records whether the message that was written last has arrived.

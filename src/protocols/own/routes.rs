@@ -19,7 +19,7 @@ use super::{Order, Own, wire};
 use crate::auth::peer::PeerId;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX};
-use crate::domain::command::{AckTask, Record};
+use crate::domain::command::AckTask;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Answer, Principal, Verb};
 use crate::service::{Chunk, Stream, TaskFilter};
@@ -311,10 +311,7 @@ async fn record(
     Caller(who): Caller,
     body: Result<Json<wire::Record>, JsonRejection>,
 ) -> Answered<wire::Done> {
-    let body = body?.0;
-    let details = crate::base::Json::from_value(&body.details);
-    let verb = Record { what: body.what.into(), subject: body.subject.into(), details };
-    submit(&own, &who, verb).await?;
+    submit(&own, &who, map::record(&body?.0)?).await?;
     Ok(Json(wire::Done { message: "on record".into() }))
 }
 
