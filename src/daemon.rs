@@ -1,12 +1,14 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
+mod policy_file;
+mod root_user;
 mod wiring;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::json;
@@ -18,10 +20,9 @@ use tokio_util::task::TaskTracker;
 use crate::auth::keys::{KeyRing, Role};
 use crate::auth::replay::ReplayGuard;
 use crate::auth::role;
-use crate::base::limits::{CONNECTIONS_MAX, NONCES_MAX};
+use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, NONCES_MAX};
 use crate::base::{AgentId, Digest, Json, Secret, Timestamp};
 use crate::config::env::Environment;
-use crate::config::places::SYSTEM_CONFIG;
 use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
@@ -29,7 +30,7 @@ use crate::domain::{Judge as _, Principal};
 use crate::effects::{Parts, Workers};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
-use crate::policy::{RuleSet, Source};
+use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
 use crate::protocols::devit::{self, Devit};
 use crate::protocols::own::{Order, Ordered, Own, wire};
@@ -37,6 +38,7 @@ use crate::service::Provost;
 use crate::store::{self, Retention};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
+use policy_file::PolicyFile;
 
 /// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
@@ -109,37 +111,41 @@ struct Prepared {
     loaded: Loaded,
     uid: u32,
     user: AgentId,
+    /// Who workers run as, when the daemon is root.
+    worker_user: Option<(u32, u32)>,
     _log: Option<tracing_appender::non_blocking::WorkerGuard>,
 }
 
 fn prepare(start: &Start) -> Result<Prepared> {
     let uid = rustix::process::geteuid().as_raw();
-    if uid == 0 {
-        refuse_root(start)?;
+    if uid == 0 && !start.allow_root {
+        bail!(
+            "provost does not run as root, since a mistake would then concern the whole machine. \
+             Start it as an ordinary user; in a container without one, use --allow-root"
+        );
     }
     start.places.create()?;
     start.places.create_config()?;
     let loaded = load_config(start)?;
+    let worker_user =
+        if uid == 0 { Some(root_user::for_workers(&loaded.config, &start.places)?) } else { None };
+    take_descriptors();
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = start_log(start, &loaded.config)?;
     let name =
         std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
     let user = AgentId::parse(&format!("user:{name}")).map_err(|err| anyhow!("the user's name {err}"))?;
-    Ok(Prepared { loaded, uid, user, _log: log })
+    Ok(Prepared { loaded, uid, user, worker_user, _log: log })
 }
 
-/// A root daemon's mistakes are everybody's; workers could not be limited by uid either.
-fn refuse_root(start: &Start) -> Result<()> {
-    if !start.allow_root {
-        bail!(
-            "provost does not run as root, since a mistake would then concern the whole machine. \
-             Start it as an ordinary user; in a container without one, use --allow-root"
-        );
+/// Shells allow few descriptors by default, and every client takes two. What a worker may have is set for each.
+fn take_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = getrlimit(Resource::Nofile).maximum;
+    if let Err(err) = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }) {
+        tracing::warn!(%err, "the number of descriptors stays as it was");
     }
-    bail!(
-        "--allow-root needs workers that run as another user, which is not available in this version. Start provost as an ordinary user, for example with `runuser -u NAME -- provost up`"
-    )
 }
 
 fn load_config(start: &Start) -> Result<Loaded> {
@@ -168,7 +174,12 @@ fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::
         .with_context(|| format!("cannot write logs to {}", dir.display()))?;
     let (file, guard) = tracing_appender::non_blocking(file);
     let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    let to_stderr = start.foreground.then(|| tracing_subscriber::fmt::layer().with_writer(std::io::stderr));
+    // Colours are for people: whoever starts us with its own log as standard error wants text.
+    let colours =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    let to_stderr = start
+        .foreground
+        .then(|| tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr));
     let filter = tracing_subscriber::EnvFilter::new(format!("warn,provost={level}"));
     // A second daemon in one process (there is none outside of tests) keeps the first one's log.
     let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
@@ -179,12 +190,16 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
+/// How the note about rules that could not be used begins.
+const NOT_RELOADED: &str = "policy not reloaded: ";
+
 /// The running daemon.
 struct Daemon {
     start: Start,
     provost: Provost,
     host: Principal,
-    keys: Arc<KeyRing>,
+    /// The key ring, and one more for every address with a secret of its own.
+    keys: Vec<Arc<KeyRing>>,
     devit: Devit,
     stop: CancellationToken,
     doors: TaskTracker,
@@ -197,44 +212,6 @@ struct Daemon {
 /// What `GET /about` tells, beside what the engine knows.
 #[derive(Default)]
 struct Shared(wire::About);
-
-/// The rules' file, to notice when it changes.
-struct PolicyFile {
-    source: Source,
-    system: PathBuf,
-    seen: Vec<Option<SystemTime>>,
-}
-
-impl PolicyFile {
-    fn find(config: &Config, places: &Places) -> Result<Self> {
-        let named = config.policy.files.first().map(|it| it.to_string_lossy().into_owned());
-        let source = Source::base(named.as_deref(), &places.config.join("policy.toml"))?;
-        let system = Path::new(SYSTEM_CONFIG).join("policy.toml");
-        let mut file = Self { source, system, seen: Vec::new() };
-        file.seen = file.stamps();
-        Ok(file)
-    }
-
-    fn stamps(&self) -> Vec<Option<SystemTime>> {
-        let stamp = |path: &Path| std::fs::symlink_metadata(path).and_then(|it| it.modified()).ok();
-        let own = match &self.source {
-            Source::File(path) => stamp(path),
-            Source::Builtin(_) => None,
-        };
-        vec![own, stamp(&self.system)]
-    }
-
-    fn load(&self) -> Result<RuleSet> {
-        Ok(Source::load_layers(&self.source, &self.system)?)
-    }
-
-    fn name(&self) -> String {
-        match &self.source {
-            Source::File(path) => path.display().to_string(),
-            Source::Builtin(builtin) => format!("builtin:{}", builtin.name()),
-        }
-    }
-}
 
 async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
     let config = prepared.loaded.config.clone();
@@ -265,7 +242,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
                 Some(order) => daemon.obey(order).await,
                 None => break,
             },
-            _ = look.tick() => if daemon.look_around().await? { break },
+            _ = look.tick() => if daemon.look_around().await { break },
         }
     }
     daemon.shut_down(workers, started.thread, reply_to).await;
@@ -288,7 +265,7 @@ async fn assemble(
     let durable = config.store.durability == crate::config::Durability::Full;
     let options = store::Options { always_durable: durable, anchors: vec![store::journal::syslog_sink()] };
     let store = store::open(&places.state, options)?;
-    let policy = PolicyFile::find(config, places)?;
+    let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config);
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
@@ -303,21 +280,23 @@ async fn assemble(
     let outputs = OutputBoard::default();
     let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
     let keys = Arc::new(open_keys(&start, config)?);
-    let workers = start_workers(&start, config, &provost, open_root()?, started.effects, started.owed)?;
+    let workers = start_workers(&start, prepared, &provost, open_root()?, started.effects, started.owed)?;
 
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
     let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
     let user = (prepared.user.clone(), prepared.uid);
     let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
-    let devit = devit_door(&start, prepared, config, &provost, &keys);
+    let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
+    let options = devit_options(&start, prepared, config);
+    let devit = Devit::new(provost.clone(), keys.clone(), replay, options, now);
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let mut daemon = Daemon {
         start,
         provost,
         host: role::host(),
-        keys,
+        keys: vec![keys],
         devit,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
@@ -373,15 +352,12 @@ fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
     if !keys.is_reserved(approver) {
         keys.add(approver, Role::Approver, now())?;
     }
-    if let Some(secret) = start.devitd.as_ref().and_then(|it| it.secret.clone()) {
-        keys.set_shared(secret)?;
-    }
     Ok(keys)
 }
 
 fn start_workers(
     start: &Start,
-    config: &Config,
+    prepared: &Prepared,
     provost: &Provost,
     root: Root,
     effects: mpsc::UnboundedReceiver<(crate::base::EffectId, crate::domain::Effect)>,
@@ -392,6 +368,10 @@ fn start_workers(
     let copies = places.state.with_extension("copies");
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     let profiles = provost.clone();
+    let supervisor = match prepared.worker_user {
+        Some((uid, gid)) => Supervisor::default().running_as(uid, gid),
+        None => Supervisor::default(),
+    };
     let parts = Parts {
         engine: provost.engine().clone(),
         host: role::host(),
@@ -399,29 +379,21 @@ fn start_workers(
         root,
         grounds: Grounds { home, forbidden },
         copies,
-        supervisor: Supervisor::default(),
+        supervisor,
         outputs: provost.outputs().clone(),
-        concurrent: config.limits.workers as usize,
+        concurrent: prepared.loaded.config.limits.workers as usize,
     };
     Ok(Workers::start(parts, effects, owed))
 }
 
-fn devit_door(
-    start: &Start,
-    prepared: &Prepared,
-    config: &Config,
-    provost: &Provost,
-    keys: &Arc<KeyRing>,
-) -> Devit {
-    let options = devit::Options {
+fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
+    devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
-        document_dialect: config.devit.dialect_document,
+        dialect_document: config.devit.dialect_document,
         salt: Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()]),
         uid: prepared.uid,
-    };
-    let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
-    Devit::new(provost.clone(), keys.clone(), replay, options, now)
+    }
 }
 
 impl Daemon {
@@ -431,6 +403,12 @@ impl Daemon {
 
     /// Listens at an address and serves a door there until the daemon stops.
     fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
+        if self.shared().0.doors.len() >= ADDRESSES_MAX {
+            bail!(
+                "{}: this daemon has {ADDRESSES_MAX} addresses already; use one of those that `provost status` shows",
+                at.display()
+            );
+        }
         let bound = bind(at, place)?;
         let name = door.name();
         tracing::info!(door = name, address = %at.display(), "door open");
@@ -455,9 +433,24 @@ impl Daemon {
             tracing::warn!("devit.socket: {err:#}");
             self.shared().0.notes.push(format!("devit.socket: {err:#}"));
         }
-        if let Some(socket) = self.start.devitd.as_ref().map(|it| it.socket.clone()) {
-            self.open_devit(&socket, Place::Given)?;
+        let form = self.start.devitd.as_ref().map(|it| (it.socket.clone(), it.secret.clone()));
+        form.map_or(Ok(()), |(socket, secret)| self.open_devit_with(&socket, secret))
+    }
+
+    /// One more address of the DevIt door. A secret given for it counts there, for this run, and nowhere else;
+    /// agents with keys of their own have them there too.
+    fn open_devit_with(&mut self, at: &Path, secret: Option<Secret>) -> Result<()> {
+        let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
+            return self.open_devit(at, Place::Given);
+        };
+        if let Some(why) = crate::config::env::weak_secret(&secret) {
+            bail!("the secret for {} is not accepted: {why}", at.display());
         }
+        let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);
+        ring.set_shared(secret)?;
+        let door = self.devit.with_keys(ring.clone());
+        self.open(Arc::new(door), at, Place::Given)?;
+        self.keys.push(ring);
         Ok(())
     }
 
@@ -486,9 +479,9 @@ impl Daemon {
     async fn obey(&mut self, (order, reply): Ordered) {
         let outcome = match order {
             Order::Reload => self.reload().await,
-            Order::Listen(path) => {
+            Order::Listen(path, secret) => {
                 let opened = if path.is_absolute() {
-                    self.open_devit(&path, Place::Given)
+                    self.open_devit_with(&path, secret)
                 } else {
                     Err(anyhow!("{}: the address must be absolute", path.display()))
                 };
@@ -504,9 +497,9 @@ impl Daemon {
     /// Reads configuration, policy and keys again. Whatever is wrong, what was in force stays.
     async fn reload(&mut self) -> Result<String> {
         let loaded = load_config(&self.start)?;
-        let policy = PolicyFile::find(&loaded.config, &self.start.places)?;
+        let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
-        self.keys.reload()?;
+        self.keys.iter().try_for_each(|ring| ring.reload())?;
         let (settings, profiles) = wiring::workers_and_settings(&loaded.config);
         {
             let about = &mut self.shared().0;
@@ -529,37 +522,52 @@ impl Daemon {
     async fn put_in_force(&mut self, rules: RuleSet) -> Result<()> {
         let version = rules.version().to_string();
         self.engine().set_judge(Box::new(rules)).map_err(|err| anyhow!("{err}"))?;
+        let name = self.policy.name();
         let before = {
             let about = &mut self.shared().0;
-            about.policy_source = self.policy.name();
-            std::mem::replace(&mut about.policy, version.clone())
+            about.policy_source.clone_from(&name);
+            about.policy.clone()
         };
         if before != version {
             tracing::info!(policy = version, "policy in force");
-            self.record("policy.loaded", &self.policy.name(), json!({ "policy": version, "before": before }))
-                .await?;
+            self.record("policy.loaded", &name, json!({ "policy": version, "before": before })).await?;
+            self.shared().0.policy = version;
         }
         Ok(())
     }
 
+    /// Rules that changed by themselves. A store that takes nothing at the moment is no reason to end; the next
+    /// look tries again.
+    async fn take_over(&mut self, rules: RuleSet) {
+        match self.put_in_force(rules).await {
+            Ok(()) => self.shared().0.notes.retain(|note| !note.starts_with(NOT_RELOADED)),
+            Err(err) => {
+                tracing::error!("the changed policy is not on record yet: {err:#}");
+                self.policy.seen.clear();
+            }
+        }
+    }
+
     /// Notices a changed policy, and idleness; `true` when it is time to stop.
-    async fn look_around(&mut self) -> Result<bool> {
+    async fn look_around(&mut self) -> bool {
         let stamps = self.policy.stamps();
         if stamps != self.policy.seen {
             self.policy.seen = stamps;
             match self.policy.load() {
-                Ok(rules) => self.put_in_force(rules).await?,
+                Ok(rules) => self.take_over(rules).await,
                 Err(err) => {
                     tracing::error!("the changed policy is not used, the old one stays in force: {err:#}");
-                    self.shared().0.notes.push(format!("policy not reloaded: {err:#}"));
+                    let notes = &mut self.shared().0.notes;
+                    notes.retain(|note| !note.starts_with(NOT_RELOADED));
+                    notes.push(format!("{NOT_RELOADED}{err:#}"));
                 }
             }
         }
-        let Some(limit) = self.auto_shutdown_s else { return Ok(false) };
+        let Some(limit) = self.auto_shutdown_s else { return false };
         if self.is_busy().await {
             self.idle_since = now();
         }
-        Ok(now().since_ms(self.idle_since) / 1000 >= limit)
+        now().since_ms(self.idle_since) / 1000 >= limit
     }
 
     async fn is_busy(&self) -> bool {

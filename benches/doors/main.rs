@@ -22,10 +22,10 @@ use anyhow::{Result, bail};
 
 use table::Table;
 
-type Section = fn(&mut Table) -> Result<()>;
+/// A part of the table, by the word that chooses it.
+type Section = (&'static str, fn(&mut Table) -> Result<()>);
 
-/// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 5] = [
+const SECTIONS: [Section; 5] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),

@@ -28,7 +28,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The keys in the order in which we write them, which is that of [`Field`].
+    /// The keys in the order in which we write them, which is that of `Field`.
     fn keys(self) -> &'static [&'static str; 8] {
         match self {
             Self::Standard => &["msg_type", "msg_id", "from", "to", "ts", "nonce", "hmac", "payload"],

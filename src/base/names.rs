@@ -90,9 +90,11 @@ impl From<RepoPath> for String {
     }
 }
 
-/// A path in its plainest spelling, for comparisons by rule: `/` only, without `.`, doubled or trailing
-/// slashes, and with `..` resolved by spelling. An absolute path stays absolute and cannot climb above `/`; a
-/// relative one keeps the `..` it begins with.
+/// Brings a path that rules compare to its plainest spelling: `/` only, no `.`, no doubled or trailing slash, and
+/// no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative one keeps
+/// the `..` it begins with, so that rules can see it, and is `.` when nothing is left.
+///
+/// By spelling only: what the path leads to is for whoever opens it to find out.
 pub fn normalised_path(text: &str) -> String {
     let text = text.replace('\\', "/");
     let absolute = text.starts_with('/');
@@ -107,5 +109,9 @@ pub fn normalised_path(text: &str) -> String {
             name => parts.push(name),
         }
     }
-    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
+    match (absolute, parts.is_empty()) {
+        (true, _) => format!("/{}", parts.join("/")),
+        (false, true) => ".".to_owned(),
+        (false, false) => parts.join("/"),
+    }
 }

@@ -34,12 +34,12 @@ pub(super) fn is_meant(args: &[OsString]) -> bool {
 }
 
 pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
-    let asked = match args::Devitd::try_parse_from(args) {
+    let mut asked = match args::Devitd::try_parse_from(args) {
         Ok(asked) => asked,
         Err(err) => return spoken(&err),
     };
     let here = Here::find(false)?;
-    let given = asked.secret.clone().map(|text| Secret::new(text.into_bytes()));
+    let given = asked.secret.take().map(|text| Secret::new(text.into_bytes()));
     let secret = given.or_else(|| here.environment.secret.clone());
     if let Some(why) = secret.as_ref().and_then(weak_secret) {
         return Err(Complaint::refusal("this secret is not accepted")
@@ -64,7 +64,7 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
     match served {
         Ok(()) => Ok(DONE),
         // Two clients started one at the same moment, and the other was faster.
-        Err(_) if up::running(&here)?.is_some() => hand_over(&here, &socket, secret.as_ref()),
+        Err(_) if up::running_soon(&here)?.is_some() => hand_over(&here, &socket, secret.as_ref()),
         Err(err) => Err(up::failed(err)),
     }
 }
@@ -76,19 +76,11 @@ fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, 
             .because(socket.display())
             .next("name a plain path with --socket")
     })?;
-    if secret
-        .is_some_and(|secret| here.key_ring().is_ok_and(|ring| ring.shared().expose() != secret.expose()))
-    {
-        out::note(
-            "warning: a daemon runs here already, and its secret may be another than the one given; \
-             clients that it refuses need: eval \"$(provost env)\"",
-        );
-    }
     wait_for(async {
         let client = here.client();
         let mut terminate = signal(SignalKind::terminate()).map_err(Complaint::of)?;
         let pid = client.about().await?.pid;
-        open_at(&client, address).await?;
+        open_at(&client, address, secret).await?;
         out::note(format!("a daemon runs already (process {pid}); it listens at {address} too"));
         tokio::select! {
             () = ended(&client) => out::note("that daemon has ended"),
@@ -100,12 +92,13 @@ fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, 
 }
 
 /// An address where that very daemon listens already is as good as a new one.
-async fn open_at(client: &Client, address: &str) -> Result<(), Complaint> {
+async fn open_at(client: &Client, address: &str, secret: Option<&Secret>) -> Result<(), Complaint> {
     let about = client.about().await?;
     if about.doors.iter().any(|at| at.address == address) {
         return Ok(());
     }
-    client.listen(&wire::Listen { address: address.to_owned() }).await?;
+    let secret = secret.map(|it| String::from_utf8_lossy(it.expose()).into_owned());
+    client.listen(&wire::Listen { address: address.to_owned(), secret }).await?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use super::complaint::{DONE, FAILED, INTERRUPTED};
-use super::{Complaint, out, up};
+use super::{Complaint, out, tasks, up};
 use crate::client::{Client, ClientError, wire};
 
 /// How long one question waits for news, in milliseconds; short enough to show that time passes.
@@ -35,7 +35,6 @@ struct Seen {
     state: String,
     updated_at: Option<String>,
     output: u64,
-    spoke: bool,
     pause_ms: u64,
 }
 
@@ -59,7 +58,6 @@ impl Follow {
             state: String::new(),
             updated_at: None,
             output: 0,
-            spoke: false,
             pause_ms: *PAUSE_MS.start(),
         };
         let mut task = self.ask(&seen, 0).await?;
@@ -78,7 +76,7 @@ impl Follow {
             }
         }
         while !self.output(&mut seen, 0).await?.chunks.is_empty() {}
-        self.end(&seen, &task)
+        self.end(&task)
     }
 
     async fn ask(&self, seen: &Seen, wait_ms: u64) -> Result<wire::Task, ClientError> {
@@ -104,7 +102,6 @@ impl Follow {
         let query = wire::OutputQuery { id: seen.task.clone(), from: seen.output, wait_ms: Some(wait_ms) };
         let page = self.client.output(&query).await?;
         seen.output = page.next;
-        seen.spoke |= !page.chunks.is_empty();
         if !self.json {
             page.chunks.iter().try_for_each(|chunk| self.show(chunk))?;
         }
@@ -132,24 +129,24 @@ impl Follow {
         match (task.state.as_str(), task.approval) {
             ("awaiting", Some(approval)) => out::note(waiting_for(approval)),
             ("queued", _) if !up::is_watched() => {}
-            (state, _) => out::note(format!("task {}: {state}", seen.task)),
+            (state, _) if task.failure.is_some() => {
+                let failure = task.failure.as_ref().map(tasks::failure_in_words).unwrap_or_default();
+                out::note(out::one_line(&format!("task {}: {state}, {failure}", seen.task), 800));
+            }
+            (state, _) => out::note(out::one_line(&format!("task {}: {state}", seen.task), 400)),
         }
     }
 
-    fn end(&self, seen: &Seen, task: &wire::Task) -> Result<u8, Complaint> {
+    fn end(&self, task: &wire::Task) -> Result<u8, Complaint> {
         if self.json {
             out::json(task)?;
             return Ok(exit_code(task));
         }
         // A worker that connects by itself has said what there is to say in its report.
-        if !seen.spoke
+        if task.worker_kind == "polling"
             && let Some(note) = task.notes.last().filter(|note| !note.summary.is_empty())
         {
             out::line(out::plain(&note.summary))?;
-        }
-        if let Some(failure) = &task.failure {
-            let reason = failure["reason"].as_str().map_or_else(|| failure.to_string(), str::to_owned);
-            out::note(format!("failed: {}", out::one_line(&reason, 400)));
         }
         Ok(exit_code(task))
     }

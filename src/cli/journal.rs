@@ -52,7 +52,8 @@ pub(super) fn journal(here: &Here, asked: Journal) -> Result<u8, Complaint> {
     }
 }
 
-fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
+/// The store, which every daemon that has run here has left.
+pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
     if !here.places.state.join(store::DATABASE).exists() {
         return Err(Complaint::of("this repository has no journal yet")
             .because(format!("no daemon has run here; looked in {}", here.places.state.display()))
@@ -105,11 +106,11 @@ fn export(here: &Here, output: Option<&PathBuf>) -> Result<u8, Complaint> {
     let mut reader = reader(here)?;
     let Some(path) = output else {
         let mut out = io::BufWriter::new(io::stdout().lock());
-        let done = store::export(reader.as_mut(), &mut out);
-        // Dropping the buffer would try to write the rest once more.
-        let (out, _rest) = out.into_parts();
-        drop(out);
-        return written(done).map(|_| DONE);
+        let done = written(store::export(reader.as_mut(), &mut out));
+        let done = done.and_then(|_| out.flush().map_err(Complaint::writing));
+        // What could not be written is not tried once more.
+        let (_out, _rest) = out.into_parts();
+        return done.map(|()| DONE);
     };
     let cannot = |e: io::Error| {
         Complaint::of(format!("{} cannot be written", path.display()))

@@ -6,11 +6,10 @@ use serde_json::{Map, Value};
 
 use super::complaint::{DONE, INTERRUPTED};
 use super::here::wait_for;
-use super::{Complaint, Here, out, tasks};
+use super::{Complaint, Here, journal, out, tasks};
 use crate::base::EventSeq;
 use crate::base::limits::EVENT_PAGE_MAX;
 use crate::client::{Client, wire};
-use crate::store;
 
 /// How long one question waits for news, in milliseconds.
 const WAIT_MS: u64 = 20_000;
@@ -77,7 +76,7 @@ async fn page(here: &Here, client: &Client, from: u64, wait_ms: u64) -> Result<u
 
 /// No daemon runs, and the files are all there is.
 fn from_store(here: &Here, asked: &Log) -> Result<u8, Complaint> {
-    let mut reader = store::open_reader(&here.places.state)?;
+    let mut reader = journal::reader(here)?;
     let mut kept = std::collections::VecDeque::new();
     let mut after = EventSeq(asked.after.unwrap_or(0));
     loop {

@@ -1,7 +1,10 @@
 //! Completions and the manual page, printed from the definition of the command line.
 
-use clap::CommandFactory as _;
+use std::io;
+
+use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use super::args::Line;
 use super::complaint::{Complaint, DONE};
@@ -14,21 +17,50 @@ pub(super) fn completions(shell: Shell) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
+/// One page for everything: the program, then a section for each command with its options and examples.
 pub(super) fn page() -> Result<u8, Complaint> {
-    let mut text = Vec::new();
     let mut command = Line::command();
     command.build();
-    let failed = |e| Complaint::of("the manual page cannot be written").because(e);
-    clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
-    // One page for everything: a section for each command, with its own options and examples.
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        let man = clap_mangen::Man::new(sub.clone());
-        text.extend_from_slice(format!(".SH \"PROVOST {}\"\n", sub.get_name().to_uppercase()).as_bytes());
-        man.render_description_section(&mut text).map_err(failed)?;
-        man.render_synopsis_section(&mut text).map_err(failed)?;
-        man.render_options_section(&mut text).map_err(failed)?;
-        man.render_extra_section(&mut text).map_err(failed)?;
-    }
-    out::text_as_is(&String::from_utf8_lossy(&text))?;
+    let page =
+        written(&command).map_err(|e| Complaint::of("the manual page cannot be written").because(e))?;
+    out::text_as_is(&page)?;
     Ok(DONE)
+}
+
+fn written(command: &Command) -> io::Result<String> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut page = String::from_utf8_lossy(&page).into_owned();
+    page.push_str(&examples(command, ".SH"));
+    section(command, "provost", &mut page)?;
+    Ok(page)
+}
+
+/// The commands below one, each as a section of its own.
+fn section(command: &Command, path: &str, page: &mut String) -> io::Result<()> {
+    for below in command.get_subcommands() {
+        let path = format!("{path} {}", below.get_name());
+        let man = Man::new(below.clone());
+        let mut text = Vec::new();
+        man.render_synopsis_section(&mut text)?;
+        man.render_description_section(&mut text)?;
+        man.render_options_section(&mut text)?;
+        let text = String::from_utf8_lossy(&text).replace(".SH ", ".SS ");
+        page.push_str(&format!(".SH \"{}\"\n{text}{}", path.to_uppercase(), examples(below, ".SS")));
+        section(below, &path, page)?;
+    }
+    Ok(())
+}
+
+/// What help says at its end, line for line.
+fn examples(command: &Command, heading: &str) -> String {
+    let Some(text) = command.get_after_help() else { return String::new() };
+    // A backslash escapes in roff, and a full stop or quote at the beginning of a line commands.
+    let lines = text.to_string().replace('\\', "\\e");
+    let lines: String = lines.lines().map(|line| format!("\\&{line}\n")).collect();
+    format!("{heading} EXAMPLES\n.nf\n{lines}.fi\n")
 }

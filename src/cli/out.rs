@@ -35,7 +35,8 @@ pub(super) fn json_line(it: &impl Serialize) -> Result<(), Complaint> {
 
 /// Tells a person something on standard error; nobody hears when that is closed.
 pub(super) fn note(text: impl Display) {
-    let _unheard = writeln!(io::stderr().lock(), "{text}");
+    // In one piece, so that lines of several commands do not mix.
+    let _unheard = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Text of several lines from elsewhere, harmless.
@@ -53,6 +54,12 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
+/// The same, keeping the spaces it begins with.
+pub(super) fn one_line_indented(text: &str, most: usize) -> String {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    format!("{}{}", " ".repeat(indent), one_line(text, most.saturating_sub(indent)))
+}
+
 /// Rows with their columns aligned; the first row is the heading.
 pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -67,10 +74,10 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// The width to fill: the terminal's, or enough for everything when there is none.
+/// The width to fill: the terminal's, or, when a program reads, enough that nothing of use is cut off.
 pub(super) fn width() -> usize {
     let columns = rustix::termios::tcgetwinsize(io::stdout()).map(|size| size.ws_col);
-    columns.ok().filter(|columns| *columns >= 40).map_or(160, usize::from)
+    columns.ok().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
 }
 
 /// A line about something that takes time: shown after a second, on terminals alone, and taken back at the end.

@@ -117,8 +117,7 @@ pub(super) fn policy(here: &Here, asked: Policy) -> Result<u8, Complaint> {
 
 /// The base of the rules that a daemon started now would use.
 pub(super) fn base(here: &Here, loaded: &Loaded) -> Result<Source, LoadError> {
-    let named = loaded.config.policy.files.first().map(|path| path.to_string_lossy());
-    Source::base(named.as_deref(), &here.places.config.join("policy.toml"))
+    Source::base(loaded.config.policy.file.as_deref(), &here.places.config.join("policy.toml"))
 }
 
 impl From<LoadError> for Complaint {
@@ -240,7 +239,9 @@ fn explain(here: &Here, asked: &Explain) -> Result<u8, Complaint> {
     if here.json {
         out::json(&explanation)?;
     } else {
-        out::line(out::plain(&explanation.to_string()))?;
+        let lines = explanation.to_string();
+        // Conditions may list dozens of directories; whoever wants them all has --json and the file.
+        lines.lines().try_for_each(|line| out::line(out::one_line_indented(line, out::width())))?;
     }
     Ok(DONE)
 }

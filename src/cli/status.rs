@@ -10,6 +10,9 @@ use crate::client::wire;
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;
 
+/// Older failures need nobody any more; `provost tasks --filter failed` has them.
+const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
+
 /// What needs someone, for programs.
 #[derive(Serialize)]
 struct Needs {
@@ -26,7 +29,8 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
         let client = here.daemon(None).await?;
         let about = client.about().await?;
         let failed = wire::TasksQuery { filter: Some("failed".into()), limit: Some(FAILURES_SHOWN) };
-        let failed = client.tasks(&failed).await?.finished;
+        let mut failed = client.tasks(&failed).await?.finished;
+        failed.retain(is_recent);
         let active = wire::TasksQuery { filter: Some("active".into()), limit: None };
         Ok(Needs {
             approvals: client.approvals().await?,
@@ -42,6 +46,12 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
     }
     out::text_as_is(&in_words(&needs))?;
     Ok(DONE)
+}
+
+fn is_recent(task: &wire::Task) -> bool {
+    let since = chrono::Utc::now() - FAILURES_NEWER_THAN;
+    // A time that cannot be read is no reason to hide a failure.
+    chrono::DateTime::parse_from_rfc3339(&task.updated_at).map_or(true, |at| at >= since)
 }
 
 fn in_words(needs: &Needs) -> String {

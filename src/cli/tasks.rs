@@ -7,8 +7,12 @@ use super::complaint::{DONE, USAGE};
 use super::follow::Follow;
 use super::here::wait_for;
 use super::{Complaint, Here, out};
+use crate::base::limits::STATUS_FINISHED_MAX;
 use crate::base::{AgentId, TaskId};
-use crate::client::wire;
+use crate::client::{Client, ClientError, wire};
+
+/// The beginning of an id must be this long to stand for it; less is more likely a slip.
+const PREFIX_LEN_MIN: usize = 4;
 
 /// `provost tasks`.
 #[derive(Args, Debug)]
@@ -37,7 +41,7 @@ enum Filter {
 /// `provost task`.
 #[derive(Args, Debug)]
 pub(super) struct Task {
-    /// Its id
+    /// Its id, or enough of its beginning
     id: TaskId,
     /// Watch it to its end, and end with the worker's exit code
     #[arg(long)]
@@ -50,7 +54,7 @@ pub(super) struct Task {
 /// `provost cancel`.
 #[derive(Args, Debug)]
 pub(super) struct Cancel {
-    /// Its id
+    /// Its id, or enough of its beginning
     id: TaskId,
     /// Why
     #[arg(long)]
@@ -60,7 +64,7 @@ pub(super) struct Cancel {
 /// `provost notify`.
 #[derive(Args, Debug)]
 pub(super) struct Notify {
-    /// The task's id
+    /// The task's id, or enough of its beginning
     id: TaskId,
     /// Where it stands
     #[arg(long, value_enum)]
@@ -158,15 +162,37 @@ pub(super) fn short_time(rfc3339: &str) -> String {
     local.map_or(plain, |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
+/// The task that is meant: by its id, or by the beginning of one, as long as only one begins so.
+async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
+    let query = |id: &str| wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
+    let unknown = match client.task(&query(id.as_str())).await {
+        Ok(task) => return Ok(task),
+        Err(err) if !matches!(err, ClientError::Refused { status: 404, .. }) => return Err(err.into()),
+        Err(err) => err,
+    };
+    let tasks = client.tasks(&wire::TasksQuery { filter: None, limit: Some(STATUS_FINISHED_MAX) }).await?;
+    let all = tasks.active.into_iter().chain(tasks.finished);
+    let mut begun: Vec<wire::Task> = all.filter(|task| task.id.starts_with(id.as_str())).collect();
+    if id.as_str().len() < PREFIX_LEN_MIN || begun.is_empty() {
+        return Err(unknown.into());
+    }
+    if begun.len() > 1 {
+        let ids: Vec<&str> = begun.iter().map(|task| task.id.as_str()).take(5).collect();
+        return Err(Complaint::of(format!("{} tasks begin with {id}", begun.len()))
+            .because(ids.join(", "))
+            .next("write more of the id")
+            .with_code(USAGE));
+    }
+    Ok(client.task(&query(&begun.remove(0).id)).await?)
+}
+
 pub(super) fn show(here: &Here, asked: &Task) -> Result<u8, Complaint> {
-    let id = asked.id.to_string();
     wait_for(async {
         let client = here.daemon(None).await?;
+        let task = meant(&client, &asked.id).await?;
         if asked.wait {
-            return Follow { client, raw: asked.raw, json: here.json }.to_the_end(&id).await;
+            return Follow { client, raw: asked.raw, json: here.json }.to_the_end(&task.id).await;
         }
-        let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
-        let task = client.task(&query).await?;
         if here.json {
             out::json(&task)?
         } else {
@@ -185,7 +211,7 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend(task.exit_code.map(|code| ("exit code", code.to_string())));
-    facts.extend(task.failure.as_ref().map(|failure| ("failure", failure.to_string())));
+    facts.extend(task.failure.as_ref().map(|failure| ("failure", failure_in_words(failure))));
     let rows: Vec<_> =
         facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
     let mut text = out::table(&rows);
@@ -197,6 +223,23 @@ fn in_full(task: &wire::Task) -> String {
     text
 }
 
+/// A failure is a word, or a word with details: `worker_failed: exit code 3`.
+pub(super) fn failure_in_words(failure: &Value) -> String {
+    let in_short = |details: &Value| match details {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => {
+            let texts = members.values().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    };
+    let text = match failure.as_object().and_then(|members| members.iter().next()) {
+        Some((word, details)) => format!("{word}: {}", in_short(details)),
+        None => in_short(failure),
+    };
+    out::one_line(&text, 400)
+}
+
 /// Words from elsewhere, behind a bar.
 pub(super) fn fenced(head: &str, words: &str) -> String {
     let lines: String = out::plain(words).lines().map(|line| format!("  | {line}\n")).collect();
@@ -204,8 +247,11 @@ pub(super) fn fenced(head: &str, words: &str) -> String {
 }
 
 pub(super) fn cancel(here: &Here, asked: Cancel) -> Result<u8, Complaint> {
-    let body = wire::Cancel { task: asked.id.to_string(), reason: asked.reason };
-    let done = wait_for(async { Ok(here.daemon(None).await?.cancel(&body).await?) })?;
+    let done = wait_for(async {
+        let client = here.daemon(None).await?;
+        let task = meant(&client, &asked.id).await?.id;
+        Ok(client.cancel(&wire::Cancel { task, reason: asked.reason }).await?)
+    })?;
     said(here, &done)
 }
 
@@ -218,14 +264,18 @@ pub(super) fn notify(here: &Here, asked: Notify) -> Result<u8, Complaint> {
         Status::Cancelled => "cancelled",
         Status::Ack => "ack",
     };
-    let body = wire::Report {
-        task: asked.id.to_string(),
+    let mut body = wire::Report {
+        task: String::new(),
         status: status.into(),
         summary: Some(asked.summary).filter(|summary| !summary.is_empty()),
         details: json("--details", asked.details.as_deref())?,
         evidence: json("--evidence", asked.evidence.as_deref())?,
     };
-    let done = wait_for(async { Ok(here.daemon(asked.speak_as).await?.report(&body).await?) })?;
+    let done = wait_for(async {
+        let client = here.daemon(asked.speak_as).await?;
+        body.task = meant(&client, &asked.id).await?.id;
+        Ok(client.report(&body).await?)
+    })?;
     said(here, &done)
 }
 

@@ -1,10 +1,10 @@
 //! Starting and stopping the daemon: in this terminal, or in the background with a handshake.
 //!
 //! In the background it is this program once more, in a session of its own, whose standard output is a pipe to
-//! us. It says `ready` there when the doors are open, or why they are not.
+//! us. It says one line there: `ready` when the doors are open, or why they are not.
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +12,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags};
 
 use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
@@ -23,6 +25,13 @@ use crate::config::Places;
 
 /// What the background process says when its doors are open.
 const READY: &str = "ready";
+
+/// How often, and how far apart, to look for a daemon that was started at the same moment as ours.
+const RIVAL_LOOKS: u32 = 10;
+const RIVAL_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest sentence taken from it, in bytes.
+const WORDS_BYTES_MAX: u64 = 64 << 10;
 
 /// `provost up`.
 #[derive(Args, Clone, Debug, Default)]
@@ -101,29 +110,48 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
 }
 
 pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
-    let client = here.client();
-    let said = wait_for(async {
+    let (pid, process, said) = wait_for(async {
+        let client = here.client();
         let pid = client.about().await?.pid;
-        let done = client.stop().await?;
-        let mut progress = out::Progress::begin("waiting for the daemon to end");
-        let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
-        while client.about().await.is_ok() {
-            if Instant::now() > deadline {
-                return Err(Complaint::of("the daemon does not end")
-                    .because(format!("process {pid} still answers"))
-                    .next(format!("kill {pid}")));
-            }
-            progress.tick();
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(done)
+        // Held from before the end, so that its number cannot come to mean another process.
+        let process = Process::hold(pid);
+        Ok((pid, process, client.stop().await?))
     })?;
+    let mut progress = out::Progress::begin("waiting for the daemon to end");
+    let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
+    while !process.has_ended(Duration::from_millis(200)) {
+        if Instant::now() > deadline {
+            return Err(Complaint::of("the daemon does not end")
+                .because(format!("process {pid} was told to, and still runs"))
+                .next(format!("kill {pid}")));
+        }
+        progress.tick();
+    }
+    drop(progress);
     if here.json {
         out::json(&said)?
     } else {
-        out::line(out::plain(&said.message))?
+        out::line("stopped")?
     }
     Ok(DONE)
+}
+
+/// A process whose end somebody waits for; nothing when it has ended already.
+struct Process(Option<OwnedFd>);
+
+impl Process {
+    fn hold(pid: u32) -> Self {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        Self(pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits for its end, but not for longer than this.
+    fn has_ended(&self, at_most: Duration) -> bool {
+        let Some(process) = &self.0 else { return true };
+        let mut polled = [PollFd::new(process, PollFlags::IN)];
+        let patience = Timespec::try_from(at_most).ok();
+        rustix::event::poll(&mut polled, patience.as_ref()).is_ok_and(|ready| ready > 0)
+    }
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
@@ -144,6 +172,17 @@ pub(super) fn running(here: &Here) -> Result<Option<About>, Complaint> {
         Err(complaint) if complaint.is_not_running() => Ok(None),
         Err(complaint) => Err(complaint),
     }
+}
+
+/// The same, after a start that failed: someone else may have been faster by a moment.
+pub(super) fn running_soon(here: &Here) -> Result<Option<About>, Complaint> {
+    for _ in 0..RIVAL_LOOKS {
+        if let Some(about) = running(here)? {
+            return Ok(Some(about));
+        }
+        std::thread::sleep(RIVAL_PAUSE);
+    }
+    running(here)
 }
 
 /// Starts it for a command that needs it, unless it runs or the environment forbids.
@@ -200,16 +239,9 @@ fn in_background(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     let _own_session = rustix::process::setsid();
     let ready = std::io::stdout().as_fd().try_clone_to_owned();
     let ready = ready.map_err(|e| Complaint::of("standard output is closed").because(e))?;
-    match run(serve(here, up, Some(ready))) {
-        Ok(()) => Ok(DONE),
-        Err(err) => {
-            let complaint = failed(err);
-            let mut out = std::io::stdout().lock();
-            // Once it has been ready nobody waits any more; the log has it too.
-            let _unheard = out.write_all(complaint.text().as_bytes()).and_then(|()| out.flush());
-            Err(Complaint::silent(complaint.code()))
-        }
-    }
+    // The daemon itself tells the one that waits why it could not start.
+    run(serve(here, up, Some(ready))).map_err(failed)?;
+    Ok(DONE)
 }
 
 /// Starts the background process and waits until its doors are open.
@@ -230,7 +262,7 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(cannot)?;
     let said = first_words(&mut child)?;
-    if said.trim_end() == READY {
+    if said.trim_end() == READY || running_soon(here)?.is_some() {
         return Ok(());
     }
     let ended = child.wait().map(|status| status.to_string()).unwrap_or_default();
@@ -242,19 +274,18 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
         .next("provost doctor, or provost up --foreground"))
 }
 
-/// What the background process says: its first line if that is `ready`, else everything up to its end.
+/// What the background process says: one line, or nothing when it ends without a word.
 fn first_words(child: &mut Child) -> Result<String, Complaint> {
     let pipe = child.stdout.take().map(OwnedFd::from).map(File::from);
     let (sender, words) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let mut bytes = pipe.into_iter().flat_map(|pipe| pipe.bytes().map_while(Result::ok)).take(64 << 10);
-        while !text.starts_with(format!("{READY}\n").as_bytes()) {
-            let Some(byte) = bytes.next() else { break };
-            text.push(byte);
+        let mut line = String::new();
+        if let Some(pipe) = pipe {
+            // What cannot be read was not said.
+            let _read = BufReader::new(pipe.take(WORDS_BYTES_MAX)).read_line(&mut line);
         }
         // Without a receiver the wait was over; nobody needs the words then.
-        let _unheard = sender.send(String::from_utf8_lossy(&text).into_owned());
+        let _unheard = sender.send(line);
     });
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     let mut progress = out::Progress::begin("starting the daemon");

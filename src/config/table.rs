@@ -214,10 +214,10 @@ settings! {
         events_keep_days: u32 = 90, "days" within 1..=36_500, Owner;
     }
 
-    /// The rules that decide. Without any, the built-in rules apply and nothing else is allowed.
+    /// The rules that decide. They replace each other; only `policy.toml` beside the system's configuration is read besides, and can only be stricter.
     ["policy"] policy: PolicySettings {
-        /// Rule files read besides the built-in rules, `policy.toml` beside the system's and beside the user's configuration.
-        files: Vec<PathBuf> = Vec::new(), "path", Strict, Owner;
+        /// The rules: a file (relative to this configuration's folder), or `builtin:default`, `builtin:strict`, `builtin:open`; without it, `policy.toml` in that folder, else `builtin:default`.
+        file: Option<String> = None, "path", Strict, Owner;
     }
 
     /// The daemon's own log. What agents did is in the journal, not here.

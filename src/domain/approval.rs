@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{AnswerApproval, Command, Delegate};
 use super::{
-    Approver, Change, Door, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
+    Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
     TaskState, Terms, WorkerKind,
 };
 use crate::base::limits::PARKED_MAX;
@@ -221,7 +221,7 @@ impl State {
         if self.is_own_request(who, parked) {
             return Err(Refusal::ApprovalOwn);
         }
-        if !parked.by.iter().any(|by| admits(by, who)) {
+        if !parked.by.iter().any(|by| by.admits(who)) {
             return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
         }
         if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
@@ -239,10 +239,11 @@ impl State {
 
     /// The asker, and whoever is working for the asker at the moment.
     ///
-    /// A person at the terminal who delegated by hand is the owner of the machine, whose word the rule
-    /// wants; asking somebody else would only teach them to switch the rule off.
+    /// A person at the terminal is the owner of the machine, whose word the rule wants, also for what was asked
+    /// under the owner's name by hand or by a script. Asking somebody else would only teach people to switch the
+    /// rule off.
     fn is_own_request(&self, who: &Principal, parked: &Parked) -> bool {
-        if who.is_person() && parked.who.door() == Door::Own && parked.who.is_person() {
+        if who.is_person() {
             return false;
         }
         let asker = parked.who.agent();
@@ -256,10 +257,13 @@ impl State {
     }
 }
 
-fn admits(by: &Approver, who: &Principal) -> bool {
-    match by {
-        Approver::Human => who.is_person(),
-        Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
+impl Approver {
+    /// Whether this is the caller, with the proof that an answer takes.
+    pub(super) fn admits(&self, who: &Principal) -> bool {
+        match self {
+            Approver::Human => who.is_person(),
+            Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
+        }
     }
 }
 

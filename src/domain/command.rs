@@ -245,6 +245,19 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// The word for it, which is also DevIt's.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::InProgress => "in_progress",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// The report is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reported {

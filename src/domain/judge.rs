@@ -81,6 +81,26 @@ pub struct Terms {
     pub hosts: Vec<Box<str>>,
 }
 
+impl Terms {
+    /// The stricter of both in every respect.
+    #[must_use]
+    pub(super) fn within(&self, other: &Terms) -> Terms {
+        fn least<T: Ord + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
+            a.into_iter().chain(b).min()
+        }
+        let rates = self.rate.into_iter().chain(other.rate);
+        Terms {
+            tier_min: self.tier_min.max(other.tier_min),
+            timeout: least(self.timeout, other.timeout),
+            memory: least(self.memory, other.memory),
+            processes: least(self.processes, other.processes),
+            concurrent: least(self.concurrent, other.concurrent),
+            rate: rates.min_by_key(|it| u64::from(it.count) * 1_000_000 / u64::from(it.per.as_millis())),
+            hosts: self.hosts.iter().filter(|host| other.hosts.contains(host)).cloned().collect(),
+        }
+    }
+}
+
 /// Who may answer an approval.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

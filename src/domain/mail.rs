@@ -123,7 +123,7 @@ impl MailKind {
         OVERHEAD
             + match self {
                 MailKind::Work { payload, .. } => payload.as_str().len(),
-                MailKind::Word { report, .. } => report.bytes(),
+                MailKind::Word { report, goal, said, .. } => report.bytes() + goal.len() + said.len(),
                 MailKind::Approval { details, .. } => details.as_str().len(),
             }
     }
@@ -145,16 +145,8 @@ impl Mailboxes {
     pub(super) fn post(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
         if let Some(queue) = self.0.get(to) {
             self.supersede(to, queue, &kind, out);
-            let (mut count, mut bytes, mut given_up) = (queue.mail.len(), queue.bytes + kind.bytes(), 0);
-            for (seq, mail) in &queue.mail {
-                if count < MAIL_MAX && bytes <= MAIL_BYTES_MAX {
-                    break;
-                }
-                out.put(Change::DropMail(to.clone(), *seq));
-                (count, bytes, given_up) = (count - 1, bytes.saturating_sub(mail.kind.bytes()), given_up + 1);
-            }
-            self.announce_dropped(to, given_up, "the queue was full", out);
         }
+        self.make_room(to, kind.bytes(), out);
         let seq = out.next_mail();
         out.say(EventKind::MailQueued {
             mail: seq,
@@ -165,13 +157,58 @@ impl Mailboxes {
         out.put(Change::PutMail(Arc::new(Mail { seq, to: to.clone(), at: now, kind })));
     }
 
+    /// Gives up the oldest messages until one of `bytes` fits, counting what this command has already done to
+    /// the queue. What is on its way stays, and so does work, as long as there is anything else: a worker that
+    /// never sees it would leave its task waiting.
+    fn make_room(&self, to: &AgentId, bytes: usize, out: &mut Outbox) {
+        let (put, gone) = out.mail_of(to);
+        let (queued, held) = self.0.get(to).map_or((0, 0), |queue| (queue.mail.len(), queue.bytes));
+        let new = put.iter().map(|mail| mail.kind.bytes()).sum::<usize>() + bytes;
+        if queued + put.len() < MAIL_MAX && held + new <= MAIL_BYTES_MAX {
+            return;
+        }
+        let queue = self.0.get(to);
+        let carried = |seq: &MailSeq| queue.is_some_and(|queue| queue.carried.contains(seq));
+        let here: Vec<_> = queue
+            .into_iter()
+            .flat_map(|queue| queue.mail.values().cloned())
+            .chain(put)
+            .map(|mail| (mail.seq, mail))
+            .filter(|(seq, _)| !gone.contains(seq))
+            .collect();
+        let mut count = here.len();
+        let mut total = bytes + here.iter().map(|(_, mail)| mail.kind.bytes()).sum::<usize>();
+        let mut given_up = 0;
+        for work in [false, true] {
+            for (seq, mail) in here.iter().filter(|(seq, _)| !carried(seq)) {
+                if count < MAIL_MAX && total <= MAIL_BYTES_MAX {
+                    break;
+                }
+                if matches!(mail.kind, MailKind::Work { .. }) == work {
+                    out.put(Change::DropMail(to.clone(), *seq));
+                    (count, total, given_up) = (count - 1, total - mail.kind.bytes(), given_up + 1);
+                }
+            }
+        }
+        self.announce_dropped(to, given_up, "the queue was full", out);
+    }
+
+    /// Whether one more message fits without giving up another.
+    pub(super) fn has_room(&self, to: &AgentId, kind: &MailKind) -> bool {
+        let fits = |queue: &Queue| {
+            queue.mail.len() < MAIL_MAX && queue.bytes.saturating_add(kind.bytes()) <= MAIL_BYTES_MAX
+        };
+        self.0.get(to).is_none_or(fits)
+    }
+
     /// A task's last word makes its unread progress pointless; a client that applied it later would go back.
     fn supersede(&self, to: &AgentId, queue: &Queue, kind: &MailKind, out: &mut Outbox) {
         let MailKind::Word { task, last: true, .. } = kind else { return };
+        let (_, gone) = out.mail_of(to);
         let mut count = 0;
         for (seq, mail) in &queue.mail {
             let older = matches!(&mail.kind, MailKind::Word { task: it, last: false, .. } if it == task);
-            if older && !queue.carried.contains(seq) {
+            if older && !queue.carried.contains(seq) && !gone.contains(seq) {
                 out.put(Change::DropMail(to.clone(), *seq));
                 count += 1;
             }
@@ -223,8 +260,10 @@ impl Mailboxes {
     /// Takes back a worker's unread work when its task is over.
     pub(super) fn withdraw_work(&self, worker: &AgentId, task: &TaskId, out: &mut Outbox) {
         let Some(queue) = self.0.get(worker) else { return };
+        let (_, gone) = out.mail_of(worker);
         for (seq, mail) in &queue.mail {
-            if matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task) {
+            let its = matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
+            if its && !gone.contains(seq) {
                 out.put(Change::DropMail(worker.clone(), *seq));
             }
         }
@@ -243,32 +282,56 @@ impl Mailboxes {
     }
 
     /// Drops what a former process of the same number left behind, when its name comes back after silence.
-    pub(super) fn clear_recurring(&self, now: Timestamp, who: &AgentId, agents: &Agents, out: &mut Outbox) {
+    /// Returns the tasks whose work was among it.
+    pub(super) fn clear_recurring(
+        &self,
+        now: Timestamp,
+        who: &AgentId,
+        agents: &Agents,
+        out: &mut Outbox,
+    ) -> Vec<TaskId> {
         let ends_in_pid = who
             .as_str()
             .rsplit_once(':')
             .is_some_and(|(_, pid)| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()));
         if !ends_in_pid || agents.is_alive(who, now) {
-            return;
+            return Vec::new();
         }
-        self.drop_older(who, now, RECURRING_PID_KEEP, "left by an earlier process of this number", out);
+        let why = "left by an earlier process of this number";
+        self.drop_older(who, now, RECURRING_PID_KEEP, why, |_| true, out)
     }
 
-    /// Drops what has waited longer than `keep`, for every agent.
+    /// Drops what has waited longer than `keep`, for every agent. Work stays as long as its task does.
     pub(super) fn expire(&self, now: Timestamp, keep: Ttl, out: &mut Outbox) {
+        let news = |kind: &MailKind| !matches!(kind, MailKind::Work { .. });
         for agent in self.0.keys() {
-            self.drop_older(agent, now, keep, "not collected in time", out);
+            self.drop_older(agent, now, keep, "not collected in time", news, out);
         }
     }
 
-    fn drop_older(&self, agent: &AgentId, now: Timestamp, keep: Ttl, why: &str, out: &mut Outbox) {
-        let Some(queue) = self.0.get(agent) else { return };
-        let mut count = 0;
-        for (seq, _) in queue.mail.iter().take_while(|(_, mail)| mail.at.after(keep) <= now) {
+    fn drop_older(
+        &self,
+        agent: &AgentId,
+        now: Timestamp,
+        keep: Ttl,
+        why: &str,
+        which: impl Fn(&MailKind) -> bool,
+        out: &mut Outbox,
+    ) -> Vec<TaskId> {
+        let (mut count, mut work) = (0, Vec::new());
+        let old = self.0.get(agent).into_iter().flat_map(|queue| &queue.mail);
+        for (seq, mail) in old.take_while(|(_, mail)| mail.at.after(keep) <= now) {
+            if !which(&mail.kind) {
+                continue;
+            }
+            if let MailKind::Work { task, .. } = &mail.kind {
+                work.push(task.clone());
+            }
             out.put(Change::DropMail(agent.clone(), *seq));
             count += 1;
         }
         self.announce_dropped(agent, count, why, out);
+        work
     }
 
     /// Messages that nobody is carrying, of one agent.

@@ -92,6 +92,8 @@ pub struct State {
     /// The configuration's part in it.
     pub settings: Settings,
     swept_at: Timestamp,
+    /// When the first command or deadline after the last start came; signs of life were not seen before.
+    awake_since: Option<Timestamp>,
 }
 
 impl State {
@@ -106,6 +108,7 @@ impl State {
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
+            awake_since: None,
         }
     }
 
@@ -190,6 +193,7 @@ impl Core {
         command: Command,
         out: &mut Outbox,
     ) -> Result<Answer<Reply>, Refusal> {
+        self.state.awake_since.get_or_insert(call.now);
         let durability = command.durability();
         out.begin(self.state.counters, call.now, call.who.agent().clone());
         match decide(&self.state, &*self.judge, call, command, out) {
@@ -207,21 +211,28 @@ impl Core {
 
     /// Ends what has run out. The engine calls this when [`State::next_deadline`] has come.
     pub fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
-        let state = &self.state;
-        out.begin(state.counters, now, provost());
-        for parked in state.approvals.due(now) {
-            out.say(EventKind::ApprovalExpired { approval: parked.id });
-            state.drop_approval(parked.id, out);
-            let failure = Failure::ApprovalTimeout { approval: parked.id, tool: parked.tool() };
-            state.give_up_parked(now, &parked, "Approval timed out", failure, out);
+        self.state.awake_since.get_or_insert(now);
+        for parked in self.state.approvals.due(now) {
+            self.by_itself(now, out, |state, out| {
+                out.say(EventKind::ApprovalExpired { approval: parked.id });
+                state.drop_approval(parked.id, out);
+                let failure = Failure::ApprovalTimeout { approval: parked.id, tool: parked.tool() };
+                state.give_up_parked(now, &parked, "Approval timed out", failure, out);
+            });
         }
-        for task in state.tasks.due(now) {
-            state.overdue(now, &task, out);
+        for task in self.state.tasks.due(now) {
+            self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
-        if state.swept_at.after(SWEEP_EVERY) <= now {
-            state.mail.expire(now, state.settings.mail_keep, out);
+        if self.state.swept_at.after(SWEEP_EVERY) <= now {
+            self.by_itself(now, out, |state, out| state.mail.expire(now, state.settings.mail_keep, out));
             self.state.swept_at = now;
         }
+    }
+
+    /// One step of the daemon's own. Each sees what the one before has done, queues that have filled up included.
+    fn by_itself(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
+        out.begin(self.state.counters, now, provost());
+        step(&self.state, out);
         out.finish(Durability::Commit).iter().for_each(|change| self.state.apply(change));
     }
 }
@@ -262,7 +273,7 @@ fn decide(
     }
     match judge.decide(call.who, &command, &call.facts) {
         Decision::Allow { rule, terms } => {
-            if let Some(reason) = state.over_limits(&call, &rule, &terms, out) {
+            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
             allowed(state, judge, &call, &command, rule, terms, out).map(Answer::Done)
@@ -270,7 +281,15 @@ fn decide(
         Decision::Deny { rule, reason } => {
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
+        // An answer that waited for an answer would never end.
+        Decision::NeedApproval { rule, reason, .. } if matches!(command, Command::AnswerApproval(_)) => {
+            Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
+        }
         Decision::NeedApproval { rule, reason, terms, wait, by } => {
+            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
+                return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
+            }
+            state.tasks.room_for(call.who.agent(), &state.settings)?;
             let expires_at = call.now.after(wait.min(state.settings.approval_wait_max));
             let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
             state.park(call.now, call.who, command, call.facts, question, out).map(Answer::Parked)
@@ -314,7 +333,9 @@ fn dispatch(
     let (now, who, past) = (call.now, call.who, call.past.as_ref());
     match command {
         Command::Register(it) => {
-            state.mail.clear_recurring(now, who.agent(), &state.agents, out);
+            for task in state.mail.clear_recurring(now, who.agent(), &state.agents, out) {
+                state.not_collected(now, &task, out);
+            }
             state.agents.register(now, who, it, &state.settings, out).map(Reply::Registered)
         }
         Command::CollectMail(it) => {
@@ -373,7 +394,7 @@ fn answer(
         state.give_up_parked(call.now, &parked, why, failure, out);
         return Ok(Answered { task, failed: None });
     }
-    let failed = grant(state, judge, call.now, &parked, out).err();
+    let failed = grant(state, judge, call, &parked, out).err();
     if let Some((why, failure)) = &failed {
         out.say(EventKind::GrantFailed { approval: parked.id, why: why.clone() });
         state.give_up_parked(call.now, &parked, why, failure.clone(), out);
@@ -381,28 +402,38 @@ fn answer(
     Ok(Answered { task, failed: failed.map(|(why, _)| why) })
 }
 
-/// The grant is checked once more: rules may have become stricter since the question was asked.
+/// The grant is checked once more: rules may have become stricter since the question was asked, and the worker
+/// may have become another one.
 fn grant(
     state: &State,
     judge: &dyn Judge,
-    now: Timestamp,
+    call: &Call<'_>,
     parked: &Parked,
     out: &mut Outbox,
 ) -> Result<(), (Box<str>, Failure)> {
-    if let Decision::Deny { rule, reason } = judge.decide(&parked.who, &parked.command, &parked.facts) {
-        let tool = parked.tool();
-        return Err((reason.clone(), Failure::PolicyDenied { rule, reason, tool }));
-    }
-    let refused = |refusal: Refusal| {
-        let why: Box<str> = refusal.to_string().into();
+    let denied = |rule: &RuleId, reason: Box<str>| {
         let failure =
-            Failure::PolicyDenied { rule: parked.rule.clone(), reason: why.clone(), tool: parked.tool() };
-        (why, failure)
+            Failure::PolicyDenied { rule: rule.clone(), reason: reason.clone(), tool: parked.tool() };
+        (reason, failure)
     };
+    let refused = |refusal: Refusal| denied(&parked.rule, refusal.to_string().into());
     let waiting = parked.task().and_then(|task| state.tasks.get(task));
-    let task = waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?;
+    let mut task = Task::clone(waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?);
+    let facts = state.settings.facts_of(&task.order.worker, parked.facts.clone()).map_err(refused)?;
+    if facts != parked.facts {
+        return Err(refused(Refusal::ApprovalChanged));
+    }
+    match judge.decide(&parked.who, &parked.command, &Facts { now: call.now, ..facts }) {
+        Decision::Deny { rule, reason } => return Err(denied(&rule, reason)),
+        Decision::NeedApproval { rule, by, .. } if !by.iter().any(|by| by.admits(call.who)) => {
+            return Err(refused(Refusal::ApprovalNotYours { rule }));
+        }
+        Decision::NeedApproval { terms, .. } | Decision::Allow { terms, .. } => {
+            task.terms = task.terms.within(&terms);
+        }
+    }
     let mark = out.mark();
-    start(state, judge, now, (**task).clone(), out).map(|_| ()).map_err(|refusal| {
+    start(state, judge, call.now, task, out).map(|_| ()).map_err(|refusal| {
         out.rewind(mark);
         refused(refusal)
     })
@@ -428,13 +459,7 @@ impl State {
         if let Repeat::Same(task) = self.tasks.repeat(call.who, verb, call.past.as_ref())? {
             return Ok(Some(same_answer(&task)));
         }
-        let setting = self.settings.workers.get(&verb.worker);
-        if let Some(why) = setting.and_then(|it| it.broken.clone()) {
-            return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
-        }
-        call.facts.worker_kind = Some(self.settings.kind_of(&verb.worker));
-        call.facts.network = setting.map(|it| it.network.clone()).unwrap_or_default();
-        call.facts.tier = setting.map(|it| it.tier);
+        call.facts = self.settings.facts_of(&verb.worker, std::mem::take(&mut call.facts))?;
         call.facts.running = self.tasks.asked_by(call.who.agent());
         call.facts.depth = self.tasks.depth_below(call.who.agent());
         let Some(why) = call.facts.directory_refused.clone() else { return Ok(None) };
@@ -446,12 +471,12 @@ impl State {
     /// Rate and concurrency limits that came with the permission.
     fn over_limits(
         &self,
-        call: &Call<'_>,
+        now: Timestamp,
+        agent: &AgentId,
         rule: &RuleId,
         terms: &Terms,
         out: &mut Outbox,
     ) -> Option<Box<str>> {
-        let agent = call.who.agent();
         if let Some(most) = terms.concurrent
             && self.tasks.running_under(agent, rule) >= most
         {
@@ -460,7 +485,7 @@ impl State {
                     .into(),
             );
         }
-        let seconds = self.quota.spend(call.now, rule, agent, terms.rate?, out).err()?;
+        let seconds = self.quota.spend(now, rule, agent, terms.rate?, out).err()?;
         Some(format!("rule {rule} has been used as often as it allows; again in {seconds}s").into())
     }
 

@@ -1,7 +1,10 @@
 //! Collects what the commands of one batch leave behind.
 
-use super::Durability;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::event::{Change, Counters, Effect, Event, EventKind};
+use super::{Durability, Mail};
 use crate::base::{AgentId, ApprovalId, EffectId, MailSeq, Timestamp};
 
 /// The outputs of a batch, in order. The store writes all of them or none.
@@ -122,6 +125,19 @@ impl Outbox {
         } else {
             self.counters.completed += 1;
         }
+    }
+
+    /// Messages that the current command has queued for an agent, and the numbers of those it has taken away.
+    pub(super) fn mail_of(&self, agent: &AgentId) -> (Vec<Arc<Mail>>, BTreeSet<MailSeq>) {
+        let (mut put, mut gone) = (Vec::new(), BTreeSet::new());
+        for change in &self.changes[self.start.changes..] {
+            match change {
+                Change::PutMail(mail) if mail.to == *agent => put.push(mail.clone()),
+                Change::DropMail(to, seq) if to == agent => drop(gone.insert(*seq)),
+                _ => {}
+            }
+        }
+        (put, gone)
     }
 
     /// Whether there is nothing to store.

@@ -113,12 +113,12 @@ impl State {
             _ => {}
         }
         let said: Box<str> = verb.report.relay.as_ref().map_or_else(
-            || word_for(verb.status).into(),
+            || verb.status.word().into(),
             |relay| {
-                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(word_for(verb.status)).into()
+                relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.word()).into()
             },
         );
-        let mut report = verb.report.clone();
+        let (said, mut report) = (clip(&said), verb.report.clone());
         report.summary = clip(&report.summary);
         if matches!(verb.status, Status::Completed | Status::Failed | Status::Cancelled) {
             let (from, message) = (Some(who.agent().clone()), verb.message.clone());
@@ -159,7 +159,8 @@ impl State {
             self.mail.post(now, &listener, word, out);
         }
         self.mail.withdraw_work(&task.order.worker, task.id(), out);
-        let (since, lease_until) = (task.state.since().unwrap_or(now), now.after(task.lease(&self.settings)));
+        let since = task.state.since().unwrap_or(now);
+        let lease_until = task.within_terms(since, now.after(task.lease(&self.settings)));
         let state = match verb.status {
             Status::Pending => TaskState::Assigned { since, lease_until, again: true },
             _ => TaskState::Running { since, lease_until },
@@ -187,11 +188,8 @@ impl State {
                     task: task.id().clone(),
                     worker: task.order.worker.clone(),
                 });
-                TaskState::Assigned {
-                    since: now,
-                    lease_until: now.after(task.lease(&self.settings)),
-                    again: false,
-                }
+                let lease_until = task.within_terms(now, now.after(task.lease(&self.settings)));
+                TaskState::Assigned { since: now, lease_until, again: false }
             }
             _ => return,
         };
@@ -210,7 +208,8 @@ impl State {
     ) -> Result<Acked, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
         let concerned = task.asked_by == *who.agent() || task.order.return_to.as_ref() == Some(who.agent());
-        if !concerned && !who.is_person() {
+        let is_worker = task.order.worker == *who.agent();
+        if (!concerned || is_worker) && !who.is_person() {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
         out.say(EventKind::TaskAcked { task: verb.task.clone() });
@@ -254,7 +253,7 @@ impl State {
 
     /// Tells a polling worker that nobody waits for its task any more.
     ///
-    /// DevIt 1.11: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
+    /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
         if matches!(task.state, TaskState::Queued { .. }) {
             return;
@@ -299,7 +298,7 @@ impl State {
             report.summary = clip(&report.summary);
             let ending = Ending {
                 status: verb.status,
-                said: word_for(verb.status).into(),
+                said: verb.status.word().into(),
                 from: Some(task.order.worker.clone()),
                 report,
                 failure: verb.failure.clone(),
@@ -326,11 +325,7 @@ impl State {
             return;
         }
         let ending = match task.state {
-            TaskState::Queued { .. } => {
-                let kept_s = now.since_ms(task.updated_at) / 1000;
-                let failure = Failure::WorkerAway { kept_s, worker: worker.clone() };
-                Ending::failed(format!("Worker {worker} did not come for the task within {kept_s}s"), failure)
-            }
+            TaskState::Queued { .. } => away(now, task),
             TaskState::Running { since, .. } if task.kind == WorkerKind::Cli => {
                 out.owe(Effect::StopWorker {
                     task: id.clone(),
@@ -342,6 +337,12 @@ impl State {
                     Failure::RunTimeout { timeout_s },
                 )
             }
+            state if task.over_time(state.since().unwrap_or(now), now) => {
+                let timeout_s = state.since().map_or(0, |since| now.since_ms(since)) / 1000;
+                let summary = format!("Task timed out after {timeout_s}s");
+                self.call_off(now, task, "timeout", &summary, out);
+                Ending::failed(summary, Failure::RunTimeout { timeout_s })
+            }
             _ => {
                 let timeout_s = task.lease(&self.settings).as_seconds();
                 let summary = format!("Task lease expired after {timeout_s}s without completion");
@@ -352,18 +353,29 @@ impl State {
         self.finish(now, task, ending, out);
     }
 
+    /// Work was given up before its worker saw it; its task cannot begin any more.
+    pub(super) fn not_collected(&self, now: Timestamp, task: &TaskId, out: &mut Outbox) {
+        if let Some(task) = self.tasks.get(task)
+            && matches!(task.state, TaskState::Queued { .. })
+        {
+            self.finish(now, task, away(now, task), out);
+        }
+    }
+
     /// The state a polled task goes on in, when its worker is still there or has not been asked twice.
     fn renewed(&self, now: Timestamp, task: &Task) -> Option<TaskState> {
         if task.kind == WorkerKind::Cli {
             return None;
         }
         let since = task.state.since()?;
-        if task.terms.timeout.is_some_and(|most| since.after(most) <= now) {
+        if task.over_time(since, now) {
             return None;
         }
-        let seen = self.agents.last_seen(&task.order.worker);
+        // Nobody could give a sign of life while the daemon was away.
+        let seen = self.agents.last_seen(&task.order.worker).or(self.awake_since);
         let renew = |lease: Timestamp| {
             let until = seen.map_or(lease, |seen| lease.max(seen.after(task.lease(&self.settings))));
+            let until = task.within_terms(since, until);
             (now < until).then_some(until)
         };
         match task.state {
@@ -391,17 +403,14 @@ impl TaskState {
     }
 }
 
+/// The worker has not come for its task.
+fn away(now: Timestamp, task: &Task) -> Ending {
+    let (worker, kept_s) = (task.order.worker.clone(), now.since_ms(task.updated_at) / 1000);
+    let summary = format!("Worker {worker} did not come for the task within {kept_s}s");
+    Ending::failed(summary, Failure::WorkerAway { kept_s, worker })
+}
+
 /// A note does not keep the message as it came; the parts it is made of are there already.
 fn kept(report: Report) -> Report {
     Report { relay: None, ..report }
-}
-
-fn word_for(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::InProgress => "in_progress",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
 }

@@ -38,8 +38,9 @@ impl Quota {
         let mut at: Vec<_> = self.0.get(&key).into_iter().flatten().filter(counts).copied().collect();
         let most = usize::try_from(rate.count).unwrap_or(RATE_USES_MAX).min(RATE_USES_MAX);
         if at.len() >= most {
-            let free = at[at.len() - most].after(rate.per);
-            return Err(free.since_ms(now).div_ceil(1000));
+            // A rate of nothing has no use that could ever end the wait.
+            let oldest = at.len().checked_sub(most).and_then(|i| at.get(i)).copied().unwrap_or(now);
+            return Err(oldest.after(rate.per).since_ms(now).div_ceil(1000));
         }
         at.push(now);
         out.put(Change::PutUses(Uses { rule: key.0, agent: key.1, at }));

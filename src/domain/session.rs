@@ -82,9 +82,6 @@ impl Agents {
 
     /// A sign of life; announces an agent that had been away.
     pub(super) fn beat(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
-        if !self.known.contains_key(agent) && self.seen.len() >= 2 * AGENTS_MAX {
-            return;
-        }
         if self.known.contains_key(agent) && !self.is_alive(agent, now) {
             out.say(EventKind::AgentRevived);
         }
@@ -139,12 +136,16 @@ impl Agents {
     }
 
     pub(super) fn seen(&mut self, agent: &AgentId, at: Timestamp) {
-        self.seen.insert(agent.clone(), at);
         // Strangers only matter while they are alive, so the table cannot grow with them.
-        if self.seen.len() >= 2 * AGENTS_MAX {
+        let full = |seen: &BTreeMap<_, _>| seen.len() >= 2 * AGENTS_MAX;
+        if !self.seen.contains_key(agent) && full(&self.seen) {
             let known = &self.known;
             self.seen.retain(|id, seen| known.contains_key(id) || at < seen.after(ALIVE_FOR));
+            if full(&self.seen) && !self.known.contains_key(agent) {
+                return;
+            }
         }
+        self.seen.insert(agent.clone(), at);
     }
 }
 

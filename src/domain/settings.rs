@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Network, Tier, WorkerKind};
+use super::{Facts, Network, Refusal, Tier, WorkerKind};
 use crate::base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
@@ -57,6 +57,23 @@ impl Settings {
             tasks_per_agent: 1_000,
             screenshots: false,
         }
+    }
+
+    /// Completes facts with what the configuration says of the worker.
+    ///
+    /// # Errors
+    /// [`Refusal::WorkerBroken`] when its entry is wrong.
+    pub(super) fn facts_of(&self, worker: &AgentId, facts: Facts) -> Result<Facts, Refusal> {
+        let setting = self.workers.get(worker);
+        if let Some(why) = setting.and_then(|it| it.broken.clone()) {
+            return Err(Refusal::WorkerBroken { worker: worker.clone(), why });
+        }
+        Ok(Facts {
+            worker_kind: Some(self.kind_of(worker)),
+            network: setting.map(|it| it.network.clone()).unwrap_or_default(),
+            tier: setting.map(|it| it.tier),
+            ..facts
+        })
     }
 
     /// How a worker of this name gets its tasks.

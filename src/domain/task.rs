@@ -71,7 +71,7 @@ impl TaskState {
         matches!(self, TaskState::Finished { .. })
     }
 
-    /// DESIGN 5: the word DevIt has for it.
+    /// The status of these states, as DevIt's clients see it.
     pub fn status(self) -> Status {
         match self {
             TaskState::Awaiting { .. } | TaskState::Queued { .. } | TaskState::Assigned { .. } => {
@@ -200,6 +200,16 @@ impl Task {
         self.order.timeout.max(settings.lease_min)
     }
 
+    /// A lease's end, cut to the longest run that the task's terms allow.
+    pub(super) fn within_terms(&self, since: Timestamp, until: Timestamp) -> Timestamp {
+        self.terms.timeout.map_or(until, |most| until.min(since.after(most)))
+    }
+
+    /// Whether its terms give a task that runs since then no more time.
+    pub(super) fn over_time(&self, since: Timestamp, now: Timestamp) -> bool {
+        self.terms.timeout.is_some_and(|most| since.after(most) <= now)
+    }
+
     /// Who hears of its progress, and who of its end.
     pub(super) fn listeners(&self, last: bool) -> Vec<AgentId> {
         let asker = (self.asked_via == Door::Devit).then_some(&self.asked_by);
@@ -285,6 +295,22 @@ impl Tasks {
         }
     }
 
+    /// Whether one more unfinished task may be there, at all and for this asker.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] says which bound was reached.
+    pub(super) fn room_for(&self, asker: &AgentId, settings: &Settings) -> Result<(), Refusal> {
+        if self.live.len() >= TASKS_LIVE_MAX {
+            return Err(Refusal::busy("too many unfinished tasks; wait for some to end or cancel them"));
+        }
+        if self.asked_by(asker) >= settings.tasks_per_agent {
+            return Err(Refusal::busy(
+                "as many tasks as one agent may have unfinished; wait for some to end",
+            ));
+        }
+        Ok(())
+    }
+
     /// Lets an allowed or granted task go to its worker. The only way there.
     pub(super) fn dispatch(
         &self,
@@ -295,15 +321,13 @@ impl Tasks {
         mail: &Mailboxes,
         out: &mut Outbox,
     ) -> Result<Delegated, Refusal> {
-        if self.live.len() >= TASKS_LIVE_MAX {
-            return Err(Refusal::busy("too many unfinished tasks; wait for some to end or cancel them"));
+        // A granted task has its place already.
+        if !self.live.contains_key(task.id()) {
+            self.room_for(&task.asked_by, settings)?;
         }
-        // A granted task is among those already.
-        let asked = self.asked_by(&task.asked_by) - u32::from(self.live.contains_key(task.id()));
-        if asked >= settings.tasks_per_agent {
-            return Err(Refusal::busy(
-                "as many tasks as one agent may have unfinished; wait for some to end",
-            ));
+        let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
+        if task.kind == WorkerKind::Polling && !mail.has_room(&task.order.worker, &work) {
+            return Err(Refusal::busy("the worker's queue is full; wait until it has collected its mail"));
         }
         task.state = TaskState::Queued { until: now.after(settings.away_keep) };
         task.updated_at = now;
@@ -319,10 +343,7 @@ impl Tasks {
         });
         match task.kind {
             WorkerKind::Cli => out.owe(Effect::SpawnWorker { task: task.id().clone() }),
-            WorkerKind::Polling => {
-                let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
-                mail.post(now, &task.order.worker, work, out);
-            }
+            WorkerKind::Polling => mail.post(now, &task.order.worker, work, out),
         }
         let done = Delegated { task: task.id().clone(), state: task.state };
         out.put(Change::PutTask(Arc::new(task)));

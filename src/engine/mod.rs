@@ -20,8 +20,9 @@ pub use board::{Board, Slot};
 pub use clock::{Clock, SystemClock};
 pub use feed::Feed;
 
-use crate::base::EffectId;
 use crate::base::limits::ENGINE_QUEUE_MAX;
+use crate::base::{EffectId, MailSeq};
+use crate::domain::command::Collected;
 use crate::domain::view::View;
 use crate::domain::{
     Answer, Command, Core, Effect, Event, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State,
@@ -38,7 +39,14 @@ type Look = Box<dyn FnOnce(crate::base::Timestamp, &State) + Send>;
 
 /// What the thread is handed.
 enum Envelope {
-    Command { who: Principal, command: Box<Command>, facts: Box<Facts>, reply: oneshot::Sender<Answered> },
+    Command {
+        who: Principal,
+        command: Box<Command>,
+        facts: Box<Facts>,
+        reply: oneshot::Sender<Answered>,
+    },
+    /// A message was handed to a caller who went away before reading it.
+    PutBack(Principal, MailSeq),
     Look(Look),
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
@@ -117,7 +125,8 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         let (command, facts) = (Box::new(verb.into()), Box::new(facts));
         self.hand_over(Envelope::Command { who: who.clone(), command, facts, reply })?;
-        Ok(match answer.await.map_err(|_| gone())?? {
+        let mut unread = Unread { engine: self, who, answer };
+        Ok(match (&mut unread.answer).await.map_err(|_| gone())?? {
             Answer::Parked(id) => Answer::Parked(id),
             Answer::Denied(denial) => Answer::Denied(denial),
             Answer::Done(reply) => Answer::Done(
@@ -191,6 +200,11 @@ impl Engine {
         &self.board
     }
 
+    /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.
+    pub fn put_back(&self, who: &Principal, seq: MailSeq) {
+        let _ = self.hand_over(Envelope::PutBack(who.clone(), seq));
+    }
+
     /// Ends the thread after what is already queued. Later commands are refused.
     pub fn stop(&self) {
         // A full queue empties within milliseconds; blocking here would stop the runtime with it.
@@ -206,6 +220,25 @@ impl Engine {
             TrySendError::Full(_) => Refusal::busy("too many requests at once"),
             TrySendError::Disconnected(_) => gone(),
         })
+    }
+}
+
+/// An answer that its caller may give up waiting for at any moment. A message in it goes back to its queue.
+struct Unread<'a> {
+    engine: &'a Engine,
+    who: &'a Principal,
+    answer: oneshot::Receiver<Answered>,
+}
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        self.answer.close();
+        if let Ok(Ok(Answer::Done(Reply::Collected(Collected { mail: Some(mail), .. })))) =
+            self.answer.try_recv()
+        {
+            // A full queue or an engine that stops leaves it to the next start.
+            let _ = self.engine.hand_over(Envelope::PutBack(self.who.clone(), mail.seq));
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! A failed commit is rolled back and memory is rebuilt from the store; reads go on, writes are refused with a
 //! reason. The process ends only when memory cannot be rebuilt.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -14,20 +15,24 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::{Answered, Board, Clock, Envelope, Look};
 use crate::base::limits::BATCH_MAX;
-use crate::base::{EffectId, Timestamp};
+use crate::base::{EffectId, MailSeq, TaskId, Timestamp};
+use crate::domain::command::{Collected, SettleMail};
 use crate::domain::{
-    Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply,
+    Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply, Task,
 };
 use crate::store::{Retention, Store};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
+/// Between two bites, when nothing else happens.
+const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// Rows pruned at a time, so that nobody waits for housekeeping.
 const PRUNE_BITE: u32 = 200;
 
 /// What is owed to one caller once the batch is committed.
 struct Waiting {
+    who: Principal,
     reply: oneshot::Sender<Answered>,
     answer: Answered,
 }
@@ -42,10 +47,13 @@ pub(super) struct Worker {
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
     board: Arc<Board>,
     out: Outbox,
+    /// Tasks that ended in this batch, which the store does not know yet.
+    ended: HashMap<TaskId, Arc<Task>>,
     now: Timestamp,
     broken: Option<Box<str>>,
     probed: Instant,
     pruned: Instant,
+    prune_on: bool,
 }
 
 impl Worker {
@@ -74,10 +82,12 @@ impl Worker {
             effects,
             board,
             out: Outbox::default(),
+            ended: HashMap::new(),
             now,
             broken: None,
             probed: Instant::now(),
             pruned: Instant::now(),
+            prune_on: false,
         }
     }
 
@@ -101,9 +111,13 @@ impl Worker {
             }
             self.tick();
             self.commit(&mut waiting);
-            for Waiting { reply, answer } in waiting.drain(..) {
+            for Waiting { who, reply, answer } in waiting.drain(..) {
                 // The peer may have hung up; its command stands all the same.
-                let _ = reply.send(answer);
+                if let Err(Ok(Answer::Done(Reply::Collected(Collected { mail: Some(mail), .. })))) =
+                    reply.send(answer)
+                {
+                    self.put_back(&who, mail.seq);
+                }
             }
             looks.drain(..).for_each(|look: Look| look(self.now, self.core.state()));
             if stop {
@@ -111,16 +125,16 @@ impl Worker {
             }
             self.housekeeping();
         }
-        // Without this the next start takes the stop for a crash, and skips numbers to be safe.
-        if let Err(err) = self.store.close() {
-            tracing::error!(%err, "the store was not closed in order");
-        }
+        self.close();
     }
 
     /// How long to sleep when nothing comes in.
     fn patience(&self) -> Duration {
         if self.broken.is_some() {
             return PROBE_EVERY;
+        }
+        if self.prune_on {
+            return PRUNE_PAUSE;
         }
         let due =
             self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
@@ -139,9 +153,10 @@ impl Worker {
                 // A caller that has gone before anything was granted gets nothing granted.
                 if !reply.is_closed() {
                     let answer = self.apply(&who, *command, *facts);
-                    waiting.push(Waiting { reply, answer });
+                    waiting.push(Waiting { who, reply, answer });
                 }
             }
+            Envelope::PutBack(who, seq) => self.put_back(&who, seq),
             // Views wait for the commit, so that nobody sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
@@ -165,15 +180,24 @@ impl Worker {
             return Err(Refusal::Unavailable { why: why.clone() });
         }
         let past = match command.names_task() {
-            Some(id) if self.core.state().tasks.get(id).is_none() => self
-                .store
-                .past_task(id)
-                .map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })?,
+            Some(id) if self.core.state().tasks.get(id).is_none() => match self.ended.get(id) {
+                Some(task) => Some(task.clone()),
+                None => self
+                    .store
+                    .past_task(id)
+                    .map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })?,
+            },
             _ => None,
         };
         let collects = matches!(command, Command::CollectMail(_));
         let call = Call { now: self.now, who, facts, past };
+        let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
+        for change in &self.out.changes[before..] {
+            if let Change::FinishTask(task) = change {
+                self.ended.insert(task.id().clone(), task.clone());
+            }
+        }
         if collects
             && let Ok(Answer::Done(Reply::Collected(collected))) = &answer
             && collected.mail.is_none()
@@ -183,6 +207,13 @@ impl Worker {
         answer
     }
 
+    /// A message that nobody received waits for the next collection.
+    fn put_back(&mut self, who: &Principal, seq: MailSeq) {
+        // Given up or withdrawn meanwhile, it needs nothing more.
+        let _ = self.apply(who, SettleMail { seq, delivered: false }.into(), Facts::default());
+        self.board.arrived(who.agent());
+    }
+
     fn tick(&mut self) {
         if self.broken.is_none() && self.core.state().next_deadline().is_some_and(|at| at <= self.now) {
             self.core.tick(self.now, &mut self.out);
@@ -190,6 +221,7 @@ impl Worker {
     }
 
     fn commit(&mut self, waiting: &mut [Waiting]) {
+        self.ended.clear();
         if !self.out.is_empty()
             && let Err(err) = self.store.commit(&self.out)
         {
@@ -218,7 +250,8 @@ impl Worker {
     fn fall_back(&mut self, err: &crate::store::StoreError, waiting: &mut [Waiting]) {
         let why = self.report("cannot commit", err);
         self.out.clear();
-        for it in waiting.iter_mut().filter(|it| it.answer.is_ok()) {
+        // Refusals as well: they may rest on what has just been rolled back.
+        for it in waiting.iter_mut() {
             it.answer = Err(Refusal::Unavailable { why: why.clone() });
         }
         let settings = self.core.state().settings.clone();
@@ -250,13 +283,24 @@ impl Worker {
         }
         if self.broken.is_none() && self.pruned.elapsed() >= PRUNE_EVERY {
             match self.store.prune(self.now, &self.retention, PRUNE_BITE) {
-                Ok(pruned) if pruned.more => {}
-                Ok(_) => self.pruned = Instant::now(),
+                Ok(pruned) if pruned.more => self.prune_on = true,
+                Ok(_) => (self.pruned, self.prune_on) = (Instant::now(), false),
                 Err(err) => {
                     tracing::warn!(%err, "old history could not be pruned");
-                    self.pruned = Instant::now();
+                    (self.pruned, self.prune_on) = (Instant::now(), false);
                 }
             }
+        }
+    }
+
+    /// What was on its way back while the last answers went out is memory's alone; a failed store has not stopped
+    /// in order.
+    fn close(&mut self) {
+        if self.broken.is_some() {
+            return;
+        }
+        if let Err(err) = self.store.close() {
+            tracing::error!(%err, "the stop could not be noted; the next start counts as one after a crash");
         }
     }
 }

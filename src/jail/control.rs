@@ -240,9 +240,9 @@ pub(super) struct Request {
 /// The supervisor's messages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// The worker runs. `layers` is what holds it; `scratch` a folder that is to be removed if the supervisor
-    /// cannot do it any more.
-    Ready { layers: Vec<String>, scratch: Option<std::path::PathBuf> },
+    /// The worker runs. `layers` is what holds it. If the supervisor cannot do it any more, `first`, the process
+    /// with which all others end, is to be waited for, and the folder `scratch` is to be removed.
+    Ready { layers: Vec<String>, first: i32, scratch: Option<std::path::PathBuf> },
     /// Nothing runs.
     Refused(SetupError),
     /// Nothing runs any more.

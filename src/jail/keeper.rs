@@ -20,7 +20,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::child::sweep_orphans;
+use super::child::{First, sweep_orphans};
 use super::control::{Breach, Ended, REFUSED, Said, SetupError, Step};
 use super::launch::{Exit, ExitReason, Running, Supervisor};
 use super::output::{LiveOutput, Stream};
@@ -50,8 +50,8 @@ pub(super) async fn start(
         Ok(Err(e)) => Err(SetupError::new(Step::Supervisor, e)),
         Err(_) => Err(SetupError::new(Step::Supervisor, format!("no answer within {JAIL_SETUP_MS_MAX} ms"))),
     };
-    let (layers, scratch) = match said {
-        Ok(Said::Ready { layers, scratch }) => (layers, scratch),
+    let (layers, first, scratch) = match said {
+        Ok(Said::Ready { layers, first, scratch }) => (layers, First::hold(first), scratch),
         Ok(Said::Refused(error)) => return Err(refused(child, control, readers, error).await),
         Ok(Said::Ended(_)) => {
             let error = SetupError::new(Step::Supervisor, "ended before it began");
@@ -61,7 +61,8 @@ pub(super) async fn start(
     };
     let (stop, stopped) = oneshot::channel();
     let (tell, exit) = watch::channel(None);
-    let keeper = Keeper { child, control, deadline, stopped, readers, output: output.clone(), scratch };
+    let keeper =
+        Keeper { child, control, deadline, stopped, readers, output: output.clone(), first, scratch };
     tokio::spawn(async move {
         let exit = keeper.keep().await;
         tell.send_replace(Some(exit));
@@ -72,7 +73,12 @@ pub(super) async fn start(
 fn spawn(supervisor: &Supervisor) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
-    let child = Command::new(supervisor.executable())
+    let mut command = Command::new(supervisor.executable());
+    if let Some((uid, gid)) = supervisor.user() {
+        // With both set and no groups named, the standard library also gives up all other groups.
+        command.gid(gid).uid(uid);
+    }
+    let child = command
         .arg(super::child::ARGUMENT)
         .env_clear()
         .current_dir("/")
@@ -134,6 +140,7 @@ struct Keeper {
     stopped: oneshot::Receiver<()>,
     readers: Vec<JoinHandle<()>>,
     output: LiveOutput,
+    first: Option<First>,
     scratch: Option<PathBuf>,
 }
 
@@ -177,12 +184,15 @@ impl Keeper {
         last.await.ok()?.ok()
     }
 
-    /// In `ns` the jail died with its supervisor. In `ll` its processes have become ours, and their folder is
-    /// still there.
+    /// In `ns` the jail is dying with its supervisor, which takes a moment. In `ll` its processes have become
+    /// ours, and their folder is still there.
     async fn clean_up_after_the_supervisor(&mut self) {
         kill_supervisor(&mut self.child).await;
-        let scratch = self.scratch.take();
+        let (first, scratch) = (self.first.take(), self.scratch.take());
         let swept = tokio::task::spawn_blocking(move || {
+            if let Some(first) = first {
+                first.end();
+            }
             let swept = sweep_orphans();
             scratch.map(std::fs::remove_dir_all);
             swept

@@ -18,19 +18,31 @@ use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     executable: PathBuf,
+    user: Option<(u32, u32)>,
 }
 
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self { executable: "/proc/self/exe".into() }
+        Self { executable: "/proc/self/exe".into(), user: None }
     }
 }
 
 impl Supervisor {
     /// Another executable that calls [`main_if_asked`](super::main_if_asked) first.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
-        Self { executable: executable.into() }
+        Self { executable: executable.into(), user: None }
+    }
+
+    /// Supervisors and workers run as this user and group, without others. Only root can do so.
+    #[must_use]
+    pub fn running_as(self, uid: u32, gid: u32) -> Self {
+        Self { user: Some((uid, gid)), ..self }
+    }
+
+    /// The user and group, when they are not the daemon's own.
+    pub(super) fn user(&self) -> Option<(u32, u32)> {
+        self.user
     }
 
     pub(super) fn executable(&self) -> &Path {

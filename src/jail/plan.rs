@@ -297,9 +297,10 @@ fn is_home(path: &Path, home: &Path) -> bool {
 /// What a plan is checked against.
 #[derive(Clone, Debug)]
 pub struct Grounds {
-    /// The user's home directory. The worker gets an empty one at the same path.
+    /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
     pub home: PathBuf,
-    /// The daemon's own state, configuration and runtime directories: no part of them is ever shown.
+    /// The daemon's own state, configuration and runtime directories, without symbolic links: no part of them is
+    /// ever shown.
     pub forbidden: Vec<PathBuf>,
 }
 

@@ -135,8 +135,8 @@ pub struct Difference {
     pub after: Outcome,
 }
 
-/// Which requests change their decision, terms or approvers from one policy to another. Another rule that says
-/// the same is no difference.
+/// Which requests change their decision, terms or approvers from one policy to another. Another rule that
+/// says the same is no difference.
 pub fn diff(old: &RuleSet, new: &RuleSet, requests: &[Request]) -> Vec<Difference> {
     let mut changed = Vec::new();
     for (index, request) in requests.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! A rule file, read and checked, but not yet compiled.
 //!
-//! What is here is the normal form of the rules: defaults filled in, units resolved, patterns in one spelling.
-//! Its digest is the version of the policy; both evaluators start from it.
+//! What is here is the normal form of the rules: defaults filled in, units resolved, patterns in one
+//! spelling. Its digest is the version of the policy; both evaluators start from it.
 
 use serde::{Deserialize, Serialize};
 

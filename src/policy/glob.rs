@@ -10,32 +10,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder, escape};
 
 use crate::base::limits::PATH_LEN_MAX;
 
-/// Brings a tool's path to its shortest spelling: no `.`, no `..` that can be resolved, no doubled or trailing
-/// slash, `\` as `/`. A relative path that climbs keeps its leading `..`, so that rules can see it.
-///
-/// By spelling only: what the path leads to is for whoever opens it to find out.
-pub fn normalise_tool_path(path: &str) -> String {
-    let path = path.replace('\\', "/");
-    let absolute = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => {
-                parts.pop();
-            }
-            ".." if absolute => {}
-            name => parts.push(name),
-        }
-    }
-    match (absolute, parts.is_empty()) {
-        (true, _) => format!("/{}", parts.join("/")),
-        (false, true) => ".".to_owned(),
-        (false, false) => parts.join("/"),
-    }
-}
-
-/// Whether [`normalise_tool_path`] would leave a path as it is; without allocating.
+/// Whether [`normalised_path`](crate::base::normalised_path) would leave a path as it is; without allocating.
 pub(super) fn is_normal(path: &str) -> bool {
     if path == "/" || path == "." {
         return true;
@@ -111,21 +86,27 @@ fn compiled(builder: &GlobSetBuilder) -> Result<GlobSet, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
-/// Patterns over names, compiled.
+/// Patterns over names, compiled. Most are plain names, which need no machinery.
 #[derive(Clone, Debug)]
-pub(super) struct NameGlobs(GlobSet);
+pub(super) struct NameGlobs {
+    plain: Vec<Box<str>>,
+    starred: Option<GlobSet>,
+}
 
 impl NameGlobs {
     pub(super) fn new(patterns: &[Box<str>]) -> Result<Self, String> {
+        let (starred, plain): (Vec<_>, Vec<_>) = patterns.iter().cloned().partition(|it| it.contains('*'));
         let mut set = GlobSetBuilder::new();
-        for pattern in patterns {
+        for pattern in &starred {
             set.add(glob(&literally(pattern), false)?);
         }
-        compiled(&set).map(Self)
+        let starred = if starred.is_empty() { None } else { Some(compiled(&set)?) };
+        Ok(Self { plain, starred })
     }
 
     pub(super) fn matches(&self, name: &str) -> bool {
-        self.0.is_match(Path::new(name))
+        let starred = || self.starred.as_ref().is_some_and(|set| set.is_match(Path::new(name)));
+        self.plain.iter().any(|it| **it == *name) || starred()
     }
 }
 
@@ -136,38 +117,79 @@ pub(super) struct PathGlobs {
     absolute: Side,
 }
 
-/// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags.
-#[derive(Clone, Debug)]
+/// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags;
+/// plain folders and whole trees are compared as text, which is most of what rules list.
+#[derive(Clone, Debug, Default)]
 struct Side {
     everything: bool,
     root: bool,
-    below: GlobSet,
+    plain: Vec<Box<str>>,
+    trees: Vec<Box<str>>,
+    anywhere: Vec<Box<str>>,
+    starred: Option<GlobSet>,
 }
 
 impl Side {
     fn new<'a>(patterns: impl Iterator<Item = &'a str>, start: &str) -> Result<Self, String> {
-        let (mut everything, mut root) = (false, false);
-        let mut below = GlobSetBuilder::new();
+        let mut side = Side::default();
+        let mut set = GlobSetBuilder::new();
+        let mut starred = false;
         for pattern in patterns {
-            match pattern {
-                "**" => everything = true,
-                "" | "." => root = true,
+            let tree = pattern.strip_suffix("/**").filter(|top| !top.contains('*'));
+            match (pattern, tree) {
+                (inner, _) if let Some(name) = anywhere(inner) => side.anywhere.push(name.into()),
+                ("**", _) => side.everything = true,
+                ("" | ".", _) => side.root = true,
+                (_, Some(top)) => side.trees.push(format!("{start}{top}").into()),
+                (plain, None) if !plain.contains('*') => side.plain.push(format!("{start}{plain}").into()),
                 _ => {
                     let text = format!("{start}{}", literally(pattern));
-                    below.add(glob(&text, true)?);
+                    set.add(glob(&text, true)?);
                     // `a/**` of the library does not cover `a` itself.
                     if let Some(top) = text.strip_suffix("/**") {
-                        below.add(glob(top, true)?);
+                        set.add(glob(top, true)?);
                     }
+                    starred = true;
                 }
             }
         }
-        Ok(Self { everything, root, below: compiled(&below)? })
+        if starred {
+            side.starred = Some(compiled(&set)?);
+        }
+        Ok(side)
     }
 
     fn matches(&self, path: &str, is_root: bool) -> bool {
-        self.everything || if is_root { self.root } else { self.below.is_match(Path::new(path)) }
+        if self.everything || is_root {
+            return self.everything || self.root;
+        }
+        self.plain.iter().any(|it| **it == *path)
+            || self.trees.iter().any(|top| begins(path, top))
+            || self.leads_through(path)
+            || self.starred.as_ref().is_some_and(|set| set.is_match(Path::new(path)))
     }
+
+    /// Whether the path leads through one of the folders that count anywhere.
+    fn leads_through(&self, path: &str) -> bool {
+        let mut rest = Some(path.strip_prefix('/').unwrap_or(path)).filter(|_| !self.anywhere.is_empty());
+        while let Some(here) = rest {
+            if self.anywhere.iter().any(|name| begins(here, name)) {
+                return true;
+            }
+            rest = here.split_once('/').map(|(_, below)| below);
+        }
+        false
+    }
+}
+
+/// Whether a path begins with these whole components.
+fn begins(path: &str, top: &str) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// `NAME` of a pattern `**/NAME/**`.
+fn anywhere(pattern: &str) -> Option<&str> {
+    pattern.strip_prefix("**/")?.strip_suffix("/**").filter(|name| !name.contains('*'))
 }
 
 impl PathGlobs {

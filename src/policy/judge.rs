@@ -1,11 +1,12 @@
 //! The compiled rules at work.
 //!
 //! All rules are asked. The strictest of those that match wins: deny, then approve, then allow; where none
-//! matches, the answer is no. The first rule of the winning kind, in the order of the file, gives its name and
-//! reason. What is let through carries the limits of every rule that let it through, the tightest of each.
+//! matches, the answer is no. The first rule of the winning kind, in the order of the file, gives its name
+//! and reason. What is let through carries the limits of every rule that let it through, the tightest of
+//! each.
 //!
-//! A rule set has a base, which alone can open anything, and layers over it, which can only tighten: where the
-//! base has nothing to say the answer is no, whatever the layers say.
+//! A rule set has a base, which alone can open anything, and layers over it, which can only tighten: where
+//! the base has nothing to say the answer is no, whatever the layers say.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Judgement: rules in a file, compiled, and asked before anything is delegated, captured, applied or approved.
+//! Judgement: rules in a file, compiled, and asked before anything is delegated, captured, applied or
+//! approved.
 //!
-//! Promises: the strictest matching rule wins, in any order of rules; what no rule matches is denied; the limits
-//! of a permission come with it; a file with a mistake in it is refused as a whole, with lines; the same
-//! question gets the same answer. `policy/README.md` shows the language by example.
+//! Promises: the strictest matching rule wins, in any order of rules; what no rule matches is denied; the
+//! limits of a permission come with it; a file with a mistake in it is refused as a whole, with lines; the
+//! same question gets the same answer. `policy/README.md` shows the language by example.
 //!
 //! Left to others: resolving directories and counting (the facts come in with the question), keeping rate and
 //! concurrency counters (`domain`), and enforcing the terms (`jail`, `effects`).
@@ -27,7 +28,6 @@ pub use builtin::{Builtin, builtin};
 pub use check::{Difference, Failed, Report, check, diff, run_cases};
 pub use explain::{Explanation, Outcome, RuleTrace, Unmet, explain, explain_request};
 pub use file::{APPROVAL_WAIT, Action, Ask, File, Limit, Net, Rule, Ruling, When};
-pub use glob::normalise_tool_path;
 pub use judge::{Layer, RuleSet};
 pub use reader::{Problem, Problems};
 pub use request::{Case, Request};

@@ -1,8 +1,8 @@
 //! A second evaluator, written to be believed rather than to be fast.
 //!
-//! It starts from the rules as read and the request as written, shares no matching code with the compiled one,
-//! and does everything again for every question. Differential tests hold the two against each other; when they
-//! disagree, this one is usually right.
+//! It starts from the rules as read and the request as written, shares no matching code with the compiled
+//! one, and does everything again for every question. Differential tests hold the two against each other;
+//! when they disagree, this one is usually right.
 
 use super::file::{Action, File, Net, Rule, Ruling, When};
 use super::request::Request;

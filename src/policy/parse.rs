@@ -210,44 +210,31 @@ fn read_limit(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Limit {
 }
 
 fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) -> Option<Ask> {
-    let from = section.section(notes, "approve", APPROVE_KEYS);
-    let (from, decision) = match (from, decision) {
-        (Some(from), Ruling::Approve) => (from, decision),
-        (None, Ruling::Approve) if !section.has("approve") => {
-            let why = "is missing; say who may answer, for example `approve.by = [\"human\"]`";
-            section.wrong(notes, "approve.by", why);
-            return None;
+    if decision != Ruling::Approve {
+        if section.has("approve") {
+            let why = format!("belongs to approve rules, this one says {}", decision.name());
+            section.wrong(notes, "approve", why);
         }
-        (Some(_), _) => {
-            section.wrong(
-                notes,
-                "approve",
-                format!("belongs to approve rules, this one says {}", decision.name()),
-            );
-            return None;
-        }
-        (None, _) => return None,
-    };
-    debug_assert_eq!(decision, Ruling::Approve);
-    let by = from.texts(notes, "by", approver);
+        return None;
+    }
+    if !section.has("approve") {
+        let why = "is missing; say who may answer, for example `approve.by = [\"human\"]`";
+        section.wrong(notes, "approve.by", why);
+    }
+    let from = section.section(notes, "approve", APPROVE_KEYS)?;
     if !from.has("by") {
         from.wrong(notes, "by", "is missing; say who may answer, for example [\"human\"]");
     }
+    let by = from.texts(notes, "by", approver).map(in_approver_order);
     let expires = from.text(notes, "expires", duration).unwrap_or(APPROVAL_WAIT);
     from.text(notes, "scope", |text| match text {
         "once" => Ok(()),
         _ => {
-            Err("an answer counts for the one request that was shown; write \"once\" or leave it out"
-                .to_owned())
+            Err("an answer counts for the one request that was shown; write \"once\" or leave it out".into())
         }
     });
-    let by = in_approver_order(by?);
-    if let Err(why) =
-        from.text(notes, "auth", |text| Ok(text.to_owned())).map_or(Ok(()), |it| check_auth(&it, &by))
-    {
-        from.wrong(notes, "auth", why);
-    }
-    Some(Ask { by, expires })
+    from.text(notes, "auth", |text| check_auth(text, by.as_deref().unwrap_or_default()));
+    Some(Ask { by: by?, expires })
 }
 
 /// How an answer is proved follows from who may answer; a rule may say it for its readers, and is held to it.

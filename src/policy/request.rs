@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::file::{ACTIONS, Action, DOORS, KINDS, NETS, Net, PROOFS, RULINGS, Ruling, TIERS};
-use super::glob::normalise_tool_path;
 use super::reader::{Notes, Problems, Section, choice, words};
 use super::subject::{Place, Subject, Work};
 use super::units::size;
-use crate::base::{RuleId, Timestamp};
+use crate::base::{RuleId, Timestamp, normalised_path};
 use crate::domain::{Command, Door, Facts, Network, Principal, Proof, Tier, WorkerKind};
 
 /// Where a repository is imagined to be when a request does not say.
@@ -39,7 +38,8 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
     "now",
 ];
 
-/// A request without the proof and the proceedings around a real one. Everything has a default: a delegation by
+/// A request without the proof and the proceedings around a real one. Everything has a default: a delegation
+/// by
 /// `agent` to the confined worker `worker` in the root, without network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -158,7 +158,7 @@ impl Request {
             place: place.ok(),
             refused,
             tool: &self.tool,
-            path: self.path.as_deref().map(|path| Cow::Owned(normalise_tool_path(path))),
+            path: self.path.as_deref().map(|path| Cow::Owned(normalised_path(path))),
             command: self.command.as_deref(),
             max_bytes: self.max_bytes,
             timeout_s: self.timeout_secs,
@@ -185,9 +185,9 @@ impl Request {
     fn place(&self) -> Result<Place<'static>, String> {
         let cwd = self.cwd.as_deref().unwrap_or(".");
         let default = if cwd.starts_with('/') { cwd } else { ROOT };
-        let root = normalise_tool_path(self.root.as_deref().unwrap_or(default));
+        let root = normalised_path(self.root.as_deref().unwrap_or(default));
         let absolute =
-            normalise_tool_path(&if cwd.starts_with('/') { cwd.to_owned() } else { format!("{root}/{cwd}") });
+            normalised_path(&if cwd.starts_with('/') { cwd.to_owned() } else { format!("{root}/{cwd}") });
         let below = absolute.strip_prefix(root.trim_end_matches('/'));
         let inside = below.filter(|below| below.is_empty() || below.starts_with('/'));
         match inside {
@@ -253,7 +253,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Reads a table of `[[case]]` entries: the keys of a request, `expect`, and optionally `rule` and `name`.
+    /// Reads a table of `[[case]]` entries: the keys of a request, `expect`, and optionally `rule` and
+    /// `name`.
     ///
     /// # Errors
     /// Everything that is wrong with the file.

@@ -244,7 +244,8 @@ fn found_in(condition: &Condition, work: &Work<'_>) -> Option<String> {
     }
 }
 
-/// The words of a command: runs of letters, digits and `_`. So `/usr/bin/sudo` says `sudo`, `pseudo` does not.
+/// The words of a command: runs of letters, digits and `_`. So `/usr/bin/sudo` says `sudo`, `pseudo` does
+/// not.
 pub(super) fn command_words(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }

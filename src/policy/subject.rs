@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::file::Action;
-use super::glob::{is_normal, normalise_tool_path};
+use super::glob::is_normal;
 use crate::base::Timestamp;
+use crate::base::normalised_path;
 use crate::domain::{Command, Delegate, Door, Facts, Network, Principal, Proof, Tier, WorkerKind};
 
 /// A request, flat, borrowed from wherever it lives.
@@ -97,5 +98,5 @@ impl<'a> Work<'a> {
 
 /// Doors normalise; a path that came another way is still judged by where it leads.
 fn shortest(path: &str) -> Cow<'_, str> {
-    if is_normal(path) { Cow::Borrowed(path) } else { Cow::Owned(normalise_tool_path(path)) }
+    if is_normal(path) { Cow::Borrowed(path) } else { Cow::Owned(normalised_path(path)) }
 }

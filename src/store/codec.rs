@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::StoreError;
 use crate::base::Timestamp;
-use crate::domain::{Change, Counters, Outbox, Status, Task, TaskState};
+use crate::domain::{Change, Counters, Outbox, Task, TaskState};
 
 /// A value as JSON text. Relayed JSON stays as it was written.
 pub(super) fn text(value: &impl Serialize) -> Result<String, StoreError> {
@@ -27,17 +27,6 @@ pub(super) fn int(number: u64) -> Result<i64, StoreError> {
 /// The way back.
 pub(super) fn nat(number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(StoreError::damaged)
-}
-
-/// A status as its column has it.
-pub(super) fn status(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::InProgress => "in_progress",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
 }
 
 /// The time by which a task grows old: its end.

@@ -218,7 +218,7 @@ fn a_mistake_never_switches_an_enforcement_off() {
         "[devit]\nexpected_worker_version = \"a/1\"",
         "[demon]\nexpected_worker_version = \"a/1\"",
         "[daemon.aprovals]\ndefault_target = \"client:boss\"",
-        "[polcy]\nfiles = [\"a.toml\"]",
+        "[polcy]\nfile = \"a.toml\"",
         "[daemon.approvals]\ndefault_target = \"\"",
         "[devit]\nwindow = \"2h\"",
         "[devit]\nwindwo = \"1m\"",
@@ -226,6 +226,7 @@ fn a_mistake_never_switches_an_enforcement_off() {
         "[store]\ndurability = \"most\"",
         "[workspace]\nsandbox_root = 1",
         "[policy]\nfile = [\"a.toml\"]",
+        "[policy]\nfiles = \"a.toml\"",
         "[screenshot]\nrate_limit = \"often\"",
         "[daemon\n",
     ] {
@@ -462,11 +463,11 @@ fn what_is_pinned_is_what_was_shown() {
 #[test]
 fn an_allowed_file_still_may_not_set_what_is_the_owners() {
     let (machine, root, state) =
-        repository("[policy]\nfiles = [\"open.toml\"]\n[notify]\nhook = \"evil\"\n[log]\nlevel = \"warn\"\n");
+        repository("[policy]\nfile = \"open.toml\"\n[notify]\nhook = \"evil\"\n[log]\nlevel = \"warn\"\n");
     pin::allow(&root, &state, pin::PROVOST, only(pending(&root, &state).unwrap()).digest).unwrap();
     let repository = pending(&root, &state).unwrap();
     let loaded = machine.load(&Sources { root, repository, ..Sources::default() }).unwrap();
-    assert!(loaded.config.policy.files.is_empty() && loaded.config.notify.hook.is_none());
+    assert!(loaded.config.policy.file.is_none() && loaded.config.notify.hook.is_none());
     assert_eq!(loaded.config.log.level.as_str(), "warn");
     assert_eq!(notes(&loaded).iter().filter(|note| note.contains("a repository may not set it")).count(), 2);
 }

@@ -4,14 +4,25 @@
     reason = "a test that cannot go on has failed; that holds for what it is built of"
 )]
 
+mod approvals;
+mod cli;
 mod config;
+mod crash;
+mod devit_document;
 mod devit_door;
+mod devit_policy;
+mod devitd_form;
+mod docs;
+mod engine;
 mod frames;
+mod hostile;
+mod hostile_work;
 mod jail;
 mod journal;
 mod keys;
 mod layers;
 mod listening;
+mod mail;
 mod peers;
 mod policy;
 mod policy_files;
@@ -19,10 +30,15 @@ mod policy_random;
 mod replay;
 mod results;
 mod runs;
+mod script;
+mod sessions;
+mod sim;
 mod source;
 mod store;
 mod store_sqlite;
 mod storm;
 mod support;
+mod tasks;
 mod tidy;
 mod transport;
+mod workers;

@@ -8,8 +8,7 @@ use provost::domain::{
     WorkerKind,
 };
 use provost::policy::{
-    Builtin, Case, Layer, Request, RuleSet, Ruling, builtin, check, diff, explain_request,
-    normalise_tool_path, run_cases,
+    Builtin, Case, Layer, Request, RuleSet, Ruling, builtin, check, diff, explain_request, run_cases,
 };
 
 /// A rule file with the header filled in.
@@ -443,8 +442,8 @@ fn tool_paths_are_brought_to_their_shortest_spelling() {
         ("a\\..\\..\\b", "../b"),
         ("...", "..."),
     ] {
-        assert_eq!(normalise_tool_path(path), expected, "{path}");
-        assert_eq!(normalise_tool_path(expected), expected, "{path} is not at rest");
+        assert_eq!(provost::base::normalised_path(path), expected, "{path}");
+        assert_eq!(provost::base::normalised_path(expected), expected, "{path} is not at rest");
     }
 }
 
@@ -567,4 +566,16 @@ fn a_rule_set_serves_the_core_as_its_judge() {
     assert_eq!(judge.version(), builtin("default").unwrap().version());
     assert_eq!(said(&judge.decide(&who, &command, &facts)), "approve screenshot.ask");
     assert_eq!(RuleId::parse("screenshot.ask").unwrap().as_str(), "screenshot.ask");
+}
+
+/// What the language's own documentation shows must be true of it.
+#[test]
+fn the_examples_of_the_readme_load() {
+    let readme = include_str!("../../policy/README.md");
+    let blocks: Vec<&str> =
+        readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [policy, table] = blocks[..] else { panic!("{} blocks", blocks.len()) };
+    RuleSet::parse(policy, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
+    let cases = Case::parse(table, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(run_cases(&builtin("default").unwrap(), &cases).is_empty());
 }

@@ -1,4 +1,5 @@
 //! Judgement: rule files that are refused, and why.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};

@@ -1,4 +1,5 @@
 //! Judgement against a second, naive evaluator, over random rules and random requests.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +11,7 @@ use provost::domain::{
     Command, Decision, Delegate, Directory, Door, Facts, Judge, Network, Principal, Proof, Scope, Tier, Tool,
     Verdict, WorkerKind,
 };
-use provost::policy::{
-    Action, File, Layer, Net, Request, RuleSet, explain, explain_request, naive, normalise_tool_path,
-};
+use provost::policy::{Action, File, Layer, Net, Request, RuleSet, explain, explain_request, naive};
 
 /// Steele and Vigna's splitmix64: small, seeded, and good enough to wander about.
 struct Dice(u64);
@@ -223,9 +222,9 @@ fn as_command(request: &Request) -> Option<(Principal, Command, Facts)> {
 }
 
 fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
-    let root = normalise_tool_path(request.root.as_deref().unwrap_or("/workspace"));
+    let root = provost::base::normalised_path(request.root.as_deref().unwrap_or("/workspace"));
     let cwd = RepoPath::parse(request.cwd.as_deref().unwrap_or(".")).ok()?;
-    let absolute = normalise_tool_path(&format!("{root}/{}", cwd.as_str())).into();
+    let absolute = provost::base::normalised_path(&format!("{root}/{}", cwd.as_str())).into();
     facts.directory = Some(Directory { relative: cwd, absolute, dev: 1, ino: 1 });
     facts.worker_kind = request.worker_kind;
     let own = (request.worker_kind == Some(WorkerKind::Cli)).then_some(Tier::Ns);

@@ -336,6 +336,7 @@ fn tokens_and_cost_are_found_wherever_they_stand() {
         (r#"{"input_tokens":1,"parts":[{"input_tokens":99}]}"#, json!([1, null, null, null])),
         (r#"{"usage":{"cost":-1}}"#, json!([null, null, null, null])),
         (r#"{"a":{"step":{"input_tokens":99}},"z":{"input_tokens":1}}"#, json!([1, null, null, null])),
+        (r#"{"a":{"input_tokens":1},"z":{"step":{"input_tokens":99}}}"#, json!([1, null, null, null])),
     ];
     for (stdout, expected) in table {
         let m = metadata(&json(stdout).ends_well());

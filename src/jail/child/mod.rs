@@ -6,7 +6,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(super) use linux::host_facts;
+pub(super) use linux::{First, host_facts};
 #[cfg(target_os = "linux")]
 pub use linux::{become_subreaper, harden_daemon, sweep_orphans};
 

@@ -53,7 +53,7 @@ pub struct Options {
     /// How long an empty POLL of a caller with unfinished delegations is watched; under a second.
     pub hold: Duration,
     /// Whether the protocol document's dialect is spoken.
-    pub document_dialect: bool,
+    pub dialect_document: bool,
     /// Makes approval ids of this daemon recognisable; the same over restarts.
     pub salt: Digest,
     /// The user whose processes are let in.
@@ -67,8 +67,8 @@ pub struct Devit(Arc<Parts>);
 struct Parts {
     provost: Provost,
     keys: Arc<KeyRing>,
-    replay: ReplayGuard,
-    tokens: Tokens,
+    replay: Arc<ReplayGuard>,
+    tokens: Arc<Tokens>,
     budget: ByteBudget,
     options: Options,
     now: fn() -> Timestamp,
@@ -76,7 +76,7 @@ struct Parts {
 
 /// What a line was answered with.
 enum Said {
-    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.0, fact 6.
+    /// Nothing to say: an empty line, which ends a client's wait at once. DevIt 1.1.
     Nothing,
     /// A signed message.
     Message(Message),
@@ -84,10 +84,27 @@ enum Said {
     Mail(Arc<Mail>),
 }
 
-/// A message whose arrival is not certain yet.
+/// A message whose arrival is not certain yet. However its connection ends, it is not forgotten.
 struct Carried {
+    provost: Provost,
     who: Principal,
-    mail: Arc<Mail>,
+    mail: Option<Arc<Mail>>,
+}
+
+impl Carried {
+    async fn settle(mut self, arrived: bool) {
+        if let Some(mail) = self.mail.take() {
+            self.provost.settle(&self.who, &mail, arrived).await;
+        }
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        if let Some(mail) = self.mail.take() {
+            self.provost.engine().put_back(&self.who, mail.seq);
+        }
+    }
 }
 
 /// How a connection goes on after a line.
@@ -113,7 +130,18 @@ impl Devit {
         now: fn() -> Timestamp,
     ) -> Self {
         let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
-        let tokens = Tokens::new(crate::base::limits::AGENTS_MAX);
+        let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
+        let replay = Arc::new(replay);
+        Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
+    }
+
+    /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
+    /// exist, so what one has believed is a repeat at the other.
+    #[must_use]
+    pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {
+        let Parts { provost, replay, tokens, budget, options, now, .. } = &*self.0;
+        let (provost, replay, tokens) = (provost.clone(), replay.clone(), tokens.clone());
+        let (budget, options, now) = (budget.clone(), options.clone(), *now);
         Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
     }
 
@@ -227,8 +255,8 @@ impl Talk {
 
     /// Records whether the message that was written last has arrived.
     async fn settle(&mut self, arrived: bool) {
-        if let Some(Carried { who, mail }) = self.carried.take() {
-            self.door.0.provost.settle(&who, &mail, arrived).await;
+        if let Some(carried) = self.carried.take() {
+            carried.settle(arrived).await;
         }
     }
 
@@ -257,19 +285,24 @@ impl Talk {
         let who = role::devit(agent, standing);
         let (to, form) = (frame.from.clone(), frame.form);
         let said = self.door.handle(&frame, &who, &self.peer).await;
-        let message = match &said {
+        let mut carried = None;
+        let message = match said {
             Said::Nothing => return self.write(b"").await,
-            Said::Message(message) => message.clone(),
-            Said::Mail(mail) => map::mail(mail, (self.door.0.now)(), &self.door.0.options.salt),
+            Said::Message(message) => message,
+            Said::Mail(mail) => {
+                let message = map::mail(&mail, (self.door.0.now)(), &self.door.0.options.salt);
+                carried = Some(Carried { provost: self.door.0.provost.clone(), who, mail: Some(mail) });
+                message
+            }
         };
         let next = self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
-        match (said, next) {
-            (Said::Mail(mail), Next::Go) => Next::Carrying(Carried { who, mail }),
-            (Said::Mail(mail), next) => {
-                self.door.0.provost.settle(&who, &mail, false).await;
+        match (carried, next) {
+            (Some(carried), Next::Go) => Next::Carrying(carried),
+            (Some(carried), next) => {
+                carried.settle(false).await;
                 next
             }
-            (_, next) => next,
+            (None, next) => next,
         }
     }
 
@@ -282,7 +315,7 @@ impl Talk {
 
     /// A line that is no frame may be the document's dialect; otherwise the sender hears which part was wrong.
     async fn not_a_frame(&mut self, line: &[u8], why: &str) -> Next {
-        if self.door.0.options.document_dialect
+        if self.door.0.options.dialect_document
             && let Some(request) = document::Request::read(line)
         {
             return document::first(self, request).await;

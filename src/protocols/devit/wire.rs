@@ -2,7 +2,12 @@
 //!
 //! DevIt 1.5 (signed verbs) and the protocol document (its `method`/`params` dialect).
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::Json;
@@ -120,7 +125,7 @@ pub(super) struct Register {
 /// DELEGATE.
 #[derive(Deserialize, Debug, Default)]
 pub(super) struct Delegate {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub(super) task: Option<TaskOrder>,
     #[serde(default)]
     pub(super) return_to: Option<String>,
@@ -212,7 +217,8 @@ pub(super) struct Status {
     pub(super) active_tasks: Vec<Task>,
     pub(super) completed_tasks: Vec<Task>,
     pub(super) summary: Summary,
-    /// Whether older finished tasks were left out; not among today's members, which ignore it.
+    /// Whether older finished tasks were left out, or unfinished ones are told in brief; today's clients ignore
+    /// it.
     pub(super) truncated: bool,
 }
 
@@ -257,6 +263,27 @@ pub(super) struct Note {
     pub(super) evidence: Option<Value>,
     pub(super) auto_generated: bool,
     pub(super) metadata: Option<Value>,
+}
+
+/// An object or nothing. Without this an array would be taken for an object whose members come by position.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    struct Only<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Only<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+        }
+    }
+    from.deserialize_any(Only(PhantomData))
 }
 
 /// Parses a payload, naming the member that is wrong.

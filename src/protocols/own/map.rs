@@ -251,6 +251,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         working_dir: parked.facts.directory.as_ref().map(|it| it.relative.to_string()),
         network: parked.facts.network.name().into(),
         goal: order.map(|it| it.goal.to_string()),
+        request: order.map(|it| it.payload.value()),
         by: approvers_text(&parked.by),
         asked_at: parked.asked_at.rfc3339(),
         expires_at: parked.expires_at.rfc3339(),

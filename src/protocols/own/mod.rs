@@ -32,15 +32,18 @@ use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use map::Fault;
 
-/// How long a request's head may take.
+/// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Largest head, in bytes; ours have a few hundred.
+const HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// What only the daemon as a whole can do.
 pub enum Order {
     /// Read configuration, policy and keys again.
     Reload,
-    /// Open the DevIt door at another address, for this run.
-    Listen(std::path::PathBuf),
+    /// Open the DevIt door at another address, for this run, with a secret of its own if one is given.
+    Listen(std::path::PathBuf, Option<crate::base::Secret>),
     /// Stop.
     Stop,
 }
@@ -92,6 +95,7 @@ impl Own {
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(hyper_util::rt::TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
         let mut connection = std::pin::pin!(connection);
         tokio::select! {

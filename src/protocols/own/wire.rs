@@ -156,6 +156,9 @@ pub struct Approval {
     pub network: String,
     /// The agent's own words, last and fenced when shown.
     pub goal: Option<String>,
+    /// The whole request as the worker would get it; the answer is bound to all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Value>,
     /// Who may answer.
     pub by: String,
     /// When it was asked.
@@ -394,10 +397,14 @@ pub struct WorkerAt {
 }
 
 /// `POST /listen`: open the DevIt door at another address, for this run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+// No `Debug`: it may hold a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listen {
     /// The socket's path.
     pub address: String,
+    /// The secret of that address; the key ring's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
 }
 
 /// `POST /record`: put something on record, for instance a key that was added.

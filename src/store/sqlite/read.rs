@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{connect, rows, wrong_key};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
 use crate::domain::{Change, Counters, Owed, Settings, State, Task, Uses};
-use crate::store::codec::{int, nat, parse, status};
+use crate::store::codec::{int, nat, parse};
 use crate::store::files;
 use crate::store::journal::{Checkpoint, Fault, Key, Walk};
 use crate::store::migrations;
@@ -202,7 +202,7 @@ impl Reader for SqliteReader {
             }
         };
         let mut select = tx.prepare_cached(sql)?;
-        let mut rows = select.query(params![before, filter.status.map(status)])?;
+        let mut rows = select.query(params![before, filter.status.map(|it| it.word())])?;
         let (mut tasks, mut bytes) = (Vec::new(), 0_usize);
         while let Some(row) = rows.next()? {
             let body = row.get_ref(0)?.as_str().map_err(StoreError::damaged)?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::base::{EffectId, EventSeq, Timestamp};
 use crate::domain::{Change, Counters, Effect, Task, Uses};
-use crate::store::codec::{ended_at, int, nat, status, text};
+use crate::store::codec::{ended_at, int, nat, text};
 use crate::store::journal::Checkpoint;
 use crate::store::{StoreError, StoredEvent};
 
@@ -62,7 +62,7 @@ fn put_task(db: &Connection, task: &Task, finished: Option<i64>) -> Result<(), S
                ON CONFLICT (id) DO UPDATE SET live = excluded.live, finished_seq = excluded.finished_seq,
                at = excluded.at, status = excluded.status, body = excluded.body";
     let (id, live, at) = (task.id().as_str(), finished.is_none(), ended_at(task).0);
-    put(db, sql, params![id, live, finished, at, status(task.state.status()), text(task)?])
+    put(db, sql, params![id, live, finished, at, task.state.status().word(), text(task)?])
 }
 
 fn put_uses(db: &Connection, uses: &Uses) -> Result<(), StoreError> {

@@ -201,10 +201,13 @@ async fn what_a_person_puts_in_a_placeholder_stays() {
 async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
     let world = repository();
     // Replacing a file takes its mount away with it, in every namespace: the kernel's rule.
-    let script = "echo up; while :; do echo '# planted' >> .git/config; sleep 0.01; done 2>/dev/null";
-    let mut running = world.start(world.sh(script)).await.unwrap();
-    running.output().follow(0).await;
-    git(&world, &["config", "some.key", "value"]);
-    let exit = tokio::time::timeout(Duration::from_secs(10), running.wait()).await;
-    assert_eq!(exit.unwrap().reason, ExitReason::ProtectionLost);
+    let goes_on = "echo up; while :; do echo '# planted' >> .git/config; sleep 0.01; done 2>/dev/null";
+    let leaves = "echo up; until echo '# planted' >> .git/config; do :; done 2>/dev/null";
+    for script in [goes_on, leaves] {
+        let mut running = world.start(world.sh(script)).await.unwrap();
+        running.output().follow(0).await;
+        git(&world, &["config", "some.key", script]);
+        let exit = tokio::time::timeout(Duration::from_secs(10), running.wait()).await;
+        assert_eq!(exit.unwrap().reason, ExitReason::ProtectionLost);
+    }
 }

@@ -6,6 +6,8 @@ use provost::jail::{Network, Step, probe};
 
 use super::*;
 
+/// Programs built for release have no way to make a step fail.
+#[cfg(debug_assertions)]
 #[tokio::test]
 async fn each_step_that_fails_refuses_the_worker() {
     for tier in TIERS {
@@ -88,6 +90,38 @@ async fn a_workspace_that_was_swapped_is_refused() {
         for folder in ["outside", "old"] {
             assert!(!world.path(folder).join("ran").exists());
         }
+    }
+}
+
+#[tokio::test]
+async fn each_writable_directory_is_recognised_for_itself() {
+    for tier in TIERS {
+        let world = World::new();
+        fs::create_dir(world.path("second")).unwrap();
+        let mut draft = world.sh("touch ran $W/second/ran").tier(tier);
+        draft.writable.push(find_place(&world.path("second")).unwrap());
+        world.run(draft.clone()).await.says("");
+        fs::remove_file(world.path("workspace/ran")).unwrap();
+        fs::rename(world.path("second"), world.path("old")).unwrap();
+        fs::create_dir(world.path("second")).unwrap();
+        let error = world.start(draft).await.unwrap_err();
+        assert!(error.to_string().contains("is not the one that the task was accepted for"), "{error}");
+        assert!(!world.path("second/ran").exists() && !world.path("workspace/ran").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_working_directory_that_was_swapped_for_another_is_refused() {
+    for tier in TIERS {
+        let world = World::new();
+        fs::create_dir(world.path("workspace/d")).unwrap();
+        let mut draft = world.sh("touch ran").tier(tier);
+        draft.cwd = find_place(&world.path("workspace/d")).unwrap();
+        fs::rename(world.path("workspace/d"), world.path("workspace/old")).unwrap();
+        fs::create_dir(world.path("workspace/d")).unwrap();
+        let error = world.start(draft).await.unwrap_err();
+        assert_eq!((error.step, error.exit), (Step::WorkingDirectory, Some(125)), "{error}");
+        assert!(!world.path("workspace/d/ran").exists());
     }
 }
 

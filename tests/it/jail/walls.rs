@@ -275,6 +275,54 @@ async fn the_hosts_settings_cannot_be_opened_for_writing() {
 }
 
 #[tokio::test]
+async fn every_mount_is_as_narrow_as_it_can_be() {
+    // Landlock refuses most of this as well, so it is read off the list of mounts.
+    let world = World::new();
+    fs::create_dir(world.path("tools")).unwrap();
+    let mut draft = world.sh("cut -d ' ' -f 5,6 /proc/self/mountinfo");
+    draft.read_only.push(find_place(&world.path("tools")).unwrap());
+    let ran = world.run(draft).await;
+    let options = |path: &str| {
+        let found = ran.out.lines().filter_map(|line| line.split_once(' ')).rfind(|(at, _)| *at == path);
+        found.map(|(_, options)| options.split(',').map(String::from).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let tools = world.path("tools");
+    let workspace = world.workspace();
+    let hooks = world.path("workspace/.git");
+    let expected: [(&str, &[&str]); 12] = [
+        ("/", &["ro", "nosuid", "nodev"]),
+        ("/usr", &["ro", "nosuid", "nodev"]),
+        ("/etc", &["ro", "nosuid", "nodev"]),
+        ("/dev", &["ro", "nosuid", "noexec"]),
+        ("/tmp", &["rw", "nosuid", "nodev"]),
+        ("/dev/shm", &["rw", "nosuid", "nodev"]),
+        ("/dev/null", &["nosuid", "noexec"]),
+        ("/proc", &["nosuid", "nodev", "noexec"]),
+        ("/proc/sys", &["ro", "nosuid", "nodev", "noexec"]),
+        (tools.to_str().unwrap(), &["ro", "nosuid", "nodev"]),
+        (workspace.to_str().unwrap(), &["rw", "nosuid", "nodev"]),
+        (hooks.to_str().unwrap(), &["ro", "nosuid", "nodev"]),
+    ];
+    for (path, wanted) in expected {
+        let has = options(path);
+        assert!(wanted.iter().all(|option| has.iter().any(|o| o == option)), "{path}: {has:?}\n{}", ran.out);
+    }
+    assert!(
+        !ran.out.lines().any(|line| line.starts_with("/run") || line.starts_with("/home ")),
+        "{}",
+        ran.out
+    );
+}
+
+#[tokio::test]
+async fn what_a_worker_makes_is_for_its_user_alone() {
+    let world = World::new();
+    for tier in TIERS {
+        world.run(world.sh("umask").tier(tier)).await.says("0077");
+    }
+}
+
+#[tokio::test]
 async fn a_toolchain_can_be_used_but_neither_changed_nor_asked_for_its_credentials() {
     let world = World::new();
     fs::create_dir_all(world.path("home/.cargo/bin")).unwrap();
@@ -389,7 +437,7 @@ async fn too_much_memory_in_many_processes_ends_the_worker() {
     let world = World::new();
     let probe = "import os, time\n\
                  for _ in range(6):\n\
-                 \x20 if os.fork() == 0: b = bytearray(os.urandom(1) * (60 << 20)); time.sleep(60)\n\
+                 \x20 if os.fork() == 0: b = bytearray(os.urandom(1) * (60 << 20)); time.sleep(60); os._exit(0)\n\
                  time.sleep(60)";
     for tier in TIERS {
         let mut draft = world.python(probe).tier(tier);
@@ -397,6 +445,23 @@ async fn too_much_memory_in_many_processes_ends_the_worker() {
         let ran = world.run(draft).await;
         assert_eq!(ran.exit.reason, ExitReason::OverMemory, "{tier:?}: {ran:?}");
     }
+}
+
+#[tokio::test]
+async fn the_first_process_of_the_jail_holds_nothing_and_tells_nothing() {
+    let world = World::new();
+    let script = "ls /proc/1/fd /proc/1/root /proc/1/cwd /proc/1/environ 2>/dev/null; \
+                  cat /proc/1/environ /proc/1/maps 2>/dev/null; true";
+    let ran = world.run(world.sh(script)).await;
+    assert!(!ran.out.contains("/fd:") && !ran.out.contains("-p "), "{ran:?}");
+    // Seen from the host: where its status goes, and nothing else that leads anywhere.
+    let mut running = world.start(world.sh("echo up; exec sleep 1000")).await.unwrap();
+    running.output().follow(0).await;
+    let children = format!("/proc/{0}/task/{0}/children", running.supervisor());
+    let first: u32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+    assert!(fs::read_dir(format!("/proc/{first}/fd")).is_err(), "even its owner cannot look into it");
+    running.stop();
+    running.wait().await;
 }
 
 #[test]

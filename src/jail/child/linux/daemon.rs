@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal};
 
 use super::{family, sys};
 use crate::base::limits::JAIL_END_MS_MAX;
@@ -33,15 +35,17 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Kills what a killed supervisor of tier `ll` has left behind, and answers how many processes that were.
 ///
 /// They are recognised by what they cannot take off: children of ours that have no way to new privileges and
-/// obey a system call filter. Supervisors do not, nor do other programs that the daemon starts. Takes as long as
+/// obey the two programs of a worker's system call filter. Supervisors do not, nor do other programs that the
+/// daemon starts. Takes as long as
 /// it takes until none is left, at most [`JAIL_END_MS_MAX`]; not to be called on a thread that others wait for.
 pub fn sweep_orphans() -> u32 {
     let us = rustix::process::getpid().as_raw_nonzero().get();
+    let Some((ours, _)) = bonds(us) else { return 0 };
     let limit = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
     let mut swept = 0;
     while Instant::now() < limit {
         let all = family::processes();
-        let orphans: Vec<_> = all.iter().filter(|p| p.parent == us && is_jailed(p.pid)).collect();
+        let orphans: Vec<_> = all.iter().filter(|p| p.parent == us && is_jailed(p.pid, ours)).collect();
         if orphans.is_empty() {
             break;
         }
@@ -62,12 +66,46 @@ pub fn sweep_orphans() -> u32 {
     swept
 }
 
-fn is_jailed(pid: i32) -> bool {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let is = |name: &str, value: &str| {
-        status.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.trim() == value))
-    };
-    is("NoNewPrivs:", "1") && is("Seccomp:", "2")
+/// The process with which a jail ends, by a handle that never comes to mean another one.
+#[derive(Debug)]
+pub(in crate::jail) struct First {
+    pid: Pid,
+    handle: OwnedFd,
+}
+
+impl First {
+    /// Takes hold of it. `None` when it has ended and was collected already.
+    pub(in crate::jail) fn hold(pid: i32) -> Option<Self> {
+        let pid = Pid::from_raw(pid)?;
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        Some(Self { pid, handle })
+    }
+
+    /// Kills it and waits until it has ended: the first process of a process namespace ends after all others in
+    /// it. To be called when its supervisor is gone, so that it is ours to collect, or init's.
+    pub(in crate::jail) fn end(self) {
+        let _gone = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);
+        let most = Timespec { tv_sec: (JAIL_END_MS_MAX / 1000).cast_signed(), tv_nsec: 0 };
+        let _late = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&most));
+        let _not_ours = sys::collect(self.pid.as_raw_nonzero().get());
+    }
+}
+
+/// Programs of the filter that a worker obeys, on top of those that it was born with.
+const FILTERS_OF_A_WORKER: u64 = 2;
+
+/// How many system call filters a process obeys, and whether it is kept from new privileges.
+fn bonds(pid: i32) -> Option<(u64, bool)> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    Some((field("Seccomp_filters:")?, field("NoNewPrivs:")? == 1))
+}
+
+/// More filters than we obey ourselves: the daemon, and with it all that it starts, may live in a container that
+/// has some already.
+fn is_jailed(pid: i32, ours: u64) -> bool {
+    bonds(pid).is_some_and(|(filters, kept)| kept && filters >= ours + FILTERS_OF_A_WORKER)
 }
 
 /// What the running kernel says about itself.

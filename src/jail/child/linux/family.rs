@@ -125,7 +125,10 @@ impl Family {
     pub(super) fn collect(&mut self) -> bool {
         loop {
             match sys::collect(-1) {
-                Ok(Some((pid, status))) if pid == self.worker => self.status = Some(status),
+                // The id of a collected worker may come back as another's.
+                Ok(Some((pid, status))) if pid == self.worker && self.status.is_none() => {
+                    self.status = Some(status);
+                }
                 Ok(Some(_)) => self.collected += 1,
                 Ok(None) => return true,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

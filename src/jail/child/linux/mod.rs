@@ -24,7 +24,7 @@ mod sys;
 use std::fmt;
 use std::io;
 
-pub(in crate::jail) use daemon::host_facts;
+pub(in crate::jail) use daemon::{First, host_facts};
 pub use daemon::{become_subreaper, harden_daemon, sweep_orphans};
 pub(super) use supervisor::main;
 

@@ -58,14 +58,17 @@ pub(super) fn main(
         Err(error) => fault.give_up(&error),
     };
     drop(input);
-    if let Err(error) = become_inert() {
+    if let Err(error) = become_inert(status) {
         fault.give_up(&SetupError::new(Step::Capabilities, error));
     }
-    drop(fault);
+    // The daemon's socket and whatever else came along; with it goes `fault`, which tells the supervisor that
+    // nothing is left to go wrong here. Where the worker's status goes is descriptor 0 by now.
+    std::mem::forget(fault);
+    sys::close_from(3);
     loop {
         match sys::wait_for_any() {
             Ok((pid, raw)) if pid == worker => {
-                let told = rustix::io::write(status, &raw.to_le_bytes()).is_ok();
+                let told = rustix::io::write(io::stdin(), &raw.to_le_bytes()).is_ok();
                 sys::exit(i32::from(!told))
             }
             Ok(_) => {}
@@ -126,10 +129,11 @@ impl Owner {
 }
 
 /// A process that can do nothing and tells nothing: it is the one that everybody inside could look at.
-fn become_inert() -> io::Result<()> {
+fn become_inert(status: &OwnedFd) -> io::Result<()> {
     limits::drop_capabilities(true)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    sys::redirect(status, 0)?;
     sys::redirect(&null, 1)?;
     sys::redirect(&null, 2)
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags};
 
 use super::confined::{Inside, become_the_worker};
 use super::family;
@@ -193,14 +193,17 @@ fn wait(
     }
 }
 
-fn pidfd(pid: i32) -> io::Result<OwnedFd> {
-    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
-    Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
-}
-
-fn kill(pidfd: &OwnedFd) {
-    // Fails only for a process that has ended already.
-    let _gone = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
+/// Waits until the worker runs, and answers what to watch for its end. After an error something may still be
+/// running, which the caller has to end.
+fn started(fault: Fault, pid: i32) -> Result<OwnedFd, SetupError> {
+    let watched = || -> io::Result<OwnedFd> {
+        let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+        Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
+    };
+    let watched = watched().map_err(|e| SetupError::new(Step::Fork, e))?;
+    fault.verdict()?;
+    let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
+    Ok(watched)
 }
 
 /// Our names of the worker's output would keep its pipes open.
@@ -210,7 +213,10 @@ fn let_go_of_the_output() -> io::Result<()> {
     sys::redirect(&null, 2)
 }
 
-fn collect_blocking(pid: i32) -> Option<i32> {
+/// Ends a process, waits for it, and answers its raw status.
+fn end(pid: i32) -> Option<i32> {
+    // Fails only for a process that has ended already, and that keeps its id until it is collected here.
+    let _ended = sys::signal(pid, libc::SIGKILL);
     let pid = Pid::from_raw(pid)?;
     let status = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()).ok()??;
     Some(status.1.as_raw())
@@ -235,20 +241,21 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Parent(first) => first,
     };
     drop((status_write, input.reader.take()));
-    let watched = pidfd(first).map_err(namespaces)?;
-    if let Err(error) = fault.verdict() {
-        kill(&watched);
-        collect_blocking(first);
-        return Err(error);
-    }
-    let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
-    control.say(&Said::Ready { layers: namespaces::layers(), scratch: None });
+    let watched = match started(fault, first) {
+        Ok(watched) => watched,
+        Err(error) => {
+            end(first);
+            return Err(error);
+        }
+    };
+    control.say(&Said::Ready { layers: namespaces::layers(), first, scratch: None });
     let woken = wait(plan, control, watched.as_fd(), &mut input, || {
         (!placeholders.are_intact()).then_some(Breach::Protection)
     });
-    kill(&watched);
     // The kernel lets the first process of a namespace end only after all others in it.
-    let own = collect_blocking(first);
+    let own = end(first);
+    // Looked at once more: a worker could have made use of it and left before the last look.
+    let woken = if placeholders.are_intact() { woken } else { Woken::Breached(Breach::Protection) };
     let mut status = [0; 4];
     let workers = File::from(status_read).read_exact(&mut status).ok().map(|()| i32::from_le_bytes(status));
     Ok(ended(workers.or(own), woken, 0))
@@ -270,16 +277,16 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Parent(worker) => worker,
     };
     drop(input.reader.take());
-    let watched = pidfd(worker).map_err(fork)?;
-    if let Err(error) = fault.verdict() {
-        kill(&watched);
-        collect_blocking(worker);
-        return Err(error);
-    }
-    let_go_of_the_output().map_err(|e| SetupError::new(Step::Session, e))?;
-    let path = scratch.path().to_path_buf();
-    control.say(&Said::Ready { layers: landlock::layers(), scratch: Some(path) });
     let mut family = family::Family::new(worker);
+    let watched = match started(fault, worker) {
+        Ok(watched) => watched,
+        Err(error) => {
+            family.end();
+            return Err(error);
+        }
+    };
+    let path = scratch.path().to_path_buf();
+    control.say(&Said::Ready { layers: landlock::layers(), first: worker, scratch: Some(path) });
     let woken = wait(plan, control, watched.as_fd(), &mut input, || {
         family.collect();
         None

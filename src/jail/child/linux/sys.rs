@@ -94,6 +94,13 @@ pub(super) fn close_at_exec(first: c_uint) -> io::Result<()> {
         .map(drop)
 }
 
+/// Closes every descriptor from `first` on. For a process that from now on only waits and ends by [`exit`], so
+/// that nothing which owns one of them is used or dropped any more.
+pub(super) fn close_from(first: c_uint) {
+    // SAFETY: plain numbers; see above for those who own them.
+    unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) };
+}
+
 /// Default disposition for every signal, and none of them blocked.
 pub(super) fn reset_signals() -> io::Result<()> {
     for signal in 1..=64 {

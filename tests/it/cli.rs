@@ -1,0 +1,690 @@
+//! The command line, tried as people use it: the real program, in a repository, with a home of its own.
+//!
+//! The second half starts daemons, which needs an ordinary user and a host that can confine; it fails elsewhere.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use super::support::provost;
+
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const USAGE: i32 = 2;
+const NOT_RUNNING: i32 = 3;
+const REFUSED: i32 = 4;
+
+/// Every command, with enough to ask for its help.
+const COMMANDS: [&str; 35] = [
+    "init",
+    "up",
+    "down",
+    "status",
+    "env",
+    "delegate",
+    "tasks",
+    "task",
+    "cancel",
+    "notify",
+    "approvals",
+    "approve",
+    "deny",
+    "agents",
+    "key",
+    "key add",
+    "key list",
+    "key rotate",
+    "key revoke",
+    "allow",
+    "policy",
+    "policy check",
+    "policy test",
+    "policy explain",
+    "policy diff",
+    "reload",
+    "journal",
+    "journal verify",
+    "journal head",
+    "journal export",
+    "log",
+    "doctor",
+    "completions",
+    "man",
+    "",
+];
+
+/// A rule that has a person look at everything.
+const ASK: &str = r#"
+version = 1
+default = "deny"
+[[rule]]
+id = "ask"
+decision = "approve"
+reason = "a person looks first"
+when.action = ["delegate"]
+approve.by = ["human"]
+"#;
+
+/// A person's machine: a home, a place for sockets, and a repository to stand in.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+/// What a command said.
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+}
+
+impl Said {
+    /// Checks the exit code; shows everything when it is another one.
+    #[track_caller]
+    fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n--- out\n{}\n--- err\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}\n{}\n{}", self.out, self.err))
+    }
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "run", "repo", "repo/inner"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let desk = Self { folder };
+        let git = desk.plain("git").args(["init", "--quiet", "."]).status().unwrap();
+        assert!(git.success());
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn config(&self, name: &str) -> PathBuf {
+        self.path("home/.config/provost").join(name)
+    }
+
+    /// A command in the repository, with nothing of our own environment but the path and the terminal's name.
+    fn plain(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.path("home")).env("XDG_RUNTIME_DIR", self.path("run")).env("USER", "ada");
+        command.current_dir(self.path("repo")).stdin(Stdio::null());
+        command
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.plain(provost());
+        command.args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// The same, typed at a terminal: `script` makes one. What is said on it comes as one text.
+    fn type_in(&self, line: &str) -> Said {
+        let line = format!("{} {line}", provost().display());
+        self.plain("script").args(["-qec", &line, "/dev/null"]).output().unwrap().into()
+    }
+
+    /// The user's rules, which no one else could have written.
+    fn policy(&self, text: &str) {
+        fs::create_dir_all(self.config("")).unwrap();
+        fs::write(self.config("policy.toml"), text).unwrap();
+        fs::set_permissions(self.config("policy.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
+/// No daemon outlives its test.
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ended = self.command(&["down"]).output();
+    }
+}
+
+// Without a daemon.
+
+#[test]
+fn every_command_shows_an_example_in_its_help() {
+    let desk = Desk::new();
+    for command in COMMANDS {
+        let mut args: Vec<&str> = command.split_whitespace().collect();
+        args.push("--help");
+        let said = desk.run(&args).ends(DONE);
+        assert!(said.out.contains("Example"), "{command}:\n{}", said.out);
+        assert!(said.out.contains("provost"), "{command}:\n{}", said.out);
+    }
+}
+
+#[test]
+fn no_command_is_missing_from_the_list_that_is_tried_for_help() {
+    let desk = Desk::new();
+    let help = desk.run(&["--help"]).out;
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Descriptions that take several lines are indented further.
+    let names = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.len() > 20, "{help}");
+    for name in names {
+        assert!(COMMANDS.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn the_hidden_commands_stay_hidden() {
+    let desk = Desk::new();
+    let all = desk.run(&["--help"]).out + &desk.run(&["up", "--help"]).out + &desk.run(&["man"]).out;
+    assert!(!all.contains("__jail") && !all.contains("ready-on-stdout"), "{all}");
+}
+
+#[test]
+fn without_a_daemon_commands_say_how_to_start_one() {
+    let desk = Desk::new();
+    let answers = [
+        "",
+        "status",
+        "tasks",
+        "approvals",
+        "agents",
+        "down",
+        "reload",
+        "log --follow",
+        "cancel x",
+        "deny 1 --reason no",
+    ];
+    for line in answers {
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let said = desk.run(&args).ends(NOT_RUNNING);
+        assert!(said.err.contains("error: no daemon runs"), "{line}: {}", said.err);
+        assert!(said.err.contains("try: provost up"), "{line}: {}", said.err);
+        assert_eq!(said.out, "");
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_a_matter_of_usage() {
+    let desk = Desk::new();
+    for line in
+        ["frobnicate", "task", "deny 1", "delegate x --timeout never", "delegate x --raw", "approve seven"]
+    {
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let said = desk.run(&args).ends(USAGE);
+        assert!(said.err.contains("error:"), "{line}: {}", said.err);
+        assert!(said.err.contains("--help"), "{line}: {}", said.err);
+    }
+    let said = desk.run(&["notify", "t", "--status", "completed", "--details", "{"]).ends(USAGE);
+    assert!(said.err.contains("is not JSON") && said.err.contains("try:"), "{}", said.err);
+}
+
+#[test]
+fn no_daemon_is_started_where_the_environment_or_the_caller_forbids_it() {
+    let desk = Desk::new();
+    let said = desk.run(&["delegate", "true", "--no-start"]).ends(NOT_RUNNING);
+    assert!(said.err.contains("--no-start") && said.err.contains("provost up"), "{}", said.err);
+    for name in ["CI", "DEVIT_NO_AUTO_START"] {
+        let said: Said = desk.command(&["delegate", "true"]).env(name, "1").output().unwrap().into();
+        assert!(said.ends(NOT_RUNNING).err.contains("CI is set"), "{name}");
+    }
+    assert!(!desk.path("run/provost").exists());
+}
+
+#[test]
+fn completions_and_the_manual_come_from_the_same_definition() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let said = desk.run(&["completions", shell]).ends(DONE);
+        assert!(said.out.contains("delegate") && said.out.contains("no-start"), "{shell}");
+    }
+    let page = desk.run(&["man"]).ends(DONE).out;
+    for word in [".TH provost", "PROVOST KEY ROTATE", "\\-\\-overlap", "PROVOST DELEGATE", "Exit codes"] {
+        assert!(page.contains(word), "{word}\n{page}");
+    }
+}
+
+#[test]
+fn init_makes_what_is_missing_and_replaces_nothing() {
+    let desk = Desk::new();
+    let said = desk.run(&["init", "--policy", "strict"]).ends(DONE);
+    assert!(said.out.contains("provost up"), "{}", said.out);
+    for name in ["provost.toml", "policy.toml", "keys/shared.secret"] {
+        let mode = fs::metadata(desk.config(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    fs::write(desk.config("provost.toml"), "# mine\n").unwrap();
+    let said = desk.run(&["init", "--policy", "open"]).ends(REFUSED);
+    assert!(said.err.contains("is there already") && said.err.contains("try:"), "{}", said.err);
+    desk.run(&["init"]).ends(DONE);
+    assert_eq!(fs::read_to_string(desk.config("provost.toml")).unwrap(), "# mine\n");
+    desk.run(&["policy", "check"]).ends(DONE);
+}
+
+#[test]
+fn a_key_is_shown_once_and_listed_without_its_secret() {
+    let desk = Desk::new();
+    let added = desk.run(&["key", "add", "worker:gpu", "--role", "worker"]).ends(DONE);
+    let first = added.out.trim();
+    assert_eq!(first.len(), 64, "the secret alone is on standard output: {}", added.out);
+    let rotated = desk.run(&["key", "rotate", "worker:gpu", "--overlap", "10m"]).ends(DONE);
+    assert_ne!(rotated.out.trim(), first);
+
+    let list = desk.run(&["key", "list", "--json"]).ends(DONE);
+    assert!(!list.out.contains(first) && !list.out.contains(rotated.out.trim()));
+    let info = &list.json()[0];
+    assert_eq!((info["ident"].as_str(), info["role"].as_str()), (Some("worker:gpu"), Some("worker")));
+    assert_eq!(info["keys"].as_array().map(Vec::len), Some(2));
+    assert!(info["keys"][0]["expires"].is_null() && info["keys"][1]["expires"].is_number());
+
+    let said = desk.run(&["key", "add", "worker:gpu"]).ends(REFUSED);
+    assert!(said.err.contains("has a key already") && said.err.contains("try:"), "{}", said.err);
+    desk.run(&["key", "revoke", "worker:gpu"]).ends(DONE);
+    assert!(desk.run(&["key", "list"]).ends(DONE).out.contains("revoked"));
+    desk.run(&["key", "rotate", "worker:gpu"]).ends(REFUSED);
+}
+
+#[test]
+fn the_environment_for_clients_can_be_read_by_a_shell() {
+    let desk = Desk::new();
+    let text = desk.run(&["env"]).ends(DONE).out;
+    let script = format!("{text}\necho $DEVIT_SOCK; echo ${{#DEVIT_SECRET}}");
+    let said: Said = desk.plain("sh").args(["-c", &script]).output().unwrap().into();
+    let (socket, length) = said.out.trim().split_once('\n').unwrap();
+    assert!(
+        socket.starts_with(desk.path("run").to_str().unwrap()) && socket.ends_with("devit.sock"),
+        "{socket}"
+    );
+    assert_eq!(length, "64");
+    let json = desk.run(&["env", "--json"]).ends(DONE).json();
+    assert_eq!(json["DEVIT_SOCK"], json["DEVIT_DAEMON_SOCKET"]);
+}
+
+#[test]
+fn doctor_finds_what_is_broken_and_says_what_to_do() {
+    let desk = Desk::new();
+    let health = |said: &Said, what: &str| {
+        let findings = said.json()["findings"].as_array().cloned().unwrap_or_default();
+        findings
+            .iter()
+            .find(|it| it["what"] == what)
+            .map(|it| it["health"].as_str().unwrap_or_default().to_owned())
+    };
+    let before = desk.run(&["doctor", "--json"]);
+    assert_eq!(health(&before, "settings").as_deref(), Some("fine"));
+    assert!(!desk.path("home/.config/provost").exists(), "doctor makes nothing");
+
+    desk.run(&["init", "--policy", "default"]).ends(DONE);
+    assert_eq!(health(&desk.run(&["doctor", "--json"]), "policy").as_deref(), Some("fine"));
+    fs::set_permissions(desk.config("keys/shared.secret"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(desk.config("policy.toml"), "[[rule]]\nid = 1\n").unwrap();
+    let said = desk.run(&["doctor", "--json"]).ends(FAILED);
+    assert_eq!(health(&said, "keys").as_deref(), Some("broken"));
+    assert_eq!(health(&said, "policy").as_deref(), Some("broken"));
+    assert!(said.out.contains("chmod"), "{}", said.out);
+
+    let said: Said = desk.command(&["doctor"]).env("DEVIT_SECRET", "change-me").output().unwrap().into();
+    assert!(said.ends(FAILED).out.contains("DEVIT_SECRET"));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_named_with_its_line() {
+    let desk = Desk::new();
+    desk.run(&["init"]).ends(DONE);
+    fs::write(desk.config("provost.toml"), "[workspace]\n\nsandbox_rot = \"x\"\n").unwrap();
+    let said = desk.run(&["policy", "explain"]).ends(FAILED);
+    assert!(said.err.contains("provost.toml:3") && said.err.contains("sandbox_root"), "{}", said.err);
+    assert!(said.err.contains("try:"), "{}", said.err);
+}
+
+#[test]
+fn a_file_of_the_repository_is_shown_before_it_is_allowed() {
+    let desk = Desk::new();
+    fs::write(desk.path("repo/devit.core.toml"), "[workspace]\n# \u{1b}[2Jhidden\n").unwrap();
+    assert!(desk.run(&["allow"]).ends(DONE).out.contains("not allowed yet"));
+    let said = desk.run(&["allow", "devit.core.toml"]).ends(REFUSED);
+    assert!(said.out.contains("| [workspace]") && !said.out.contains('\u{1b}'), "{}", said.out);
+    assert!(said.err.contains("--yes"), "{}", said.err);
+    desk.run(&["allow", "devit.core.toml", "--yes"]).ends(DONE);
+    assert!(desk.run(&["allow"]).ends(DONE).out.contains("  allowed"));
+    fs::write(desk.path("repo/devit.core.toml"), "[workspace]\n").unwrap();
+    assert!(desk.run(&["allow"]).ends(REFUSED).out.contains("CHANGED"));
+    desk.run(&["allow", "devit.core.toml", "--forget"]).ends(DONE);
+    assert!(desk.run(&["allow"]).ends(DONE).out.contains("not allowed yet"));
+    desk.run(&["allow", "../home/x"]).ends(FAILED);
+}
+
+#[test]
+fn rules_can_be_looked_over_tried_and_compared() {
+    let desk = Desk::new();
+    let file = |name: &str, text: &str| {
+        fs::write(desk.path(name), text).unwrap();
+        desk.path(name).to_str().unwrap().to_owned()
+    };
+    let (ask, wrong) = (file("ask.toml", ASK), file("wrong.toml", "[[rule]]\nid = \"x\"\n"));
+    desk.run(&["policy", "check"]).ends(DONE);
+    desk.run(&["policy", "check", &ask]).ends(DONE);
+    let said = desk.run(&["policy", "check", &ask, &wrong]).ends(FAILED);
+    assert!(said.out.contains("wrong.toml:"), "{}", said.out);
+
+    let said = desk.run(&["policy", "explain", "--policy", &ask]).ends(DONE);
+    assert!(said.out.starts_with("approve by ask: a person looks first"), "{}", said.out);
+    let said = desk.run(&["policy", "explain", "--json"]).ends(DONE).json();
+    assert_eq!(said["outcome"]["decision"], "allow");
+    let said = desk.run(&["policy", "explain", "--worker", "nobody"]).ends(FAILED);
+    assert!(said.err.contains("shell"), "the workers there are: {}", said.err);
+    desk.run(&["policy", "explain", "--proof", "magic"]).ends(FAILED);
+
+    let cases = file("cases.toml", "[[case]]\nname = \"plain\"\nworker = \"shell\"\nexpect = \"allow\"\n");
+    desk.run(&["policy", "test", &cases]).ends(DONE);
+    let said = desk.run(&["policy", "test", &cases, "--policy", &ask]).ends(FAILED);
+    assert!(said.out.contains("plain: expected allow, found approve by ask"), "{}", said.out);
+    let said = desk.run(&["policy", "diff", &ask, "--cases", &cases]).ends(DONE);
+    assert!(said.out.contains("1 of 1 requests"), "{}", said.out);
+    let said = desk.run(&["policy", "diff", &ask, "--from", &ask, "--cases", &cases]).ends(DONE);
+    assert!(said.out.contains("0 of 1 requests"), "{}", said.out);
+    desk.run(&["policy", "diff", &ask]).ends(FAILED);
+}
+
+#[test]
+fn a_journal_that_is_not_there_is_said_to_be_missing() {
+    let desk = Desk::new();
+    for line in ["journal verify", "journal head", "journal export", "log"] {
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let said = desk.run(&args).ends(FAILED);
+        assert!(
+            said.err.contains("no journal yet") && said.err.contains("provost up"),
+            "{line}: {}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn nothing_is_said_to_a_socket_that_is_no_daemon_of_ours() {
+    let desk = Desk::new();
+    let folder = desk.run(&["env", "--json"]).json()["DEVIT_SOCK"].as_str().map(PathBuf::from).unwrap();
+    let own = folder.with_file_name("own.sock");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, "").unwrap();
+    let said = desk.run(&["status"]).ends(REFUSED);
+    assert!(said.err.contains("is not a socket") && said.err.contains("nothing was sent"), "{}", said.err);
+    fs::remove_file(&own).unwrap();
+
+    // Someone who listens and says nothing sensible is no daemon either.
+    let listener = std::os::unix::net::UnixListener::bind(&own).unwrap();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _asked = stream.read(&mut [0; 4096]).unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nx-provost-api: 2\r\ncontent-length: 2\r\n\r\n{}";
+        std::io::Write::write_all(&mut stream, answer).unwrap();
+    });
+    let said = desk.run(&["status"]).ends(REFUSED);
+    assert!(said.err.contains("version 2") && said.err.contains("provost up"), "{}", said.err);
+    answering.join().unwrap();
+}
+
+#[test]
+fn secrets_that_everyone_knows_do_not_start_a_daemon() {
+    let desk = Desk::new();
+    for secret in ["", "change-me", "change-me-in-production"] {
+        let said = desk.run(&["--socket", "d.sock", "--secret", secret]).ends(REFUSED);
+        assert!(said.err.contains("secret") && said.err.contains("try:"), "{}", said.err);
+        let said: Said =
+            desk.command(&["--socket=d.sock"]).env("DEVIT_SECRET", secret).output().unwrap().into();
+        said.ends(REFUSED);
+    }
+    assert!(!desk.path("repo/d.sock").exists());
+    let devitd = desk.path("devitd");
+    std::os::unix::fs::symlink(provost(), &devitd).unwrap();
+    let said: Said = desk.plain(&devitd).arg("-V").output().unwrap().into();
+    assert_eq!(said.ends(DONE).out, "devitd 0.1.0\n");
+}
+
+// With a daemon.
+
+impl Desk {
+    fn with_daemon() -> Self {
+        assert!(
+            !rustix::process::geteuid().is_root(),
+            "daemons are tried as an ordinary user: run scripts/test"
+        );
+        let desk = Self::new();
+        desk.run(&["up"]).ends(DONE);
+        desk
+    }
+
+    /// Something that stays in the foreground; its first lines on standard error up to one that contains `word`.
+    fn foreground(&self, mut command: Command, word: &str) -> Child {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains(word)), "it ended without saying {word}");
+        std::thread::spawn(move || lines.for_each(drop));
+        child
+    }
+}
+
+#[test]
+fn up_answers_when_the_doors_are_open_and_down_when_they_are_closed() {
+    let desk = Desk::with_daemon();
+    let status = desk.run(&["status", "--json"]).ends(DONE).json();
+    assert_eq!(status["root"], desk.path("repo").to_str().unwrap());
+    let again = desk.run(&["up"]).ends(DONE);
+    assert!(again.err.contains("already running"), "{}", again.err);
+    assert!(again.out.contains("own.sock") && again.out.contains("devit.sock"), "{}", again.out);
+    for _ in 0..3 {
+        // A start right after a stop finds no lock left behind.
+        desk.run(&["down"]).ends(DONE);
+        desk.run(&["status"]).ends(NOT_RUNNING);
+        desk.run(&["up"]).ends(DONE);
+    }
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_why_to_the_one_who_waits() {
+    let desk = Desk::new();
+    desk.policy("[[rule]]\nid = 7\n");
+    let said = desk.run(&["up"]).ends(FAILED);
+    assert!(said.err.contains("did not start") && said.err.contains("policy.toml"), "{}", said.err);
+    assert!(said.err.contains("try: provost doctor"), "{}", said.err);
+    desk.run(&["status"]).ends(NOT_RUNNING);
+}
+
+#[test]
+fn delegate_starts_a_daemon_and_ends_as_the_worker_does() {
+    assert!(!rustix::process::geteuid().is_root(), "daemons are tried as an ordinary user: run scripts/test");
+    let desk = Desk::new();
+    let worker = "printf 'a\\033[31mb\\n'; echo aside >&2; pwd; exit 7";
+    let said = desk.run(&["delegate", worker, "--dir", "inner", "--wait"]).ends(7);
+    assert!(said.out.starts_with("ab\n"), "escapes are taken out: {:?}", said.out);
+    assert!(said.out.ends_with("repo/inner\n"), "{:?}", said.out);
+    assert!(said.err.contains("aside") && said.err.contains("exit code 7"), "{:?}", said.err);
+    desk.run(&["delegate", "true", "--wait"]).ends(DONE);
+    let raw = desk.run(&["delegate", worker, "--wait", "--raw"]).ends(7);
+    assert!(raw.out.starts_with("a\u{1b}[31mb\n"), "{:?}", raw.out);
+    let task = desk.run(&["delegate", "exit 3", "--wait", "--json"]).ends(3).json();
+    assert_eq!((task["state"].as_str(), task["exit_code"].as_i64()), (Some("failed"), Some(3)));
+
+    let tasks = desk.run(&["tasks"]).ends(DONE).out;
+    let goals: Vec<&str> = tasks.lines().skip(1).filter_map(|line| line.split("  ").last()).collect();
+    assert_eq!(goals.last().map(|goal| goal.trim()), Some("exit 3"), "the newest is last:\n{tasks}");
+    assert!(desk.run(&[]).ends(DONE).out.contains("Failed last"));
+}
+
+#[test]
+fn commands_that_start_a_daemon_at_the_same_moment_share_one() {
+    assert!(!rustix::process::geteuid().is_root(), "daemons are tried as an ordinary user: run scripts/test");
+    let desk = Desk::new();
+    let start =
+        |number: i32| desk.command(&["delegate", &format!("exit {number}"), "--wait"]).spawn().unwrap();
+    let all: Vec<(i32, Child)> = (3..9).map(|number| (number, start(number))).collect();
+    for (number, mut child) in all {
+        assert_eq!(child.wait().unwrap().code(), Some(number));
+    }
+}
+
+#[test]
+fn the_beginning_of_an_id_must_mean_one_task() {
+    let desk = Desk::with_daemon();
+    for id in ["task-one", "task-two"] {
+        desk.run(&["delegate", "true", "--task", id, "--wait"]).ends(DONE);
+    }
+    let said = desk.run(&["task", "task-"]).ends(USAGE);
+    assert!(said.err.contains("task-one") && said.err.contains("task-two"), "{}", said.err);
+    assert!(desk.run(&["task", "task-o"]).ends(DONE).out.contains("task-one"));
+}
+
+#[test]
+fn a_task_is_cancelled_by_its_id() {
+    let desk = Desk::with_daemon();
+    let id = desk.run(&["delegate", "sleep 60"]).ends(DONE).out.trim().to_owned();
+    desk.run(&["cancel", &id[..3]]).ends(FAILED);
+    // The beginning of an id stands for it.
+    desk.run(&["cancel", &id[..8], "--reason", "enough"]).ends(DONE);
+    let said = desk.run(&["task", &id, "--wait"]).ends(FAILED);
+    assert!(said.err.contains("cancelled"), "{}", said.err);
+    assert!(desk.run(&["task", &id]).ends(DONE).out.contains("enough"));
+    let said = desk.run(&["cancel", "never-was"]).ends(FAILED);
+    assert!(said.err.contains("no such task") && said.err.contains("try:"), "{}", said.err);
+}
+
+#[test]
+fn a_person_at_a_terminal_answers_and_no_one_else() {
+    let desk = Desk::new();
+    desk.policy(ASK);
+    desk.run(&["up"]).ends(DONE);
+    let mut waiting =
+        desk.command(&["delegate", "printf '\\033]0;x\\007approve me'; exit 5", "--wait", "--as", "agent:b"]);
+    let mut waiting = waiting.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    let line = said.next().unwrap().unwrap();
+    let id = line
+        .strip_prefix("waiting for approval ")
+        .and_then(|rest| rest.split(':').next())
+        .unwrap()
+        .to_owned();
+
+    let list = desk.run(&["approvals"]).ends(DONE).out;
+    let (fact, words) = (list.find("a person looks first").unwrap(), list.find("| printf").unwrap());
+    assert!(fact < words, "facts come first:\n{list}");
+    let needs = desk.run(&[]).ends(DONE).out;
+    assert!(needs.starts_with("Waiting for your word (1):"), "{needs}");
+
+    let refused = desk.run(&["approve", &id]).ends(REFUSED);
+    assert!(refused.err.contains("error:"), "{}", refused.err);
+    let granted = desk.type_in(&format!("approve {id}")).ends(DONE);
+    assert!(granted.out.contains("rule") && granted.out.contains("approved"), "{}", granted.out);
+    std::thread::spawn(move || said.for_each(drop));
+    assert_eq!(waiting.wait().unwrap().code(), Some(5));
+
+    desk.run(&["delegate", "true", "--as", "agent:b"]).ends(DONE);
+    let next = desk.run(&["approvals", "--json"]).json()[0]["id"].to_string();
+    desk.type_in(&format!("deny {next} --reason 'not today'")).ends(DONE);
+    assert!(desk.run(&["approvals"]).ends(DONE).err.contains("nothing waits"));
+    let said = desk.type_in(&format!("approve {next}")).ends(FAILED);
+    assert!(said.out.contains("was answered"), "{}", said.out);
+}
+
+#[test]
+fn the_log_and_the_journal_are_there_with_and_without_the_daemon() {
+    let desk = Desk::with_daemon();
+    desk.run(&["key", "add", "worker:gpu"]).ends(DONE);
+    let log = desk.run(&["log", "--json"]).ends(DONE).out;
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(
+        log.contains("key.added") && log.contains("worker:gpu"),
+        "a running daemon puts keys on record: {log}"
+    );
+    assert_eq!(events[0]["seq"], 1);
+    let anchor = desk.run(&["journal", "head"]).ends(DONE).out.trim().to_owned();
+    desk.run(&["down"]).ends(DONE);
+    let later = desk.run(&["log", "--json"]).ends(DONE).out;
+    assert!(later.starts_with(&log), "the same words from the files:\n{log}\n{later}");
+    desk.run(&["journal", "verify", "--anchor", &anchor]).ends(DONE);
+    assert_eq!(desk.run(&["journal", "export"]).ends(DONE).out.lines().count(), later.lines().count());
+    let wrong = anchor.replace("anchor:1:", "anchor:1:9");
+    let said = desk.run(&["journal", "verify", "--anchor", &wrong]).ends(FAILED);
+    assert!(said.err.contains("the end of the journal is missing"), "{}", said.err);
+}
+
+#[test]
+fn what_happens_is_followed_and_a_closed_pipe_ends_it_quietly() {
+    let desk = Desk::with_daemon();
+    let mut follow = desk.command(&["log", "--follow", "--json"]);
+    let mut follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let goal = "exit 9";
+    assert!(lines.next().unwrap().unwrap().contains("daemon.started"));
+    desk.run(&["delegate", goal, "--wait"]).ends(9);
+    assert!(lines.any(|line| line.unwrap().contains("task_finished")));
+    drop(lines);
+    desk.run(&["delegate", goal, "--wait"]).ends(9);
+    assert_eq!(follow.wait().unwrap().code(), Some(141));
+    let mut said = String::new();
+    follow.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "", "no panic and no complaint");
+}
+
+#[test]
+fn ctrl_c_leaves_the_task_running_and_says_how_to_end_it() {
+    let desk = Desk::with_daemon();
+    let mut waiting = desk.command(&["delegate", "echo begun; sleep 60", "--wait"]);
+    let mut waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(waiting.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "begun");
+    let pid = rustix::process::Pid::from_child(&waiting);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
+    let mut said = String::new();
+    waiting.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let id = said.split("provost cancel ").nth(1).unwrap().trim();
+    assert_eq!(desk.run(&["task", id, "--json"]).ends(DONE).json()["state"], "running");
+}
+
+#[test]
+fn the_form_of_devit_stays_and_a_second_one_hands_its_address_over() {
+    assert!(!rustix::process::geteuid().is_root(), "daemons are tried as an ordinary user: run scripts/test");
+    let desk = Desk::new();
+    let form = |socket: &Path| {
+        desk.command(&["--socket", socket.to_str().unwrap(), "--secret", "a secret of enough length"])
+    };
+    let (first, second) = (desk.path("run/first.sock"), desk.path("run/second.sock"));
+    let mut daemon = desk.foreground(form(&first), first.to_str().unwrap());
+    let mut guest = desk.foreground(form(&second), "listens at");
+    let doors = desk.run(&["status", "--json"]).ends(DONE).json()["doors"].to_string();
+    assert!(doors.contains("first.sock") && doors.contains("second.sock"), "{doors}");
+    assert!(guest.try_wait().unwrap().is_none() && daemon.try_wait().unwrap().is_none());
+    desk.run(&["down"]).ends(DONE);
+    assert_eq!(daemon.wait().unwrap().code(), Some(DONE));
+    assert_eq!(guest.wait().unwrap().code(), Some(DONE));
+}
+
+#[test]
+fn a_daemon_of_another_version_than_expected_is_refused() {
+    let desk = Desk::with_daemon();
+    let with = |version: &str| -> Said {
+        desk.command(&["tasks"]).env("DEVIT_EXPECTED_DAEMON_VERSION", version).output().unwrap().into()
+    };
+    with("devitd/0.1.0").ends(DONE);
+    let said = with("devitd/9.9.9").ends(REFUSED);
+    assert!(said.err.contains("another version") && said.err.contains("try:"), "{}", said.err);
+}
