@@ -380,7 +380,7 @@ fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::
     devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
-        document_dialect: config.devit.dialect_document,
+        dialect_document: config.devit.dialect_document,
         salt: Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()]),
         uid: prepared.uid,
     }

@@ -432,9 +432,6 @@ fn grant(
             task.terms = task.terms.within(&terms);
         }
     }
-    if let Some(reason) = state.over_limits(call.now, parked.who.agent(), &parked.rule, &parked.terms, out) {
-        return Err(denied(&parked.rule, reason));
-    }
     let mark = out.mark();
     start(state, judge, call.now, task, out).map(|_| ()).map_err(|refusal| {
         out.rewind(mark);

@@ -71,7 +71,7 @@ impl TaskState {
         matches!(self, TaskState::Finished { .. })
     }
 
-    /// DESIGN 5: the word DevIt has for it.
+    /// The status of these states, as DevIt's clients see it.
     pub fn status(self) -> Status {
         match self {
             TaskState::Awaiting { .. } | TaskState::Queued { .. } | TaskState::Assigned { .. } => {
@@ -183,6 +183,9 @@ pub struct Task {
     pub approval: Option<ApprovalId>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,
+    /// Tasks that ran in its directory while it did.
+    #[serde(default)]
+    pub beside: Vec<TaskId>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// What was said about it: the first word and the newest ones.
@@ -290,6 +293,7 @@ impl Tasks {
             depth: facts.depth,
             approval: None,
             model_used: None,
+            beside: Vec::new(),
             failure: None,
             notes: Vec::new(),
         }
@@ -363,10 +367,7 @@ impl Tasks {
 
     /// Unfinished tasks of a client under a rule.
     pub(super) fn running_under(&self, agent: &AgentId, rule: &RuleId) -> u32 {
-        let counts = |task: &&Arc<Task>| {
-            task.asked_by == *agent && task.rule == *rule && !matches!(task.state, TaskState::Awaiting { .. })
-        };
-        let count = self.live.values().filter(counts).count();
+        let count = self.live.values().filter(|task| task.asked_by == *agent && task.rule == *rule).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 

@@ -200,6 +200,11 @@ impl Engine {
         &self.board
     }
 
+    /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.
+    pub fn put_back(&self, who: &Principal, seq: MailSeq) {
+        let _ = self.hand_over(Envelope::PutBack(who.clone(), seq));
+    }
+
     /// Ends the thread after what is already queued. Later commands are refused.
     pub fn stop(&self) {
         // A full queue empties within milliseconds; blocking here would stop the runtime with it.

@@ -111,11 +111,8 @@ fn control_groups(controllers: Option<&str>) -> Finding {
     let works = has("memory") && has("pids");
     let note = match works {
         true => "delegated, but not used in this version: total memory is watched once a second".into(),
-        false => {
-            "not delegated to this user: total memory of a worker is watched once a second, not walled in \
-                  (`Delegate=memory pids` in the service file hands them over)"
-                .into()
-        }
+        false => "not used in this version: total memory of a worker is watched once a second, not walled in"
+            .into(),
     };
     Finding { name: "control groups", works, note }
 }

@@ -56,7 +56,7 @@ pub enum LoadError {
 }
 
 impl Source {
-    /// The base of a configuration: what it names (`builtin:strict` or a path), else the user's own file if
+    /// The base of a configuration: what it names (`builtin:strict`, or a path from the folder of the user's own file), else the user's own file if
     /// there is one, else the shipped default.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Source {
                         Builtin::named(name).ok_or_else(|| LoadError::NoSuchBuiltin(name.into()))?;
                     Ok(Source::Builtin(builtin))
                 }
-                None => Ok(Source::File(named.into())),
+                None => Ok(Source::File(user.parent().unwrap_or(user).join(named))),
             },
             // A link that leads nowhere is there too, and is refused when it is loaded.
             None if user.symlink_metadata().is_ok() => Ok(Source::File(user.to_owned())),

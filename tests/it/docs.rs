@@ -143,7 +143,7 @@ fn every_test_that_a_document_names_exists() {
     }
 }
 
-/// Short commands are allowed, long ones are looked at.
+/// Every delegation to the shell is looked at.
 const RULES: &str = r#"
 version = 1
 default = "deny"
@@ -225,4 +225,56 @@ fn the_example_approver_gets_nowhere_with_the_shared_secret() {
     assert_eq!(client.task(&task).unwrap()["status"], "pending");
     assert_eq!(client.poll(), Reply::Nothing);
     daemon.stop();
+}
+
+#[test]
+fn the_extensions_on_the_page_about_devit_are_there() {
+    let world = World::new();
+    world.rule(RULES);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let task = asked(&client, "echo later");
+    let shown = client.say("TASK_REQUEST", json!({ "task_id": task })).message();
+    assert_eq!((&shown["msg_type"], &shown["payload"]["id"]), (&json!("TASK_RESPONSE"), &json!(task)));
+    assert!(shown["payload"]["approval_id"].is_string(), "{shown}");
+    let status = |payload| client.say("STATUS_REQUEST", payload).message()["payload"].clone();
+    assert_eq!(status(json!({ "task_id": task }))["id"], json!(task));
+    assert_eq!(status(json!({ "filter": "active" }))["active_tasks"][0]["id"], json!(task));
+    assert_eq!(status(json!({ "filter": "failed" }))["active_tasks"], json!([]));
+    assert_eq!(status(json!({ "limit": 0 }))["truncated"], json!(false));
+    let asked = world.approver(&daemon).poll_until(|it| it["msg_type"] == "APPROVAL")["payload"].clone();
+    for member in
+        ["explanation", "digest", "expires_at", "risk_level", "tool", "task_id", "details", "timestamp"]
+    {
+        assert!(!asked[member].is_null(), "{member} is missing from {asked}");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn the_demo_shows_what_the_readme_says_and_leaves_nothing_behind() {
+    let world = World::new();
+    let (place, root) = (world.path("demo"), project_root());
+    fs::create_dir_all(place.join("bin")).unwrap();
+    let parts = [(provost(), "provost"), (root.join("docs/examples/approver.py"), "approver.py")];
+    for (from, name) in parts.into_iter().chain([(root.join("scripts/demo"), "demo")]) {
+        fs::copy(from, place.join("bin").join(name)).unwrap();
+    }
+    let mut demo = Command::new("bash");
+    demo.arg(place.join("bin/demo")).arg("--in").arg(&place).stdin(Stdio::null());
+    // What the caller's clients are set to is none of the demo's business.
+    demo.env("DEVIT_SECRET", "somebody-elses").env("PROVOST_ROOT", "/").env("CI", "1");
+    let done = demo.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{}\n{out}\n{err}", done.status);
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let sample = readme.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let both = format!("{out}{err}");
+    for line in sample.lines().filter(|line| !line.contains("task ")) {
+        assert!(
+            both.contains(line.trim_end()),
+            "the README shows what the demo does not say: {line}\n{both}"
+        );
+    }
+    assert!(!place.exists(), "something was left behind");
 }

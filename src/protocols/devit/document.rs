@@ -1,13 +1,13 @@
 //! The dialect of the protocol document: `method` and `params`, a session token instead of signatures.
 //!
 //! Also spoken as plain JSON-RPC 2.0. Weaker than signed frames, since the secret itself travels over the
-//! socket; `[devit] document_dialect = false` switches it off.
+//! socket; `[devit] dialect_document = false` switches it off.
 
 use serde_json::{Value, json};
 
 use super::map;
 use super::wire::{self, Code, Fault};
-use super::{Next, Talk, unsigned};
+use super::{Carried, Next, Talk, unsigned};
 use crate::auth::keys::{Keys, Role};
 use crate::auth::role::{self, Standing};
 use crate::base::{AgentId, Digest, Json, Ttl};
@@ -177,18 +177,21 @@ impl Session {
         let door = talk.door.clone();
         while let Ok(Some(mail)) = door.0.provost.collect(&self.who, true, std::time::Duration::ZERO).await {
             let message = map::mail(&mail, (door.0.now)(), &door.0.options.salt);
+            let at = mail.at;
+            let carried =
+                Carried { provost: door.0.provost.clone(), who: self.who.clone(), mail: Some(mail) };
             let params = message.payload.value();
             let line = json!({
                 "msg_type": "notification",
                 "msg_id": message.msg_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
                 "method": message.msg_type.to_ascii_lowercase(),
                 "params": params,
-                "timestamp": mail.at.rfc3339(),
+                "timestamp": at.rfc3339(),
             })
             .to_string();
             let wrote =
                 write_line(talk.reader.get_mut(), line.as_bytes(), super::LINE_TIME_MAX).await.is_ok();
-            door.0.provost.settle(&self.who, &mail, wrote).await;
+            carried.settle(wrote).await;
             if !wrote {
                 return false;
             }

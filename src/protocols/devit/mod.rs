@@ -49,7 +49,7 @@ pub struct Options {
     /// How long an empty POLL of a caller with unfinished delegations is watched; under a second.
     pub hold: Duration,
     /// Whether the protocol document's dialect is spoken.
-    pub document_dialect: bool,
+    pub dialect_document: bool,
     /// Makes approval ids of this daemon recognisable; the same over restarts.
     pub salt: Digest,
     /// The user whose processes are let in.
@@ -80,10 +80,27 @@ enum Said {
     Mail(Arc<Mail>),
 }
 
-/// A message whose arrival is not certain yet.
+/// A message whose arrival is not certain yet. However its connection ends, it is not forgotten.
 struct Carried {
+    provost: Provost,
     who: Principal,
-    mail: Arc<Mail>,
+    mail: Option<Arc<Mail>>,
+}
+
+impl Carried {
+    async fn settle(mut self, arrived: bool) {
+        if let Some(mail) = self.mail.take() {
+            self.provost.settle(&self.who, &mail, arrived).await;
+        }
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        if let Some(mail) = self.mail.take() {
+            self.provost.engine().put_back(&self.who, mail.seq);
+        }
+    }
 }
 
 /// How a connection goes on after a line.
@@ -214,8 +231,8 @@ impl Talk {
 
     /// Records whether the message that was written last has arrived.
     async fn settle(&mut self, arrived: bool) {
-        if let Some(Carried { who, mail }) = self.carried.take() {
-            self.door.0.provost.settle(&who, &mail, arrived).await;
+        if let Some(carried) = self.carried.take() {
+            carried.settle(arrived).await;
         }
     }
 
@@ -244,19 +261,24 @@ impl Talk {
         } else {
             self.door.handle(&frame, &who, &self.peer).await
         };
-        let message = match &said {
+        let mut carried = None;
+        let message = match said {
             Said::Nothing => return self.write(b"").await,
-            Said::Message(message) => message.clone(),
-            Said::Mail(mail) => map::mail(mail, (self.door.0.now)(), &self.door.0.options.salt),
+            Said::Message(message) => message,
+            Said::Mail(mail) => {
+                let message = map::mail(&mail, (self.door.0.now)(), &self.door.0.options.salt);
+                carried = Some(Carried { provost: self.door.0.provost.clone(), who, mail: Some(mail) });
+                message
+            }
         };
         let next = self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
-        match (said, next) {
-            (Said::Mail(mail), Next::Go) => Next::Carrying(Carried { who, mail }),
-            (Said::Mail(mail), next) => {
-                self.door.0.provost.settle(&who, &mail, false).await;
+        match (carried, next) {
+            (Some(carried), Next::Go) => Next::Carrying(carried),
+            (Some(carried), next) => {
+                carried.settle(false).await;
                 next
             }
-            (_, next) => next,
+            (None, next) => next,
         }
     }
 
@@ -269,7 +291,7 @@ impl Talk {
 
     /// A line that is no frame may be the document's dialect; otherwise the sender hears which part was wrong.
     async fn not_a_frame(&mut self, line: &[u8], why: &str) -> Next {
-        if self.door.0.options.document_dialect
+        if self.door.0.options.dialect_document
             && let Some(request) = document::Request::read(line)
         {
             return document::first(self, request).await;
