@@ -10,6 +10,7 @@ mod config;
 mod crash;
 mod devit_document;
 mod devit_door;
+mod devit_fields;
 mod devit_policy;
 mod devitd_form;
 mod docs;
