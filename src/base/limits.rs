@@ -162,3 +162,9 @@ pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
 /// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a slow
 /// disk gets the rest.
 pub const READY_MS_MAX: u64 = 60_000;
+
+/// Names of tasks that a task is told ran beside it; more say nothing that these do not.
+pub const BESIDE_MAX: usize = 16;
+
+/// Longest name of a model that a worker's word about itself is believed for, in bytes.
+pub const MODEL_LEN_MAX: usize = 200;

@@ -210,6 +210,7 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
+    facts.extend((!task.beside.is_empty()).then(|| ("ran beside", task.beside.join(", "))));
     facts.extend(task.exit_code.map(|code| ("exit code", code.to_string())));
     facts.extend(task.failure.as_ref().map(|failure| ("failure", failure_in_words(failure))));
     let rows: Vec<_> =

@@ -58,7 +58,7 @@ fn setting(worker: &Worker, kind: domain::WorkerKind, broken: Option<Box<str>>) 
         config::Tier::Ns => domain::Tier::Ns,
         config::Tier::Ll => domain::Tier::Ll,
     };
-    WorkerSetting { kind, network, tier, broken }
+    WorkerSetting { kind, network, tier, copy: worker.copy, broken }
 }
 
 /// What one entry of `[workers]` comes to.

@@ -83,6 +83,13 @@ pub enum EventKind {
         /// Which.
         task: TaskId,
     },
+    /// A task runs in a directory where others run.
+    TaskBeside {
+        /// Which.
+        task: TaskId,
+        /// The others.
+        others: Vec<TaskId>,
+    },
     /// A task's state was reported.
     TaskMoved {
         /// Which.
@@ -196,6 +203,7 @@ impl EventKind {
             EventKind::Denied { .. } => "denied",
             EventKind::TaskAssigned { .. } => "task_assigned",
             EventKind::TaskStarted { .. } => "task_started",
+            EventKind::TaskBeside { .. } => "task_beside",
             EventKind::TaskMoved { .. } => "task_moved",
             EventKind::TaskFinished { .. } => "task_finished",
             EventKind::TaskAcked { .. } => "task_acked",
@@ -216,6 +224,7 @@ impl EventKind {
             EventKind::TaskDelegated { task, .. }
             | EventKind::TaskAssigned { task, .. }
             | EventKind::TaskStarted { task }
+            | EventKind::TaskBeside { task, .. }
             | EventKind::TaskMoved { task, .. }
             | EventKind::TaskFinished { task, .. }
             | EventKind::TaskAcked { task } => Some(task),

@@ -1,5 +1,6 @@
 //! What happens to a task after it was dispatched: handed over, reported on, cancelled, timed out, over.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::command::{
@@ -10,8 +11,8 @@ use super::{
     Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Refusal, Report, Scope, State, Task,
     TaskNote, TaskState, WorkerKind,
 };
-use crate::base::limits::SUMMARY_LEN_MAX;
-use crate::base::{AgentId, TaskId, Timestamp, Ttl};
+use crate::base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
+use crate::base::{AgentId, Json, TaskId, Timestamp, Ttl};
 
 /// How long after its own limit a jailed run is given to report its end before the core ends it.
 const RUN_GRACE: Ttl = Ttl::minutes(1);
@@ -120,6 +121,7 @@ impl State {
         );
         let (said, mut report) = (clip(&said), verb.report.clone());
         report.summary = clip(&report.summary);
+        let task = &with_models(task, &report);
         if matches!(verb.status, Status::Completed | Status::Failed | Status::Cancelled) {
             let (from, message) = (Some(who.agent().clone()), verb.message.clone());
             let ending = Ending { status: verb.status, said, from, report, failure: None, message };
@@ -287,8 +289,44 @@ impl State {
         task.updated_at = now;
         out.say(EventKind::TaskStarted { task: verb.task.clone() });
         out.put(Change::StartEffect(verb.effect));
+        task.beside = self.tell_neighbours(&task, out);
         out.put(Change::PutTask(Arc::new(task)));
         Ok(Begun)
+    }
+
+    /// Puts on record, for a task that begins and for those that run in its directory already, that they may
+    /// see each other's half-done work.
+    fn tell_neighbours(&self, task: &Task, out: &mut Outbox) -> Vec<TaskId> {
+        let neighbours: Vec<&Arc<Task>> =
+            self.tasks.iter().filter(|it| self.share_a_directory(it, task)).take(BESIDE_MAX).collect();
+        for neighbour in &neighbours {
+            out.say(EventKind::TaskBeside { task: neighbour.id().clone(), others: vec![task.id().clone()] });
+            if neighbour.beside.len() < BESIDE_MAX {
+                let mut neighbour = Task::clone(neighbour);
+                neighbour.beside.push(task.id().clone());
+                out.put(Change::PutTask(Arc::new(neighbour)));
+            }
+        }
+        let others: Vec<TaskId> = neighbours.iter().map(|it| it.id().clone()).collect();
+        if !others.is_empty() {
+            out.say(EventKind::TaskBeside { task: task.id().clone(), others: others.clone() });
+        }
+        others
+    }
+
+    /// Whether a running task and another one work on the same files: one's directory is, or lies in, the other's.
+    fn share_a_directory(&self, running: &Task, task: &Task) -> bool {
+        let in_place = |it: &Task| {
+            let copies = self.settings.workers.get(&it.order.worker).is_some_and(|worker| worker.copy);
+            it.kind == WorkerKind::Cli && !copies
+        };
+        let (Some(one), Some(other)) = (&running.directory, &task.directory) else { return false };
+        let (one, other) = (Path::new(&*one.absolute), Path::new(&*other.absolute));
+        running.id() != task.id()
+            && matches!(running.state, TaskState::Running { .. })
+            && in_place(running)
+            && in_place(task)
+            && (one.starts_with(other) || other.starts_with(one))
     }
 
     pub(super) fn end_run(&self, now: Timestamp, verb: &EndRun, out: &mut Outbox) -> Ended {
@@ -296,6 +334,7 @@ impl State {
         if let Some(task) = self.tasks.get(&verb.task) {
             let mut report = verb.report.clone();
             report.summary = clip(&report.summary);
+            report.metadata = with_neighbours(report.metadata, &task.beside);
             let ending = Ending {
                 status: verb.status,
                 said: verb.status.word().into(),
@@ -408,6 +447,32 @@ fn away(now: Timestamp, task: &Task) -> Ending {
     let (worker, kept_s) = (task.order.worker.clone(), now.since_ms(task.updated_at) / 1000);
     let summary = format!("Worker {worker} did not come for the task within {kept_s}s");
     Ending::failed(summary, Failure::WorkerAway { kept_s, worker })
+}
+
+/// Whose result may hold traces of another task is told which one that was.
+fn with_neighbours(metadata: Option<Json>, beside: &[TaskId]) -> Option<Json> {
+    if beside.is_empty() {
+        return metadata;
+    }
+    let mut block = metadata.map_or_else(|| serde_json::json!({}), |it| it.value());
+    if let Some(members) = block.as_object_mut() {
+        let names = beside.iter().map(|it| it.as_str().into()).collect();
+        members.insert("shared_directory_with".into(), serde_json::Value::Array(names));
+    }
+    Some(Json::from_value(&block))
+}
+
+/// DevIt 1.5, NOTIFY: what a worker says about models completes what is known of them.
+fn with_models(task: &Arc<Task>, report: &Report) -> Arc<Task> {
+    let Some(metadata) = report.metadata.as_ref().map(Json::value) else { return task.clone() };
+    let named = |key: &str| {
+        let name = metadata.get(key)?.as_str()?.trim();
+        (!name.is_empty() && name.len() <= MODEL_LEN_MAX).then(|| name.into())
+    };
+    let mut task = Task::clone(task);
+    task.order.model = task.order.model.or_else(|| named("model_requested"));
+    task.model_used = named("model_used").or(task.model_used);
+    Arc::new(task)
 }
 
 /// A note does not keep the message as it came; the parts it is made of are there already.

@@ -39,6 +39,8 @@ pub struct WorkerSetting {
     pub network: Network,
     /// The confinement it would get.
     pub tier: Tier,
+    /// Whether each of its tasks works in a copy of the directory.
+    pub copy: bool,
     /// Why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
     pub broken: Option<Box<str>>,
 }

@@ -183,6 +183,9 @@ pub struct Task {
     pub approval: Option<ApprovalId>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,
+    /// Tasks that ran in its directory while it did.
+    #[serde(default)]
+    pub beside: Vec<TaskId>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// What was said about it: the first word and the newest ones.
@@ -290,6 +293,7 @@ impl Tasks {
             depth: facts.depth,
             approval: None,
             model_used: None,
+            beside: Vec::new(),
             failure: None,
             notes: Vec::new(),
         }

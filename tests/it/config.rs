@@ -233,6 +233,7 @@ fn a_mistake_never_switches_an_enforcement_off() {
         "[devit]\ndialect_document = \"no\"",
         "[store]\ndurability = \"most\"",
         "[workspace]\nsandbox_root = 1",
+        "[policy]\nfile = [\"a.toml\"]",
         "[policy]\nfiles = \"a.toml\"",
         "[screenshot]\nrate_limit = \"often\"",
         "[daemon\n",

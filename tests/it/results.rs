@@ -50,6 +50,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         depth: 0,
         approval: None,
         model_used: None,
+        beside: Vec::new(),
         failure: None,
         notes: vec![],
     };

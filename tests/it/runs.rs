@@ -208,8 +208,13 @@ impl Drop for World {
 
 fn started(store: MemoryStore, terms: &Terms) -> Started {
     let mut settings = Settings::new(AgentId::parse("client:approver").unwrap());
-    let setting =
-        |tier| WorkerSetting { kind: WorkerKind::Cli, network: Default::default(), tier, broken: None };
+    let setting = |tier| WorkerSetting {
+        kind: WorkerKind::Cli,
+        network: Default::default(),
+        tier,
+        copy: false,
+        broken: None,
+    };
     settings.workers = BTreeMap::from([(AgentId::parse("shell").unwrap(), setting(Tier::Ns))]);
     let keep = Duration::from_secs(3600);
     let retention = Retention { tasks: keep, tasks_most: u32::MAX, events: keep };

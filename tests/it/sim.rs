@@ -62,7 +62,8 @@ impl Tally {
 fn broken_too(seed: u64) -> Settings {
     let mut settings = settings();
     let broken = Some("no binary".into());
-    let setting = WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, broken };
+    let setting =
+        WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, copy: false, broken };
     settings.workers.insert(agent("broken"), setting);
     settings.tasks_per_agent = 12;
     if seed.is_multiple_of(4) {

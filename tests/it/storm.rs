@@ -66,8 +66,13 @@ pub(crate) fn agent(name: &str) -> AgentId {
 
 pub(crate) fn settings() -> Settings {
     let mut settings = Settings::new(agent("boss"));
-    let worker =
-        WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, broken: None };
+    let worker = WorkerSetting {
+        kind: WorkerKind::Cli,
+        network: Network::None,
+        tier: Tier::Ns,
+        copy: false,
+        broken: None,
+    };
     settings.workers.insert(agent("cli"), worker);
     settings
 }

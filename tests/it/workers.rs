@@ -204,3 +204,35 @@ fn devits_own_configuration_is_used_once_it_is_allowed() {
     assert_eq!(client.task(&task).unwrap()["status"], "pending", "changed content is not used");
     assert!(world.log().contains("devit.core.toml"), "and that is said");
 }
+
+#[test]
+fn two_tasks_in_one_directory_run_side_by_side_and_both_are_told() {
+    let world = World::new();
+    let own = "type = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ncopy = true\n";
+    world.configure(&format!("[workers.apart]\n{own}"));
+    std::fs::create_dir(world.repo().join("inner")).unwrap();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    // Each waits for the other's file: one after the other, neither would end. The third sees only its copy.
+    let meet = |mine: &str, other: &str| format!("touch {mine}; until [ -e {other} ]; do sleep 0.02; done");
+    let (one, reply) = client.delegate("shell", &meet("inner/a", "inner/b"), json!({ "timeout": 20 }));
+    reply.ack();
+    eventually("the first one", || world.repo().join("inner/a").exists());
+    let (apart, reply) = client.delegate("apart", "true", json!({}));
+    reply.ack();
+    assert_eq!(client.result_of(&apart)["artifacts"]["metadata"].get("shared_directory_with"), None);
+    let (two, reply) =
+        client.delegate("shell", &meet("b", "a"), json!({ "working_dir": "inner", "timeout": 20 }));
+    reply.ack();
+    for (task, other) in [(&one, &two), (&two, &one)] {
+        let shown = || client.task(task).unwrap();
+        eventually("the end", || shown()["status"] == "completed");
+        assert_eq!(shown()["shared_directory_with"], json!([other]));
+        assert_eq!(shown()["notifications"][0]["metadata"]["shared_directory_with"], json!([other]));
+        let told = world.command(&["task", task]).output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.contains("ran beside") && told.contains(other.as_str()), "{told}");
+    }
+    let log = world.command(&["log", "--json"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&log.stdout).matches("task_beside").count(), 2, "both are on record");
+}

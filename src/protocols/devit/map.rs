@@ -279,7 +279,7 @@ pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
         goal: order.goal.to_string(),
         context: order.context.as_ref().map(Json::value),
         watch_patterns: order.watch_patterns.iter().map(ToString::to_string).collect(),
-        notifications: task.notes.iter().take(NOTES_MAX).map(|it| note(task, it)).collect(),
+        notifications: task.notes.iter().take(NOTES_MAX).map(|it| note(task, it, salt)).collect(),
         response_format: order.format.as_ref().map(ToString::to_string),
         model: order.model.as_ref().map(ToString::to_string),
         model_resolved: task.model_used.as_ref().map(ToString::to_string),
@@ -319,6 +319,7 @@ fn in_brief(task: &Task, salt: &Digest) -> wire::Task {
         response_format: order.format.as_deref().map(beginning),
         model: order.model.as_deref().map(beginning),
         model_resolved: task.model_used.as_deref().map(beginning),
+        shared_directory_with: task.beside.iter().map(ToString::to_string).collect(),
         approval_id: approval,
     }
 }
@@ -327,9 +328,10 @@ fn beginning(text: &str) -> String {
     text[..text.floor_char_boundary(BRIEF_BYTES)].to_owned()
 }
 
-fn note(task: &Task, note: &TaskNote) -> wire::Note {
+fn note(task: &Task, note: &TaskNote, salt: &Digest) -> wire::Note {
+    let (worker, goal) = (&task.order.worker, &task.order.goal);
     let failure =
-        note.failure.as_ref().map(|it| failure(it, task.id(), &task.order.worker, &task.order.goal));
+        note.failure.as_ref().map(|it| dated(it, note.at, salt, failure(it, task.id(), worker, goal)));
     let (details, metadata) = with_failure(&note.report, failure);
     wire::Note {
         received_at: note.at.rfc3339(),
@@ -397,6 +399,25 @@ fn failure(failure: &Failure, task: &TaskId, worker: &AgentId, goal: &str) -> (V
     (details, block)
 }
 
+/// The same, completed by what depends on the moment and on the door.
+fn dated(
+    failure: &Failure,
+    at: Timestamp,
+    salt: &Digest,
+    (mut details, mut block): (Value, Value),
+) -> (Value, Value) {
+    let (name, value) = match failure {
+        Failure::LeaseTimeout { .. } => ("expired_at", at.rfc3339()),
+        Failure::ApprovalDenied { approval, .. } | Failure::ApprovalTimeout { approval, .. } => {
+            ("approval_id", approval_id(*approval, salt))
+        }
+        _ => return (details, block),
+    };
+    details[name] = json!(value);
+    block[name] = json!(value);
+    (details, block)
+}
+
 /// A queued message in DevIt's words.
 pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
     match &mail.kind {
@@ -411,7 +432,7 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
                 Some(Failure::LeaseTimeout { .. }) => worker.to_string(),
                 _ => wire::ORCHESTRATOR.to_owned(),
             };
-            Message { from, ..Message::new("NOTIFY", Json::from_value(&word_payload(mail, now))) }
+            Message { from, ..Message::new("NOTIFY", Json::from_value(&word_payload(mail, now, salt))) }
         }
         MailKind::Approval { approval, task, tool, reason, risk, details, shown, expires_at } => {
             let payload = json!({
@@ -433,11 +454,11 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
 }
 
 /// NOTIFY as the daemon itself writes it, for its own workers and for failures. DevIt 1.10.
-fn word_payload(mail: &Mail, now: Timestamp) -> Value {
+fn word_payload(mail: &Mail, now: Timestamp, salt: &Digest) -> Value {
     let MailKind::Word { task, worker, goal, said, report, failure: why, return_to, .. } = &mail.kind else {
         return Value::Null;
     };
-    let why = why.as_ref().map(|it| failure(it, task, worker, goal));
+    let why = why.as_ref().map(|it| dated(it, mail.at, salt, failure(it, task, worker, goal)));
     let failed = why.as_ref().map(|(_, block)| block.clone());
     let (details, metadata) = with_failure(report, why);
     let mut artifacts = json!({ "summary": report.summary, "reported_at": now.rfc3339() });

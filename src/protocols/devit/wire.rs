@@ -248,6 +248,9 @@ pub(super) struct Task {
     pub(super) response_format: Option<String>,
     pub(super) model: Option<String>,
     pub(super) model_resolved: Option<String>,
+    /// Tasks that ran in its directory while it did; not among today's members.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) shared_directory_with: Vec<String>,
     /// The approval it waits for; not among today's members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) approval_id: Option<String>,

@@ -210,6 +210,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         timeout_s: order.timeout.as_seconds(),
         model: order.model.as_ref().map(ToString::to_string),
         model_used: task.model_used.as_ref().map(ToString::to_string),
+        beside: task.beside.iter().map(ToString::to_string).collect(),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),

@@ -219,6 +219,9 @@ pub struct Task {
     pub model: Option<String>,
     /// The model that did the work.
     pub model_used: Option<String>,
+    /// Tasks that ran in its directory while it did.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Value>,
     /// Exit code of its worker process.
