@@ -1,5 +1,6 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
+mod about;
 mod descriptors;
 mod policy_file;
 mod root_user;
@@ -261,9 +262,12 @@ async fn assemble(
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config);
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    let retention =
-        Retention { tasks: days(config.store.tasks_keep_days), events: days(config.store.events_keep_days) };
-    let about = about(&start, prepared, config, &policy, &rules);
+    let retention = Retention {
+        tasks: days(config.store.tasks_keep_days),
+        tasks_most: config.store.tasks_keep,
+        events: days(config.store.events_keep_days),
+    };
+    let about = about::about(&start, prepared, config, &policy, &rules);
     let started = engine::start(store, Box::new(rules), settings, Box::new(SystemClock), retention)?;
     let engine = started.engine.clone();
 
@@ -300,41 +304,6 @@ async fn assemble(
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
     Ok((daemon, Running { clean: started.clean, thread: started.thread }, workers))
-}
-
-fn about(
-    start: &Start,
-    prepared: &Prepared,
-    config: &Config,
-    policy: &PolicyFile,
-    rules: &RuleSet,
-) -> wire::About {
-    let notes = prepared.loaded.notes.iter().map(ToString::to_string);
-    let (settings, _) = wiring::workers_and_settings(config);
-    wire::About {
-        version: VERSION.into(),
-        pid: std::process::id(),
-        started_at: now().rfc3339(),
-        root: start.places.root.display().to_string(),
-        state_dir: start.places.state.display().to_string(),
-        policy: rules.version().to_string(),
-        policy_source: policy.name(),
-        workers: workers_at(&settings),
-        notes: notes.chain(start.places.notes.clone()).chain(wiring::not_available(config)).collect(),
-        ..wire::About::default()
-    }
-}
-
-fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::WorkerAt> {
-    let row = |(id, it): (&AgentId, &crate::domain::WorkerSetting)| wire::WorkerAt {
-        id: id.to_string(),
-        kind: serde_json::to_value(it.kind)
-            .ok()
-            .and_then(|it| it.as_str().map(str::to_owned))
-            .unwrap_or_default(),
-        broken: it.broken.as_ref().map(ToString::to_string),
-    };
-    settings.workers.iter().map(row).collect()
 }
 
 /// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
@@ -463,6 +432,7 @@ impl Daemon {
                 Severity::Error => tracing::error!("{note}"),
             }
         }
+        wiring::not_available(&loaded.config).iter().for_each(|note| tracing::warn!("{note}"));
         let policy = self.shared().0.policy.clone();
         let details = json!({ "version": VERSION, "policy": policy, "policy_source": self.policy.name(), "clean": clean });
         self.record("daemon.started", &self.start.places.root.display().to_string(), details).await
@@ -501,7 +471,7 @@ impl Daemon {
                 .map(ToString::to_string)
                 .chain(wiring::not_available(&loaded.config))
                 .collect();
-            about.workers = workers_at(&settings);
+            about.workers = about::workers_at(&settings);
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);

@@ -117,7 +117,8 @@ pub(super) fn policy(here: &Here, asked: Policy) -> Result<u8, Complaint> {
 
 /// The base of the rules that a daemon started now would use.
 pub(super) fn base(here: &Here, loaded: &Loaded) -> Result<Source, LoadError> {
-    Source::base(loaded.config.policy.file.as_deref(), &here.places.config.join("policy.toml"))
+    let named = loaded.config.policy.file.as_ref().map(|it| it.0.as_str());
+    Source::base(named, &here.places.config.join("policy.toml"))
 }
 
 impl From<LoadError> for Complaint {

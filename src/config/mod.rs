@@ -28,6 +28,6 @@ pub use table::{
     Worker, Workspace,
 };
 pub use value::{
-    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Tier, Value, Versions,
-    WorkerKind,
+    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Rules, Tier, Value,
+    Versions, WorkerKind,
 };

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use super::load::RefusedWorker;
 use super::value::{
-    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Tier, Value, Versions,
-    WorkerKind, checked,
+    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Rules, Tier, Value,
+    Versions, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, Ttl};
 
@@ -206,18 +206,18 @@ settings! {
     ["store"] store: StoreSettings {
         /// `verb`: delegations, approvals and the like are on disk before they are answered; `full`: everything is.
         durability: Durability = Durability::Verb, "", Strict, Owner;
-        /// Finished tasks that stay readable.
-        tasks_keep: u32 = 10_000, "tasks" within 1_000..=10_000_000, Owner;
+        /// Finished tasks that stay readable; beyond that the oldest are dropped.
+        tasks_keep: u32 = 100_000, "tasks" within 1_000..=10_000_000, Owner;
         /// Finished tasks older than this are dropped.
         tasks_keep_days: u32 = 30, "days" within 1..=36_500, Owner;
         /// Payloads of events older than this are dropped; counts and the journal's chain stay.
         events_keep_days: u32 = 90, "days" within 1..=36_500, Owner;
     }
 
-    /// The rules that decide. They replace each other; only `policy.toml` beside the system's configuration is read besides, and can only be stricter.
+    /// The rules that decide. A system's `policy.toml` lies over them and can only tighten.
     ["policy"] policy: PolicySettings {
-        /// The rules: a file (relative to this configuration's folder), or `builtin:default`, `builtin:strict`, `builtin:open`; without it, `policy.toml` in that folder, else `builtin:default`.
-        file: Option<String> = None, "path", Strict, Owner;
+        /// The file that decides, or `builtin:default`, `builtin:strict`, `builtin:open`; without it, `policy.toml` in the user's configuration, else the built-in default.
+        file: Option<Rules> = None, "", Strict, Owner;
     }
 
     /// The daemon's own log. What agents did is in the journal, not here.

@@ -361,6 +361,30 @@ impl Value for Versions {
     }
 }
 
+/// Which rules decide: a file, or some that come with the program.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
+pub struct Rules(pub String);
+
+impl Rules {
+    /// Begins the name of rules that come with the program.
+    pub const BUILTIN: &'static str = "builtin:";
+}
+
+impl Value for Rules {
+    const NAME: &'static str = "path, or the name of built-in rules";
+    fn read(value: &DeValue<'_>, context: &Context) -> Result<Self, String> {
+        let written = String::read(value, context)?;
+        if written.starts_with(Self::BUILTIN) {
+            return Ok(Self(written));
+        }
+        let path = PathBuf::read(value, context)?;
+        path.into_os_string().into_string().map(Self).map_err(|_| "its folder is not UTF-8".into())
+    }
+    fn print(&self) -> Option<String> {
+        self.0.print()
+    }
+}
+
 /// So many times per span; a count of zero means without limit, as in DevIt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Rate {

@@ -24,7 +24,7 @@ pub(super) struct PolicyFile {
 
 impl PolicyFile {
     pub(super) fn find(config: &Config, places: &Places) -> Result<Self> {
-        let named = config.policy.file.clone();
+        let named = config.policy.file.as_ref().map(|it| it.0.clone());
         let user = places.config.join("policy.toml");
         let source = Source::base(named.as_deref(), &user)?;
         let system = Path::new(SYSTEM_CONFIG).join("policy.toml");

@@ -66,6 +66,9 @@ fn profile(id: &AgentId, worker: &Worker) -> Result<Profile, String> {
     if worker.kind == config::WorkerKind::Mcp {
         return Err("workers of type `mcp` are not available in this version; use `type = \"cli\"`".into());
     }
+    if worker.network != config::Network::None {
+        return Err("a worker's `network` is not available in this version; remove it from its entry".into());
+    }
     if !worker.secrets.is_empty() {
         return Err("`secrets` are not available in this version; remove them from its entry".into());
     }

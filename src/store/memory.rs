@@ -265,8 +265,10 @@ impl Store for MemoryStore {
         let rows = disk.write()?;
         let (mut tasks, mut events) = (0, 0);
         let cutoff = codec::before(now, keep.tasks);
+        let mut too_many = rows.finished.len().saturating_sub(keep.tasks_most as usize);
         rows.finished.retain(|task| {
-            let gone = tasks < most && codec::ended_at(task) < cutoff;
+            let gone = tasks < most && (too_many > 0 || codec::ended_at(task) < cutoff);
+            too_many -= usize::from(gone && too_many > 0);
             tasks += u32::from(gone);
             !gone
         });

@@ -67,7 +67,7 @@ pub trait Store: Send {
     /// Where the journal ends.
     fn journal_head(&self) -> JournalHead;
 
-    /// Takes one bounded bite of what is older than `keep`: at most `most` (at least one) finished tasks and the bodies of
+    /// Takes one bounded bite of what is beyond `keep`, by age or number: at most `most` (at least one) finished tasks and the bodies of
     /// as many events. Counts and chain stay.
     ///
     /// # Errors
@@ -152,6 +152,8 @@ pub struct FinishedFilter {
 pub struct Retention {
     /// Finished tasks. Afterwards their ids are free again.
     pub tasks: Duration,
+    /// How many finished tasks at most; the oldest go first.
+    pub tasks_most: u32,
     /// What events say. That they happened, and the chain over them, is kept for ever.
     pub events: Duration,
 }

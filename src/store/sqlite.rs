@@ -247,7 +247,7 @@ impl Store for SqliteStore {
         self.wait_for(if self.always_durable { Waits::Full } else { Waits::Normal })?;
         let mut next = self.written.clone();
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let tasks = rows::prune_tasks(&tx, codec::before(now, keep.tasks), most)?;
+        let tasks = rows::prune_tasks(&tx, codec::before(now, keep.tasks), keep.tasks_most, most)?;
         let events = rows::prune_events(&tx, codec::before(now, keep.events), most, &mut next.pruned_to)?;
         if next.pruned_to != self.written.pruned_to {
             let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;

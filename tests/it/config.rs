@@ -159,6 +159,14 @@ fn paths_begin_at_their_file_or_at_home() {
 }
 
 #[test]
+fn the_rules_are_a_file_or_come_with_the_program() {
+    let rules = |text: &str| user(text).unwrap().config.policy.file.unwrap().0;
+    assert_eq!(rules("[policy]\nfile = \"builtin:strict\""), "builtin:strict");
+    assert!(rules("[policy]\nfile = \"mine.toml\"").ends_with("/mine.toml"));
+    user("[policy]\nfile = [\"a.toml\", \"b.toml\"]").expect_err("one file decides");
+}
+
+#[test]
 fn expected_versions_are_one_or_a_list_and_none_means_all() {
     let versions =
         |text: &str| user(&format!("[daemon]\nexpected_worker_version = {text}")).unwrap().config.daemon;
@@ -225,7 +233,6 @@ fn a_mistake_never_switches_an_enforcement_off() {
         "[devit]\ndialect_document = \"no\"",
         "[store]\ndurability = \"most\"",
         "[workspace]\nsandbox_root = 1",
-        "[policy]\nfile = [\"a.toml\"]",
         "[policy]\nfiles = \"a.toml\"",
         "[screenshot]\nrate_limit = \"often\"",
         "[daemon\n",

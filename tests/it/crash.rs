@@ -30,7 +30,7 @@ const CROWD: u64 = 16;
 /// Where the victim finds its store; without it, it has nothing to do.
 const PLACE: &str = "PROVOST_TEST_VICTIM";
 const ROUND: &str = "PROVOST_TEST_ROUND";
-const FOR_EVER: Retention = Retention { tasks: Duration::MAX, events: Duration::MAX };
+const FOR_EVER: Retention = Retention { tasks: Duration::MAX, tasks_most: u32::MAX, events: Duration::MAX };
 
 // The victim.
 

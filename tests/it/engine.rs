@@ -24,7 +24,7 @@ use crate::script::{ByWord, client, host};
 use crate::storm::{agent, order, settings};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-const FOR_EVER: Retention = Retention { tasks: Duration::MAX, events: Duration::MAX };
+const FOR_EVER: Retention = Retention { tasks: Duration::MAX, tasks_most: u32::MAX, events: Duration::MAX };
 
 /// A clock that a test turns.
 #[derive(Clone)]
@@ -502,7 +502,7 @@ async fn pruned_events_are_passed_over() {
     let mut store = open(dir.path(), Options::default()).unwrap();
     store.load(settings()).unwrap();
     let soon = Timestamp(ran.clock.now().0 + 60_000);
-    let keep = Retention { tasks: Duration::ZERO, events: Duration::ZERO };
+    let keep = Retention { tasks: Duration::ZERO, tasks_most: u32::MAX, events: Duration::ZERO };
     assert_eq!(store.prune(soon, &keep, 1_100).unwrap().events, 1_100);
     store.close().unwrap();
     drop(store);

@@ -315,7 +315,8 @@ fn bodies_may_be_missing_where_they_were_pruned_and_nowhere_else() {
     let mut storm = Storm::new(13, store.load(settings()).expect("a start").state);
     storm.now.0 += 1_000_000_000;
     record(&mut *store, &mut storm, 30);
-    let keep = Retention { tasks: Duration::from_secs(9), events: Duration::from_secs(9) };
+    let keep =
+        Retention { tasks: Duration::from_secs(9), tasks_most: u32::MAX, events: Duration::from_secs(9) };
     let pruned = store.prune(storm.now, &keep, 10_000).expect("a bite");
     assert_eq!((u64::from(pruned.events), pruned.more), (EVENTS, false));
     record(&mut *store, &mut storm, 10);
@@ -434,7 +435,8 @@ fn an_export_has_every_event_to_the_letter() {
     let mut storm = Storm::new(16, store.load(settings()).expect("a start").state);
     storm.now.0 += 1_000_000_000;
     record(&mut *store, &mut storm, 700);
-    let keep = Retention { tasks: Duration::from_secs(9), events: Duration::from_secs(9) };
+    let keep =
+        Retention { tasks: Duration::from_secs(9), tasks_most: u32::MAX, events: Duration::from_secs(9) };
     store.prune(storm.now, &keep, 10_000).expect("a bite");
 
     let (mut reader, mut out) = (store.reader().expect("a reader"), Vec::new());

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::{SOON, this_test};
+use crate::transport::{CHILD, SOON, this_test};
 
 async fn echo_once(path: &Path) -> io::Result<()> {
     let mut stream = connect(path).await?;
@@ -285,9 +285,7 @@ async fn who_does_not_stop_in_time_is_stopped() {
 }
 
 /// In a process of its own, since it takes the descriptors of the whole process away.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "child process: the body of the test after it"]
-async fn child_with_few_descriptors() {
+async fn with_few_descriptors() {
     let door = door(10_000);
     let limit = rustix::process::Rlimit { current: Some(40), maximum: Some(40) };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
@@ -308,8 +306,14 @@ async fn child_with_few_descriptors() {
     assert!(!door.task.is_finished());
 }
 
-#[test]
-fn running_out_of_descriptors_does_not_end_the_door() {
-    let status = this_test("listening::child_with_few_descriptors").status().unwrap();
-    assert!(status.success());
+#[tokio::test(flavor = "multi_thread")]
+async fn running_out_of_descriptors_does_not_end_the_door() {
+    if std::env::var_os(CHILD).is_some() {
+        return with_few_descriptors().await;
+    }
+    let name = "listening::running_out_of_descriptors_does_not_end_the_door";
+    let mut child = this_test(name);
+    let output = tokio::task::spawn_blocking(move || child.output().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }

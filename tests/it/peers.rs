@@ -12,13 +12,13 @@ use provost::auth::peer::{self, PeerId};
 use crate::transport::{SOON, this_test};
 
 /// Where the process that plays a peer finds the socket.
-const SOCKET: &str = "PEER_TEST_SOCKET";
+const SOCKET: &str = "PROVOST_TEST_PEER";
+/// The test that plays it when it is started once more as a child.
+const PEER: &str = "peers::the_kernel_says_who_connected";
 
 /// Connects, and stays until it is told to go.
-#[test]
-#[ignore = "child process: the other end for tests of peers"]
-fn child_peer() {
-    let mut stream = StdStream::connect(std::env::var_os(SOCKET).unwrap()).unwrap();
+fn play_peer(socket: &std::ffi::OsStr) {
+    let mut stream = StdStream::connect(socket).unwrap();
     let _end = stream.read(&mut [0]);
 }
 
@@ -27,14 +27,14 @@ fn peer_by(launcher: &[&str]) -> (StdStream, std::process::Child) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let listener = StdListener::bind(&path).unwrap();
-    let peer = this_test("peers::child_peer");
+    let peer = this_test(PEER);
     let mut command = match launcher {
         [] => peer,
         // `script` takes a command line.
         ["script", ..] => {
             let mut command = Command::new(launcher[0]);
             let exe = std::env::current_exe().unwrap();
-            let line = format!("{} --ignored --exact peers::child_peer", exe.display());
+            let line = format!("{} --exact {PEER}", exe.display());
             command.args(&launcher[1..]).args(["-qec", &line, "/dev/null"]);
             command
         }
@@ -66,6 +66,9 @@ fn end(stream: StdStream, mut child: std::process::Child) {
 
 #[test]
 fn the_kernel_says_who_connected() {
+    if let Some(socket) = std::env::var_os(SOCKET) {
+        return play_peer(&socket);
+    }
     let (stream, child) = peer_by(&[]);
     let peer = PeerId::of(&stream).unwrap();
     assert_eq!(peer.pid, i32::try_from(child.id()).unwrap());

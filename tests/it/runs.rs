@@ -212,7 +212,7 @@ fn started(store: MemoryStore, terms: &Terms) -> Started {
         |tier| WorkerSetting { kind: WorkerKind::Cli, network: Default::default(), tier, broken: None };
     settings.workers = BTreeMap::from([(AgentId::parse("shell").unwrap(), setting(Tier::Ns))]);
     let keep = Duration::from_secs(3600);
-    let retention = Retention { tasks: keep, events: keep };
+    let retention = Retention { tasks: keep, tasks_most: u32::MAX, events: keep };
     let judge = Box::new(Yes(terms.clone()));
     provost::engine::start(Box::new(store), judge, settings, Box::new(SystemClock), retention).unwrap()
 }

@@ -269,7 +269,11 @@ fn pruning_takes_bounded_bites_and_keeps_counts_and_chain() {
         let mut storm = new_storm(8);
         rage(&mut *store, &mut storm, 600);
         let (state, head) = (Rest::of(storm.core.state()), store.journal_head());
-        let keep = Retention { tasks: Duration::from_secs(120), events: Duration::from_secs(120) };
+        let keep = Retention {
+            tasks: Duration::from_secs(120),
+            tasks_most: u32::MAX,
+            events: Duration::from_secs(120),
+        };
         let cutoff = storm.now.0 - 120_000;
         let (mut bites, mut tasks, mut events) = (0, 0, 0);
         loop {
@@ -297,6 +301,32 @@ fn pruning_takes_bounded_bites_and_keeps_counts_and_chain() {
         drop(store);
         let (_, loaded) = backend.start();
         assert_eq!(Rest::of(&loaded.state), state, "totals among it");
+    });
+}
+
+#[test]
+fn no_more_finished_tasks_are_kept_than_configured_and_the_newest_stay() {
+    each_backend(|backend| {
+        let (mut store, _) = backend.start();
+        let mut storm = new_storm(9);
+        rage(&mut *store, &mut storm, 400);
+        let keep = Retention { tasks: Duration::MAX, tasks_most: 7, events: Duration::MAX };
+        let finished = storm.finished.len();
+        assert!(finished > 30, "{finished}");
+        let mut gone = 0;
+        loop {
+            let pruned = store.prune(storm.now, &keep, 10).expect("a bite");
+            assert!(pruned.tasks <= 10 && pruned.events == 0);
+            gone += pruned.tasks as usize;
+            if !pruned.more {
+                break;
+            }
+        }
+        assert_eq!(gone, finished - 7);
+        let newest: Vec<_> = storm.finished.iter().rev().take(7).map(|it| it.id().to_string()).collect();
+        assert_eq!(all_finished(&*store), newest);
+        let bounded = Retention { tasks_most: 1_000, ..keep };
+        assert_eq!(store.prune(storm.now, &bounded, 10).expect("a bite").tasks, 0, "there is room");
     });
 }
 

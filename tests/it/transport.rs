@@ -14,10 +14,13 @@ use tokio::net::UnixStream;
 /// Longer than anything takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 
-/// This executable, running one of its ignored tests.
+/// Names what a test, started once more as its own child, needs for the child's part.
+pub(crate) const CHILD: &str = "PROVOST_TEST_CHILD";
+
+/// This executable, running one of its tests once more, in a process of its own.
 pub(crate) fn this_test(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", name]).stdin(Stdio::null());
+    command.args(["--exact", name]).env(CHILD, "1").stdin(Stdio::null());
     command
 }
 

@@ -132,10 +132,22 @@ pub(super) fn set_meta(db: &Connection, name: &str, value: &str) -> Result<(), S
 }
 
 /// Forgets the oldest of the finished tasks that ended before `cutoff`.
-pub(super) fn prune_tasks(db: &Connection, cutoff: Timestamp, most: u32) -> Result<u32, StoreError> {
-    let sql = "DELETE FROM task WHERE rowid IN
+pub(super) fn prune_tasks(
+    db: &Connection,
+    cutoff: Timestamp,
+    keep: u32,
+    most: u32,
+) -> Result<u32, StoreError> {
+    let old = "DELETE FROM task WHERE rowid IN
                (SELECT rowid FROM task WHERE live = 0 AND at < ?1 ORDER BY at LIMIT ?2)";
-    let gone = db.prepare_cached(sql)?.execute(params![cutoff.0, most])?;
+    let gone = db.prepare_cached(old)?.execute(params![cutoff.0, most])?;
+    // The newest one that is too many, and all before it; nothing where there are not that many.
+    let many = "DELETE FROM task WHERE rowid IN
+                (SELECT rowid FROM task WHERE live = 0 AND finished_seq <=
+                 (SELECT finished_seq FROM task WHERE live = 0 ORDER BY finished_seq DESC LIMIT 1 OFFSET ?1)
+                 ORDER BY finished_seq LIMIT ?2)";
+    let rest = most.saturating_sub(u32::try_from(gone).unwrap_or(u32::MAX));
+    let gone = gone + db.prepare_cached(many)?.execute(params![keep, rest])?;
     u32::try_from(gone).map_err(StoreError::damaged)
 }
 

@@ -176,23 +176,23 @@ async fn it_ends_as_well_when_the_supervisor_was_killed() {
     }
 }
 
-/// Started by the next test in a process of its own, as a daemon that will not live to see the end.
-#[tokio::test]
-#[ignore = "the test below starts this, and kills it"]
-async fn child_that_is_killed_in_the_middle() {
-    let Some(path) = std::env::var_os("PROVOST_TEST_WORLD") else { return };
+/// The child's part of the next test: a daemon that will not live to see the end.
+async fn run_until_killed(path: std::ffi::OsString) {
     let tier = if std::env::var_os("PROVOST_TEST_LL").is_some() { Tier::Ll } else { Tier::Ns };
     let world = World::at(path.into());
     let mut running = world.start(swarm(&world, tier)).await.unwrap();
     running.wait().await;
 }
 
-#[test]
-fn killing_the_daemon_ends_them_all() {
+#[tokio::test]
+async fn killing_the_daemon_ends_them_all() {
+    if let Some(path) = std::env::var_os("PROVOST_TEST_WORLD") {
+        return run_until_killed(path).await;
+    }
     for tier in TIERS {
         let world = World::new();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "jail::ends::child_that_is_killed_in_the_middle"]);
+        command.args(["--exact", "jail::ends::killing_the_daemon_ends_them_all"]);
         command.env("PROVOST_TEST_WORLD", &world.path).stdout(Stdio::null());
         if tier == Tier::Ll {
             command.env("PROVOST_TEST_LL", "1");
