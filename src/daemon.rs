@@ -1,10 +1,12 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
+mod about;
+mod descriptors;
 mod policy_file;
 mod root_user;
 mod wiring;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::keys::{KeyRing, Role};
 use crate::auth::replay::ReplayGuard;
 use crate::auth::role;
-use crate::base::limits::{CONNECTIONS_MAX, NONCES_MAX};
+use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, NONCES_MAX};
 use crate::base::{AgentId, Digest, Json, Secret, Timestamp};
 use crate::config::env::Environment;
 use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
@@ -129,6 +131,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
     let loaded = load_config(start)?;
     let worker_user =
         if uid == 0 { Some(root_user::for_workers(&loaded.config, &start.places)?) } else { None };
+    descriptors::take_all();
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = start_log(start, &loaded.config)?;
@@ -164,7 +167,12 @@ fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::
         .with_context(|| format!("cannot write logs to {}", dir.display()))?;
     let (file, guard) = tracing_appender::non_blocking(file);
     let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    let to_stderr = start.foreground.then(|| tracing_subscriber::fmt::layer().with_writer(std::io::stderr));
+    // Colours are for people: whoever starts us with its own log as standard error wants text.
+    let colours =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    let to_stderr = start
+        .foreground
+        .then(|| tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr));
     let filter = tracing_subscriber::EnvFilter::new(format!("warn,provost={level}"));
     // A second daemon in one process (there is none outside of tests) keeps the first one's log.
     let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
@@ -175,6 +183,9 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
+/// How the note about rules that could not be used begins.
+const NOT_RELOADED: &str = "policy not reloaded: ";
+
 /// The running daemon.
 struct Daemon {
     start: Start,
@@ -183,8 +194,6 @@ struct Daemon {
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
     devit: Devit,
-    devit_options: devit::Options,
-    window_s: u64,
     stop: CancellationToken,
     doors: TaskTracker,
     shared: Arc<Mutex<Shared>>,
@@ -226,7 +235,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
                 Some(order) => daemon.obey(order).await,
                 None => break,
             },
-            _ = look.tick() => if daemon.look_around().await? { break },
+            _ = look.tick() => if daemon.look_around().await { break },
         }
     }
     daemon.shut_down(workers, started.thread, reply_to).await;
@@ -249,7 +258,7 @@ async fn assemble(
     let durable = config.store.durability == crate::config::Durability::Full;
     let options = store::Options { always_durable: durable, anchors: vec![store::journal::syslog_sink()] };
     let store = store::open(&places.state, options)?;
-    let policy = PolicyFile::find(config, places)?;
+    let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config);
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
@@ -258,7 +267,7 @@ async fn assemble(
         tasks_most: config.store.tasks_keep,
         events: days(config.store.events_keep_days),
     };
-    let about = about(&start, prepared, config, &policy, &rules);
+    let about = about::about(&start, prepared, config, &policy, &rules);
     let started = engine::start(store, Box::new(rules), settings, Box::new(SystemClock), retention)?;
     let engine = started.engine.clone();
 
@@ -274,10 +283,9 @@ async fn assemble(
     let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
     let user = (prepared.user.clone(), prepared.uid);
     let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
-    let devit_options = devit_options(&start, prepared, config);
-    let window_s = config.devit.window.as_seconds();
-    let replay = ReplayGuard::new(now(), window_s, NONCES_MAX);
-    let devit = Devit::new(provost.clone(), keys.clone(), replay, devit_options.clone(), now);
+    let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
+    let options = devit_options(&start, prepared, config);
+    let devit = Devit::new(provost.clone(), keys.clone(), replay, options, now);
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let mut daemon = Daemon {
@@ -286,8 +294,6 @@ async fn assemble(
         host: role::host(),
         keys: vec![keys],
         devit,
-        devit_options,
-        window_s,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
         shared,
@@ -298,41 +304,6 @@ async fn assemble(
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
     Ok((daemon, Running { clean: started.clean, thread: started.thread }, workers))
-}
-
-fn about(
-    start: &Start,
-    prepared: &Prepared,
-    config: &Config,
-    policy: &PolicyFile,
-    rules: &RuleSet,
-) -> wire::About {
-    let notes = prepared.loaded.notes.iter().map(ToString::to_string);
-    let (settings, _) = wiring::workers_and_settings(config);
-    wire::About {
-        version: VERSION.into(),
-        pid: std::process::id(),
-        started_at: now().rfc3339(),
-        root: start.places.root.display().to_string(),
-        state_dir: start.places.state.display().to_string(),
-        policy: rules.version().to_string(),
-        policy_source: policy.name(),
-        workers: workers_at(&settings),
-        notes: notes.chain(start.places.notes.clone()).chain(wiring::not_available(config)).collect(),
-        ..wire::About::default()
-    }
-}
-
-fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::WorkerAt> {
-    let row = |(id, it): (&AgentId, &crate::domain::WorkerSetting)| wire::WorkerAt {
-        id: id.to_string(),
-        kind: serde_json::to_value(it.kind)
-            .ok()
-            .and_then(|it| it.as_str().map(str::to_owned))
-            .unwrap_or_default(),
-        broken: it.broken.as_ref().map(ToString::to_string),
-    };
-    settings.workers.iter().map(row).collect()
 }
 
 /// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
@@ -393,6 +364,12 @@ impl Daemon {
 
     /// Listens at an address and serves a door there until the daemon stops.
     fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
+        if self.shared().0.doors.len() >= ADDRESSES_MAX {
+            bail!(
+                "{}: this daemon has {ADDRESSES_MAX} addresses already; use one of those that `provost status` shows",
+                at.display()
+            );
+        }
         let bound = bind(at, place)?;
         let name = door.name();
         tracing::info!(door = name, address = %at.display(), "door open");
@@ -432,8 +409,7 @@ impl Daemon {
         }
         let ring = Arc::new(KeyRing::open(&self.start.places.config.join("keys"))?);
         ring.set_shared(secret)?;
-        let replay = ReplayGuard::new(now(), self.window_s, NONCES_MAX);
-        let door = Devit::new(self.provost.clone(), ring.clone(), replay, self.devit_options.clone(), now);
+        let door = self.devit.with_keys(ring.clone());
         self.open(Arc::new(door), at, Place::Given)?;
         self.keys.push(ring);
         Ok(())
@@ -483,7 +459,7 @@ impl Daemon {
     /// Reads configuration, policy and keys again. Whatever is wrong, what was in force stays.
     async fn reload(&mut self) -> Result<String> {
         let loaded = load_config(&self.start)?;
-        let policy = PolicyFile::find(&loaded.config, &self.start.places)?;
+        let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
         let (settings, profiles) = wiring::workers_and_settings(&loaded.config);
@@ -495,7 +471,7 @@ impl Daemon {
                 .map(ToString::to_string)
                 .chain(wiring::not_available(&loaded.config))
                 .collect();
-            about.workers = workers_at(&settings);
+            about.workers = about::workers_at(&settings);
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);
@@ -508,37 +484,52 @@ impl Daemon {
     async fn put_in_force(&mut self, rules: RuleSet) -> Result<()> {
         let version = rules.version().to_string();
         self.engine().set_judge(Box::new(rules)).map_err(|err| anyhow!("{err}"))?;
+        let name = self.policy.name();
         let before = {
             let about = &mut self.shared().0;
-            about.policy_source = self.policy.name();
-            std::mem::replace(&mut about.policy, version.clone())
+            about.policy_source.clone_from(&name);
+            about.policy.clone()
         };
         if before != version {
             tracing::info!(policy = version, "policy in force");
-            self.record("policy.loaded", &self.policy.name(), json!({ "policy": version, "before": before }))
-                .await?;
+            self.record("policy.loaded", &name, json!({ "policy": version, "before": before })).await?;
+            self.shared().0.policy = version;
         }
         Ok(())
     }
 
+    /// Rules that changed by themselves. A store that takes nothing at the moment is no reason to end; the next
+    /// look tries again.
+    async fn take_over(&mut self, rules: RuleSet) {
+        match self.put_in_force(rules).await {
+            Ok(()) => self.shared().0.notes.retain(|note| !note.starts_with(NOT_RELOADED)),
+            Err(err) => {
+                tracing::error!("the changed policy is not on record yet: {err:#}");
+                self.policy.seen.clear();
+            }
+        }
+    }
+
     /// Notices a changed policy, and idleness; `true` when it is time to stop.
-    async fn look_around(&mut self) -> Result<bool> {
+    async fn look_around(&mut self) -> bool {
         let stamps = self.policy.stamps();
         if stamps != self.policy.seen {
             self.policy.seen = stamps;
             match self.policy.load() {
-                Ok(rules) => self.put_in_force(rules).await?,
+                Ok(rules) => self.take_over(rules).await,
                 Err(err) => {
                     tracing::error!("the changed policy is not used, the old one stays in force: {err:#}");
-                    self.shared().0.notes.push(format!("policy not reloaded: {err:#}"));
+                    let notes = &mut self.shared().0.notes;
+                    notes.retain(|note| !note.starts_with(NOT_RELOADED));
+                    notes.push(format!("{NOT_RELOADED}{err:#}"));
                 }
             }
         }
-        let Some(limit) = self.auto_shutdown_s else { return Ok(false) };
+        let Some(limit) = self.auto_shutdown_s else { return false };
         if self.is_busy().await {
             self.idle_since = now();
         }
-        Ok(now().since_ms(self.idle_since) / 1000 >= limit)
+        now().since_ms(self.idle_since) / 1000 >= limit
     }
 
     async fn is_busy(&self) -> bool {

@@ -47,9 +47,9 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
             batched = rows;
             many.push(rate(took));
         }
-        let what = format!("DELEGATE, {clients} clients, to one commit a row");
-        table.ratio(&what, Unit::PerSecond, &ours, &one)?;
-        table.ratio(&format!("DELEGATE, {clients} clients, to batches"), Unit::PerSecond, &ours, &many)?;
+        let what = |floor| format!("durable DELEGATE, clients: {clients}, to {floor}");
+        table.ratio(&what("one commit a row"), Unit::PerSecond, &ours, &one)?;
+        table.ratio(&what("batches"), Unit::PerSecond, &ours, &many)?;
     }
     Ok(())
 }

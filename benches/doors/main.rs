@@ -22,10 +22,10 @@ use anyhow::{Result, bail};
 
 use table::Table;
 
-/// A part of the table, by the word that chooses it.
-type Section = (&'static str, fn(&mut Table) -> Result<()>);
+type Section = fn(&mut Table) -> Result<()>;
 
-const SECTIONS: [Section; 5] = [
+/// The parts of the table, by the words that choose them.
+const SECTIONS: [(&str, Section); 5] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),

@@ -255,9 +255,11 @@ impl<'a> Slots<'a> {
     fn into_frame(self) -> Result<Frame<'a>, Fault> {
         let some_compact = self.compact.iter().any(Option::is_some);
         let some_standard = self.standard.iter().any(Option::is_some);
-        let compact = frame(Form::Compact, self.compact, self.compact_twice);
-        if compact.is_ok() || (some_compact && !some_standard) {
-            return compact;
+        if some_compact {
+            let compact = frame(Form::Compact, self.compact, self.compact_twice);
+            if compact.is_ok() || !some_standard {
+                return compact;
+            }
         }
         frame(Form::Standard, self.standard, self.standard_twice)
     }

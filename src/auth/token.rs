@@ -1,8 +1,8 @@
 //! Session tokens of DevIt's document dialect: proof that outlives the frame that brought the secret.
 //!
 //! DevIt, 1.16: `authenticate` answers with a token that later requests carry. A token is 256 random bits,
-//! bound to the ident and the uid that it was given to, and is kept only as a digest: looking it up compares
-//! digests of what the peer sent, so that time tells nothing about the token.
+//! bound to the ident, the uid and the key that it was given for, and is kept only as a digest: looking it up
+//! compares digests of what the peer sent, so that time tells nothing about the token.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,7 @@ pub struct Tokens {
 struct Issued {
     ident: AgentId,
     uid: u32,
+    key: Digest,
     expires: Timestamp,
 }
 
@@ -28,7 +29,7 @@ impl Tokens {
         Self { capacity: capacity.max(1), issued: Mutex::default() }
     }
 
-    /// A new token for an ident that has proved itself: 64 hexadecimal digits.
+    /// A new token for an ident that has proved itself with a key of this digest: 64 hexadecimal digits.
     ///
     /// # Errors
     /// When the system has no randomness to give.
@@ -36,6 +37,7 @@ impl Tokens {
         &self,
         ident: AgentId,
         uid: u32,
+        key: Digest,
         now: Timestamp,
         ttl: Ttl,
     ) -> Result<Secret, getrandom::Error> {
@@ -48,24 +50,22 @@ impl Tokens {
             let first = issued.iter().min_by_key(|(_, token)| token.expires).map(|(digest, _)| *digest);
             first.and_then(|digest| issued.remove(&digest));
         }
-        issued.insert(Digest::of(token.expose()), Issued { ident, uid, expires: now.after(ttl) });
+        issued.insert(Digest::of(token.expose()), Issued { ident, uid, key, expires: now.after(ttl) });
         Ok(token)
     }
 
-    /// Whose token this is.
+    /// Whose token this is, and the digest of the key that it was got with. The token is worth what that key is
+    /// worth now, which the caller finds out.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] if it is not known, has expired, or was given to another user.
-    pub fn check(&self, token: &str, uid: u32, now: Timestamp) -> Result<AgentId, Rejected> {
+    pub fn check(&self, token: &str, uid: u32, now: Timestamp) -> Result<(AgentId, Digest), Rejected> {
         match self.issued().get(&Digest::of(token.as_bytes())) {
-            Some(issued) if issued.uid == uid && now < issued.expires => Ok(issued.ident.clone()),
+            Some(issued) if issued.uid == uid && now < issued.expires => {
+                Ok((issued.ident.clone(), issued.key))
+            }
             _ => Err(Rejected::BadToken),
         }
-    }
-
-    /// Ends all sessions of an ident, as when its key is revoked.
-    pub fn revoke(&self, ident: &AgentId) {
-        self.issued().retain(|_, token| token.ident != *ident);
     }
 
     fn issued(&self) -> MutexGuard<'_, HashMap<Digest, Issued>> {

@@ -29,7 +29,8 @@ pub const TASKS_LIVE_MAX: usize = 10_000;
 /// Finished tasks that a status answer lists (DevIt keeps as many).
 pub const STATUS_FINISHED_MAX: usize = 1_000;
 
-/// Size of a status answer, in bytes; DevIt's client gives up on slower, larger ones.
+/// Size of a status answer, in bytes, but for the unfinished tasks in brief, of which none is left out. DevIt's client
+/// waits one second for the line.
 pub const STATUS_BYTES_MAX: usize = 1 << 20;
 
 /// Notes kept per task: the first and the newest.
@@ -64,6 +65,9 @@ pub const EVENT_PAGE_MAX: u16 = 500;
 
 /// Connections of one door. Beyond it, the oldest that has proved nothing is closed.
 pub const CONNECTIONS_MAX: usize = 2_048;
+
+/// Addresses of one daemon: two of its own, one for each client that insists on another.
+pub const ADDRESSES_MAX: usize = 16;
 
 /// Bytes held for peers that have not proved anything yet, over all connections of a door.
 pub const UNPROVEN_BYTES_MAX: usize = 32 << 20;

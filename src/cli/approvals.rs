@@ -4,6 +4,7 @@
 //! cannot pass for a fact. An answer carries the digest of what was shown and is void for anything else.
 
 use clap::Args;
+use serde_json::Value;
 
 use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
@@ -111,7 +112,22 @@ fn in_full(approval: &wire::Approval) -> String {
     let rows: Vec<_> =
         facts.iter().map(|(name, fact)| [format!("  {name}"), out::one_line(fact, 400)]).collect();
     let words = approval.goal.as_deref().map(|goal| fenced("  in the agent's own words, unchecked:", goal));
-    format!("Approval {}\n{}{}", approval.id, out::table(&rows), words.unwrap_or_default())
+    let more = approval.request.as_ref().and_then(beyond_the_goal);
+    let more = more.map(|more| fenced("  and the rest of its request:", &more));
+    let (words, more) = (words.unwrap_or_default(), more.unwrap_or_default());
+    format!("Approval {}\n{}{words}{more}", approval.id, out::table(&rows))
+}
+
+/// What a request says beside what is shown already: a person answers for all of it.
+fn beyond_the_goal(request: &Value) -> Option<String> {
+    const SHOWN: [&str; 3] = ["action", "goal", "working_dir"];
+    let mut request = request.clone();
+    let whole = request.as_object_mut()?;
+    if let Some(task) = whole.get_mut("task").and_then(Value::as_object_mut) {
+        task.retain(|name, value| !SHOWN.contains(&name.as_str()) && !value.is_null());
+    }
+    whole.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|it| !it.is_empty()));
+    (!whole.is_empty()).then(|| serde_json::to_string_pretty(&request).unwrap_or_default())
 }
 
 /// One row for each, for the overview.

@@ -1,7 +1,7 @@
 //! The rules' file: where it is, and when it has changed.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::Result;
 
@@ -9,33 +9,52 @@ use crate::config::places::SYSTEM_CONFIG;
 use crate::config::{Config, Places};
 use crate::policy::{RuleSet, Source};
 
+/// What tells one state of a file from the next: its inode, and the second and nanosecond of its last change,
+/// which nobody can set.
+type Stamp = (u64, i64, i64);
+
 /// The rules' file, to notice when it changes.
 pub(super) struct PolicyFile {
+    named: Option<String>,
+    user: PathBuf,
     source: Source,
     system: PathBuf,
-    pub(super) seen: Vec<Option<SystemTime>>,
+    pub(super) seen: Vec<Option<Stamp>>,
 }
 
 impl PolicyFile {
     pub(super) fn find(config: &Config, places: &Places) -> Result<Self> {
-        let named = config.policy.file.as_ref().map(|it| it.0.as_str());
-        let source = Source::base(named, &places.config.join("policy.toml"))?;
+        let named = config.policy.file.as_ref().map(|it| it.0.clone());
+        let user = places.config.join("policy.toml");
+        let source = Source::base(named.as_deref(), &user)?;
         let system = Path::new(SYSTEM_CONFIG).join("policy.toml");
-        let mut file = Self { source, system, seen: Vec::new() };
+        let mut file = Self { named, user, source, system, seen: Vec::new() };
         file.seen = file.stamps();
         Ok(file)
     }
 
-    pub(super) fn stamps(&self) -> Vec<Option<SystemTime>> {
-        let stamp = |path: &Path| std::fs::symlink_metadata(path).and_then(|it| it.modified()).ok();
+    pub(super) fn stamps(&self) -> Vec<Option<Stamp>> {
+        let stamp = |path: &Path| {
+            let meta = std::fs::symlink_metadata(path).ok()?;
+            Some((meta.ino(), meta.ctime(), meta.ctime_nsec()))
+        };
         let own = match &self.source {
             Source::File(path) => stamp(path),
+            Source::Builtin(_) if self.named.is_none() => stamp(&self.user),
             Source::Builtin(_) => None,
         };
         vec![own, stamp(&self.system)]
     }
 
-    pub(super) fn load(&self) -> Result<RuleSet> {
+    /// The rules as they are now. A file of the user's that was not there before takes the place of the shipped
+    /// rules; one that has gone is an error, since its absence must not loosen anything by itself.
+    pub(super) fn load(&mut self) -> Result<RuleSet> {
+        if matches!(self.source, Source::Builtin(_)) {
+            let source = Source::base(self.named.as_deref(), &self.user)?;
+            let rules = Source::load_layers(&source, &self.system)?;
+            self.source = source;
+            return Ok(rules);
+        }
         Ok(Source::load_layers(&self.source, &self.system)?)
     }
 

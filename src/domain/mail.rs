@@ -123,7 +123,7 @@ impl MailKind {
         OVERHEAD
             + match self {
                 MailKind::Work { payload, .. } => payload.as_str().len(),
-                MailKind::Word { report, .. } => report.bytes(),
+                MailKind::Word { report, goal, said, .. } => report.bytes() + goal.len() + said.len(),
                 MailKind::Approval { details, .. } => details.as_str().len(),
             }
     }

@@ -119,7 +119,7 @@ impl State {
                 relay.value().get("status").and_then(|it| it.as_str()).unwrap_or(verb.status.word()).into()
             },
         );
-        let mut report = verb.report.clone();
+        let (said, mut report) = (clip(&said), verb.report.clone());
         report.summary = clip(&report.summary);
         let task = &with_models(task, &report);
         if matches!(verb.status, Status::Completed | Status::Failed | Status::Cancelled) {

@@ -43,6 +43,10 @@ impl Feed {
             }
             if !self.caught_up {
                 self.caught_up = !self.read_page().await?;
+                if self.caught_up {
+                    // Its descriptors are not held while nothing happens.
+                    self.reader = None;
+                }
                 continue;
             }
             match self.live.recv().await {

@@ -12,8 +12,9 @@ use crate::domain::view::{LiveTask, LiveTasks};
 use crate::domain::{Refusal, Task};
 use crate::store::{FinishedFilter, Reader, StoreError};
 
-/// Readers kept open between questions; more questions at once open their own.
-const READERS_KEPT: usize = 4;
+/// Readers of the store at once; further questions wait for their turn, which comes within milliseconds. They
+/// are kept open between questions.
+pub(super) const READERS_MAX: usize = 4;
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,6 +98,7 @@ impl Provost {
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
+        let _turn = self.0.asking.acquire().await;
         let kept = self.readers().pop();
         let mut reader = match kept {
             Some(reader) => reader,
@@ -106,10 +108,7 @@ impl Provost {
         let (answer, reader) =
             asked.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
         let answer = answer.map_err(|err| unreadable(&err))?;
-        let mut readers = self.readers();
-        if readers.len() < READERS_KEPT {
-            readers.push(reader);
-        }
+        self.readers().push(reader);
         Ok(answer)
     }
 

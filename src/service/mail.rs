@@ -9,6 +9,9 @@ use super::Provost;
 use crate::domain::command::{CollectMail, SettleMail};
 use crate::domain::{Answer, Mail, Principal, Refusal};
 
+/// Pauses between tries to say how a delivery went.
+const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
+
 impl Provost {
     /// The next message of the caller's queue.
     ///
@@ -43,10 +46,20 @@ impl Provost {
         }
     }
 
-    /// Says how the delivery of a message went. What cannot be said is logged: the message comes again.
+    /// Says how the delivery of a message went, again when there is too much to do at the moment: until then
+    /// the message counts as being on its way. What cannot be said at all is logged, and the message comes again
+    /// after the next start.
     pub async fn settle(&self, who: &Principal, mail: &Mail, delivered: bool) {
-        if let Err(err) = self.submit(who, SettleMail { seq: mail.seq, delivered }).await {
-            tracing::warn!(agent = %who.agent(), mail = %mail.seq, %err, "delivery not recorded");
+        for pause in SETTLE_PAUSES_MS {
+            match self.submit(who, SettleMail { seq: mail.seq, delivered }).await {
+                Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(pause)).await,
+                Err(err) => {
+                    tracing::warn!(agent = %who.agent(), mail = %mail.seq, %err, "delivery not recorded");
+                    return;
+                }
+                Ok(_) => return,
+            }
         }
+        tracing::warn!(agent = %who.agent(), mail = %mail.seq, "delivery not recorded: too much to do");
     }
 }

@@ -39,6 +39,7 @@ struct Parts {
     profiles: RwLock<Profiles>,
     programs: Programs,
     readers: Mutex<Vec<Box<dyn Reader>>>,
+    asking: tokio::sync::Semaphore,
 }
 
 impl Provost {
@@ -46,7 +47,8 @@ impl Provost {
     pub fn new(engine: Engine, root: Root, outputs: OutputBoard, profiles: Profiles) -> Self {
         let profiles = RwLock::new(profiles);
         let (programs, readers) = (Programs::default(), Mutex::default());
-        Self(Arc::new(Parts { engine, root, outputs, profiles, programs, readers }))
+        let asking = tokio::sync::Semaphore::new(history::READERS_MAX);
+        Self(Arc::new(Parts { engine, root, outputs, profiles, programs, readers, asking }))
     }
 
     /// The engine, for what needs no facts.

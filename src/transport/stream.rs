@@ -9,10 +9,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep};
 
 /// Bytes looked at in one go while the peer is unproven.
 const LOOK_MAX: usize = 64 << 10;
@@ -44,6 +47,27 @@ impl Stream {
             let mut line_break = [0];
             // It is in the kernel's buffer; if it cannot be had, the next read says why.
             let _taken = recv(&self.inner, &mut line_break, RecvFlags::DONTWAIT);
+        }
+    }
+
+    /// Waits until the peer has closed for good, at most so long. Whether it had read all that was written.
+    ///
+    /// A peer can say that it has nothing more to send and still read; only its last close tells whether it did.
+    pub async fn is_read_to_the_end(&self, time_max: Duration) -> bool {
+        let until = Instant::now() + time_max;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let mut look = [PollFd::new(&self.inner, PollFlags::empty())];
+            // Neither waits; a peer that has closed is told of although nothing was asked.
+            let looked = rustix::event::poll(&mut look, Some(&Timespec::default()));
+            if looked.is_ok() && look[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+                return matches!(self.inner.take_error(), Ok(None));
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            sleep(pause).await;
+            pause = (2 * pause).min(Duration::from_millis(100));
         }
     }
 

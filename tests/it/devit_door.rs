@@ -180,6 +180,33 @@ fn the_delegator_takes_a_task_back_and_its_worker_is_told() {
 }
 
 #[test]
+fn status_names_every_unfinished_task_and_still_arrives_within_a_clients_second() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let large = "x".repeat(900 << 10);
+    let delegate =
+        |it| client.delegate(&format!("worker:{it}"), "carry", json!({ "context": { "t": large } }));
+    let tasks: Vec<String> = (0..8).map(|it| delegate(it).0).collect();
+
+    let asked = Instant::now();
+    let status = client.say("STATUS_REQUEST", json!({})).message();
+    // The client's own parsing is in it too, in a build without optimisation.
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert!(status.to_string().len() < 5 << 18);
+    let listed = status["payload"]["active_tasks"].as_array().unwrap();
+    let ids: Vec<&str> = listed.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert!(tasks.iter().all(|it| ids.contains(&it.as_str())), "a task that is left out counts as unknown");
+    let brief: Vec<_> = listed.iter().filter(|it| it["context"].is_null()).collect();
+    assert_eq!(brief.len(), 7, "one of 8 has room");
+    assert!(brief.iter().all(|it| it["goal"] == "carry" && it["status"] == "pending"));
+    assert_eq!(status["payload"]["truncated"], true);
+    // Whoever asks for the one task gets all of it.
+    let one = client.say("STATUS_REQUEST", json!({ "task_id": brief[0]["id"] })).message();
+    assert_eq!(one["payload"]["context"]["t"], large);
+}
+
+#[test]
 fn a_message_that_was_not_read_is_delivered_again() {
     let world = World::new();
     let daemon = world.start();

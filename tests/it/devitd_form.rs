@@ -82,3 +82,12 @@ fn an_address_longer_than_a_socket_name_works_and_a_file_is_left_alone() {
     assert!(!out.status.success());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "keep me");
 }
+
+#[test]
+fn a_log_that_no_person_looks_at_has_no_colours() {
+    let world = World::new();
+    let daemon = world.start();
+    daemon.stop();
+    let log = world.log();
+    assert!(log.contains("door open") && !log.contains('\u{1b}'), "{log}");
+}

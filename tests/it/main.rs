@@ -17,6 +17,8 @@ mod devitd_form;
 mod docs;
 mod engine;
 mod frames;
+mod hostile;
+mod hostile_work;
 mod in_force;
 mod jail;
 mod journal;

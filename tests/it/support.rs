@@ -102,8 +102,13 @@ impl World {
     }
 
     pub(crate) fn start_with(&self, args: &[&str]) -> Daemon {
+        self.start_as(self.command(args))
+    }
+
+    /// The same with a command that becomes the daemon.
+    pub(crate) fn start_as(&self, mut command: Command) -> Daemon {
         let log = std::fs::File::create(self.dir.path().join("daemon.log")).unwrap();
-        let child = self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let mut daemon = Daemon { child, socket: PathBuf::new() };
         let until = Instant::now() + Duration::from_secs(20);
         loop {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::wire::{self, Code, Fault};
-use crate::base::limits::NOTES_MAX;
+use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
@@ -15,6 +15,8 @@ use crate::service::{Snapshot, TaskFilter};
 
 /// DevIt 1.5: a delegation without a timeout has half an hour.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
+/// How much of a text is shown of a task that is told in brief.
+const BRIEF_BYTES: usize = 240;
 
 /// A message to be signed and sent.
 #[derive(Clone, PartialEq, Debug)]
@@ -223,45 +225,107 @@ pub(super) fn filter(name: Option<&str>) -> Result<TaskFilter, Fault> {
     }
 }
 
+/// The whole answer must reach a client within the second that it waits, so unfinished tasks share a room of
+/// bytes too. None is left out, since clients take an absent task for an unknown one: those that find no room
+/// are told in brief. Finished ones get the room that is left, the newest first.
 pub(super) fn status(snapshot: &Snapshot, salt: &Digest) -> wire::Status {
+    let (mut room, mut shortened) = (STATUS_BYTES_MAX, false);
+    let mut active = |it: &Task| match room.checked_sub(weight(it)) {
+        Some(left) => {
+            room = left;
+            task(it, salt)
+        }
+        None => {
+            shortened = true;
+            in_brief(it, salt)
+        }
+    };
+    let active_tasks = snapshot.active.iter().map(|it| active(it)).collect();
+    let mut finished = |it: &Task| {
+        room = room.checked_sub(weight(it))?;
+        Some(task(it, salt))
+    };
+    let completed_tasks: Vec<_> = snapshot.finished.tasks.iter().map_while(&mut finished).collect();
+    shortened |= completed_tasks.len() < snapshot.finished.tasks.len();
     wire::Status {
-        active_tasks: snapshot.active.iter().map(|it| task(it, salt)).collect(),
-        completed_tasks: snapshot.finished.tasks.iter().map(|it| task(it, salt)).collect(),
+        active_tasks,
+        completed_tasks,
         summary: wire::Summary {
             total_active: snapshot.active.len(),
             total_completed: snapshot.completed,
             total_failed: snapshot.failed,
             oldest_active_task: snapshot.active.first().map(|it| it.id().to_string()),
         },
-        truncated: snapshot.finished.truncated,
+        truncated: snapshot.finished.truncated || shortened,
     }
 }
 
+/// Bytes that a task takes in an answer, as far as its agents decide about them.
+fn weight(task: &Task) -> usize {
+    let length = |it: &Option<Json>| it.as_ref().map_or(0, |it| it.as_str().len());
+    let order = &task.order;
+    let texts = [&order.format, &order.model].into_iter().flatten().chain(&order.watch_patterns);
+    let notes = task.notes.iter().map(|it| {
+        let report = &it.report;
+        let texts = it.said.len() + report.summary.len();
+        texts + length(&report.details) + length(&report.evidence) + length(&report.metadata)
+    });
+    order.goal.len() + length(&order.context) + texts.map(|it| it.len()).sum::<usize>() + notes.sum::<usize>()
+}
+
 pub(super) fn task(task: &Task, salt: &Digest) -> wire::Task {
+    let order = &task.order;
+    wire::Task {
+        goal: order.goal.to_string(),
+        context: order.context.as_ref().map(Json::value),
+        watch_patterns: order.watch_patterns.iter().map(ToString::to_string).collect(),
+        notifications: task.notes.iter().take(NOTES_MAX).map(|it| note(task, it, salt)).collect(),
+        response_format: order.format.as_ref().map(ToString::to_string),
+        model: order.model.as_ref().map(ToString::to_string),
+        model_resolved: task.model_used.as_ref().map(ToString::to_string),
+        ..in_brief(task, salt)
+    }
+}
+
+/// A task without what may be large: where it stands, and the beginnings of its goal and of the last word.
+fn in_brief(task: &Task, salt: &Digest) -> wire::Task {
     let order = &task.order;
     let working_dir = task.directory.as_ref().map(|it| it.relative.as_str()).filter(|it| !it.is_empty());
     let approval = match task.state {
         TaskState::Awaiting { approval } => Some(approval_id(approval, salt)),
         _ => None,
     };
+    let last = task.notes.last().map(|it| wire::Note {
+        received_at: it.at.rfc3339(),
+        status: beginning(&it.said),
+        summary: beginning(&it.report.summary),
+        details: None,
+        evidence: None,
+        auto_generated: true,
+        metadata: None,
+    });
     wire::Task {
         id: order.task.to_string(),
-        goal: order.goal.to_string(),
+        goal: beginning(&order.goal),
         delegated_to: order.worker.to_string(),
         created_at: task.created_at.rfc3339(),
         timeout_secs: order.timeout.as_seconds(),
         status: task.state.status().word(),
-        context: order.context.as_ref().map(Json::value),
-        watch_patterns: order.watch_patterns.iter().map(ToString::to_string).collect(),
+        context: None,
+        watch_patterns: Vec::new(),
         last_activity: task.updated_at.rfc3339(),
-        notifications: task.notes.iter().take(NOTES_MAX).map(|it| note(task, it, salt)).collect(),
+        notifications: last.into_iter().collect(),
         working_dir: working_dir.map(str::to_owned),
-        response_format: order.format.as_ref().map(ToString::to_string),
-        model: order.model.as_ref().map(ToString::to_string),
-        model_resolved: task.model_used.as_ref().map(ToString::to_string),
+        response_format: order.format.as_deref().map(beginning),
+        model: order.model.as_deref().map(beginning),
+        model_resolved: task.model_used.as_deref().map(beginning),
         shared_directory_with: task.beside.iter().map(ToString::to_string).collect(),
         approval_id: approval,
     }
+}
+
+fn beginning(text: &str) -> String {
+    text[..text.floor_char_boundary(BRIEF_BYTES)].to_owned()
 }
 
 fn note(task: &Task, note: &TaskNote, salt: &Digest) -> wire::Note {

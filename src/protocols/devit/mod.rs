@@ -24,6 +24,7 @@ use crate::auth::frame::{Form, Frame, Outgoing};
 use crate::auth::keys::KeyRing;
 use crate::auth::peer::PeerId;
 use crate::auth::replay::ReplayGuard;
+use crate::auth::role;
 use crate::auth::token::Tokens;
 use crate::base::{AgentId, Digest, Secret, Timestamp};
 use crate::domain::{Mail, Principal};
@@ -40,6 +41,9 @@ const LINE_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a connection may be silent before it has proved anything, and after.
 const SILENT_UNPROVEN_MAX: Duration = Duration::from_secs(10);
 const SILENT_PROVEN_MAX: Duration = Duration::from_secs(300);
+
+/// Bytes kept from one line for the next, so that ordinary ones need no new memory.
+const LINE_KEPT: usize = 4 << 10;
 
 /// What the configuration says about this door.
 #[derive(Clone, Debug)]
@@ -63,8 +67,8 @@ pub struct Devit(Arc<Parts>);
 struct Parts {
     provost: Provost,
     keys: Arc<KeyRing>,
-    replay: ReplayGuard,
-    tokens: Tokens,
+    replay: Arc<ReplayGuard>,
+    tokens: Arc<Tokens>,
     budget: ByteBudget,
     options: Options,
     now: fn() -> Timestamp,
@@ -89,9 +93,12 @@ struct Carried {
 
 impl Carried {
     async fn settle(mut self, arrived: bool) {
-        if let Some(mail) = self.mail.take() {
-            self.provost.settle(&self.who, &mail, arrived).await;
+        if let Some(mail) = &self.mail {
+            self.provost.settle(&self.who, mail, arrived).await;
         }
+        // Only now: whoever is dropped while it waits for the answer gives the message back. One that has arrived
+        // after all is not in its queue any more, and nothing comes of it.
+        self.mail = None;
     }
 }
 
@@ -126,7 +133,18 @@ impl Devit {
         now: fn() -> Timestamp,
     ) -> Self {
         let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
-        let tokens = Tokens::new(crate::base::limits::AGENTS_MAX);
+        let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
+        let replay = Arc::new(replay);
+        Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
+    }
+
+    /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
+    /// exist, so what one has believed is a repeat at the other.
+    #[must_use]
+    pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {
+        let Parts { provost, replay, tokens, budget, options, now, .. } = &*self.0;
+        let (provost, replay, tokens) = (provost.clone(), replay.clone(), tokens.clone());
+        let (budget, options, now) = (budget.clone(), options.clone(), *now);
         Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
     }
 
@@ -179,6 +197,7 @@ impl Talk {
         // Both are made once: a timer for every line would cost as much as the line.
         let mut stopping = std::pin::pin!(self.guard.stopping());
         let mut silence = std::pin::pin!(tokio::time::sleep(SILENT_UNPROVEN_MAX));
+        let mut line = Vec::new();
         loop {
             let since = Instant::now();
             let came = loop {
@@ -196,17 +215,23 @@ impl Talk {
                 }
             };
             let Some(came) = came else { break };
-            let arrived = delivered(&came);
-            let line = match came {
-                Ok(Line::Frame(line)) => Some(line.to_vec()),
+            let (arrived, ended) = (delivered(&came), matches!(came, Ok(Line::Eof)));
+            let go_on = match came {
+                Ok(Line::Frame(frame)) => {
+                    line.extend_from_slice(frame);
+                    true
+                }
                 Ok(Line::TooLong) => {
                     self.say_unsigned(&Fault::invalid("the frame is larger than 1 MiB")).await;
-                    None
+                    false
                 }
-                Ok(Line::Eof | Line::TimedOut | Line::OverBudget) | Err(_) => None,
+                Ok(Line::Eof | Line::TimedOut | Line::OverBudget) | Err(_) => false,
             };
+            let arrived = arrived && (!ended || self.was_read().await);
             self.settle(arrived).await;
-            let Some(line) = line else { break };
+            if !go_on {
+                break;
+            }
             if line.is_empty() {
                 continue;
             }
@@ -220,6 +245,9 @@ impl Talk {
                     break;
                 }
             }
+            // Before the next wait, so that a silent peer does not hold what its last line took.
+            line.clear();
+            line.shrink_to(LINE_KEPT);
         }
         self.settle(false).await;
         None
@@ -227,6 +255,11 @@ impl Talk {
 
     fn patience(&self) -> Duration {
         if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX }
+    }
+
+    /// Whether a peer that sends nothing more has read the message that was written last, if there is one.
+    async fn was_read(&self) -> bool {
+        self.carried.is_none() || self.reader.get_ref().is_read_to_the_end(LINE_TIME_MAX).await
     }
 
     /// Records whether the message that was written last has arrived.
@@ -244,7 +277,8 @@ impl Talk {
         if let Err(fault) = frame.check_separators() {
             return self.say_unsigned(&Fault::invalid(fault.to_string())).await;
         }
-        let (who, key) = match self.door.believe(&frame) {
+        let now = (self.door.0.now)();
+        let (agent, standing, key) = match self.door.believe(&frame, now) {
             Ok(proved) => proved,
             Err((rejected, key)) => return self.refuse(&frame, rejected, key).await,
         };
@@ -253,14 +287,13 @@ impl Talk {
             self.reader.proven();
             self.guard.proven();
         }
-        let (to, form) = (frame.from.clone(), frame.form);
         // The most frequent message of all, and nearly always one with nothing to answer.
-        let now = (self.door.0.now)();
-        let said = if frame.msg_type == "HEARTBEAT" && self.slot(&who).is_idle(now) {
-            Said::Nothing
-        } else {
-            self.door.handle(&frame, &who, &self.peer).await
-        };
+        if frame.msg_type == "HEARTBEAT" && self.slot(&agent).is_idle(now) {
+            return self.write(b"").await;
+        }
+        let who = role::devit(agent, standing);
+        let (to, form) = (frame.from.clone(), frame.form);
+        let said = self.door.handle(&frame, &who, &self.peer).await;
         let mut carried = None;
         let message = match said {
             Said::Nothing => return self.write(b"").await,
@@ -282,10 +315,10 @@ impl Talk {
         }
     }
 
-    fn slot(&mut self, who: &Principal) -> &Slot {
-        let known = self.slot.take().filter(|(agent, _)| agent == who.agent());
+    fn slot(&mut self, agent: &AgentId) -> &Slot {
+        let known = self.slot.take().filter(|(known, _)| known == agent);
         let board = self.door.0.provost.engine().board();
-        let known = known.unwrap_or_else(|| (who.agent().clone(), board.slot(who.agent())));
+        let known = known.unwrap_or_else(|| (agent.clone(), board.slot(agent)));
         &self.slot.insert(known).1
     }
 

@@ -12,7 +12,7 @@ use crate::auth::frame::Frame;
 use crate::auth::keys::{Keys, Role};
 use crate::auth::peer::PeerId;
 use crate::auth::role::{self, Standing};
-use crate::base::{AgentId, Json, Secret};
+use crate::base::{AgentId, Json, Secret, Timestamp};
 use crate::domain::command::TakeScreenshot;
 use crate::domain::{Answer, Denial, Principal};
 
@@ -23,9 +23,9 @@ impl Devit {
     pub(super) fn believe(
         &self,
         frame: &Frame<'_>,
-    ) -> Result<(Principal, Secret), (Rejected, Option<Secret>)> {
+        now: Timestamp,
+    ) -> Result<(AgentId, Standing, Secret), (Rejected, Option<Secret>)> {
         let parts = &self.0;
-        let now = (parts.now)();
         let agent = AgentId::parse(&frame.from).map_err(|_| (Rejected::NoKey, None))?;
         let (standing, key) = match parts.keys.lookup(&agent, now) {
             Keys::Shared(_) if role::is_reserved(&agent) => return Err((Rejected::NoKey, None)),
@@ -41,7 +41,7 @@ impl Devit {
             Keys::None => return Err((Rejected::NoKey, None)),
         };
         match parts.replay.check(&frame.from, frame.ts, &frame.nonce, now) {
-            Ok(()) => Ok((role::devit(agent, standing), key)),
+            Ok(()) => Ok((agent, standing, key)),
             Err(rejected) => Err((rejected, Some(key))),
         }
     }

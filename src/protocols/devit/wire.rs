@@ -217,7 +217,8 @@ pub(super) struct Status {
     pub(super) active_tasks: Vec<Task>,
     pub(super) completed_tasks: Vec<Task>,
     pub(super) summary: Summary,
-    /// Whether older finished tasks were left out; not among today's members, which ignore it.
+    /// Whether older finished tasks were left out, or unfinished ones are told in brief; today's clients ignore
+    /// it.
     pub(super) truncated: bool,
 }
 

@@ -4,8 +4,9 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::wire;
+use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Ttl};
-use crate::domain::command::{AnswerApproval, CancelTask, ReportTask};
+use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
     Command, Delegate, Parked, Refusal, Report, Status, Task, TaskNote, TaskState, Tool, Verdict, WorkerKind,
@@ -155,6 +156,19 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
     Ok(ReportTask { task: task_id(&it.task)?, status, report, message: None })
 }
 
+/// What a person's tools may put on record: changes of keys. What else is there is the daemon's own word, which
+/// nobody speaks for it.
+pub(super) fn record(it: &wire::Record) -> Result<Record, Fault> {
+    if !matches!(&*it.what, "key.added" | "key.rotated" | "key.revoked") {
+        return Err(Fault::invalid("what is one of key.added, key.rotated, key.revoked"));
+    }
+    if it.subject.len() > ID_LEN_MAX || it.details.to_string().len() > KEY_FILE_BYTES_MAX {
+        return Err(Fault::invalid("subject or details are too long"));
+    }
+    let details = Json::from_value(&it.details);
+    Ok(Record { what: it.what.as_str().into(), subject: it.subject.as_str().into(), details })
+}
+
 pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, Fault> {
     let verdict = if it.grant { Verdict::Granted } else { Verdict::Denied };
     let shown = it.digest.map(Digest::try_from).transpose();
@@ -252,6 +266,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         working_dir: parked.facts.directory.as_ref().map(|it| it.relative.to_string()),
         network: parked.facts.network.name().into(),
         goal: order.map(|it| it.goal.to_string()),
+        request: order.map(|it| it.payload.value()),
         by: approvers_text(&parked.by),
         asked_at: parked.asked_at.rfc3339(),
         expires_at: parked.expires_at.rfc3339(),

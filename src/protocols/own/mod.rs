@@ -32,8 +32,11 @@ use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use map::Fault;
 
-/// How long a request's head may take.
+/// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Largest head, in bytes; ours have a few hundred.
+const HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// What only the daemon as a whole can do.
 pub enum Order {
@@ -92,6 +95,7 @@ impl Own {
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(hyper_util::rt::TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
         let mut connection = std::pin::pin!(connection);
         tokio::select! {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State};
+use axum::extract::{FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn};
@@ -19,13 +19,16 @@ use super::{Order, Own, wire};
 use crate::auth::peer::PeerId;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX};
-use crate::domain::command::{AckTask, Record};
+use crate::domain::command::AckTask;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Answer, Principal, Verb};
 use crate::service::{Chunk, Stream, TaskFilter};
 
 /// Longest wait of a question that waits for news.
 const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long a request's body may take.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
 type Answered<T> = Result<Json<T>, Fault>;
 
@@ -50,7 +53,7 @@ pub(super) fn router(own: Own) -> Router {
         .method_not_allowed_fallback(|| async {
             Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", "questions are GET, verbs are POST")
         })
-        .layer(DefaultBodyLimit::max(FRAME_LEN_MAX))
+        .layer(from_fn(whole_body))
         .layer(from_fn(version))
         .with_state(own)
 }
@@ -69,6 +72,21 @@ async fn version(request: Request, next: Next) -> Response {
     };
     response.headers_mut().insert(wire::VERSION_HEADER, ours);
     response
+}
+
+/// Takes the whole body in before anything is done, within bounds of size and time.
+async fn whole_body(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let read = axum::body::to_bytes(body, FRAME_LEN_MAX);
+    let fault = match tokio::time::timeout(BODY_TIME_MAX, read).await {
+        Ok(Ok(bytes)) => return next.run(Request::from_parts(head, bytes.into())).await,
+        Ok(Err(_)) => {
+            let message = "the body is larger than 1 MiB, or broke off";
+            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid", message)
+        }
+        Err(_) => Fault::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body did not come in time"),
+    };
+    fault.into_response()
 }
 
 impl IntoResponse for Fault {
@@ -293,10 +311,7 @@ async fn record(
     Caller(who): Caller,
     body: Result<Json<wire::Record>, JsonRejection>,
 ) -> Answered<wire::Done> {
-    let body = body?.0;
-    let details = crate::base::Json::from_value(&body.details);
-    let verb = Record { what: body.what.into(), subject: body.subject.into(), details };
-    submit(&own, &who, verb).await?;
+    submit(&own, &who, map::record(&body?.0)?).await?;
     Ok(Json(wire::Done { message: "on record".into() }))
 }
 

@@ -156,6 +156,9 @@ pub struct Approval {
     pub network: String,
     /// The agent's own words, last and fenced when shown.
     pub goal: Option<String>,
+    /// The whole request as the worker would get it; the answer is bound to all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Value>,
     /// Who may answer.
     pub by: String,
     /// When it was asked.

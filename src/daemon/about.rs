@@ -1,0 +1,45 @@
+//! What the daemon knows of itself, for `GET /about`.
+
+use super::policy_file::PolicyFile;
+use super::{Prepared, Start, VERSION, now, wiring};
+use crate::base::AgentId;
+use crate::config::Config;
+use crate::domain::Judge as _;
+use crate::policy::RuleSet;
+use crate::protocols::own::wire;
+
+/// At the start; doors are added as they open, and a reload replaces what it changes.
+pub(super) fn about(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    policy: &PolicyFile,
+    rules: &RuleSet,
+) -> wire::About {
+    let notes = prepared.loaded.notes.iter().map(ToString::to_string);
+    let (settings, _) = wiring::workers_and_settings(config);
+    wire::About {
+        version: VERSION.into(),
+        pid: std::process::id(),
+        started_at: now().rfc3339(),
+        root: start.places.root.display().to_string(),
+        state_dir: start.places.state.display().to_string(),
+        policy: rules.version().to_string(),
+        policy_source: policy.name(),
+        workers: workers_at(&settings),
+        notes: notes.chain(start.places.notes.clone()).chain(wiring::not_available(config)).collect(),
+        ..wire::About::default()
+    }
+}
+
+pub(super) fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::WorkerAt> {
+    let row = |(id, it): (&AgentId, &crate::domain::WorkerSetting)| wire::WorkerAt {
+        id: id.to_string(),
+        kind: serde_json::to_value(it.kind)
+            .ok()
+            .and_then(|it| it.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        broken: it.broken.as_ref().map(ToString::to_string),
+    };
+    settings.workers.iter().map(row).collect()
+}
