@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io;
 
+use serde_json::json;
+
 use super::out;
 use crate::client::{ClientError, keys::KeyError};
 use crate::config::{Broken, pin::PinError, places::PlacesError};
@@ -30,12 +32,14 @@ pub(super) struct Complaint {
     cause: Option<String>,
     next: Option<String>,
     code: u8,
+    /// Whether whoever reads it is a program.
+    json: bool,
 }
 
 impl Complaint {
     /// Something failed.
     pub(super) fn of(what: impl Display) -> Self {
-        Self { what: what.to_string(), cause: None, next: None, code: FAILED }
+        Self { what: what.to_string(), cause: None, next: None, code: FAILED, json: false }
     }
 
     /// Something is refused.
@@ -45,7 +49,7 @@ impl Complaint {
 
     /// Nothing more to say than the exit code.
     pub(super) fn silent(code: u8) -> Self {
-        Self { what: String::new(), cause: None, next: None, code }
+        Self { what: String::new(), cause: None, next: None, code, json: false }
     }
 
     /// Standard output could not be written.
@@ -68,6 +72,11 @@ impl Complaint {
         Self { code, ..self }
     }
 
+    /// The same for a program, if `json` says so.
+    pub(super) fn for_program(self, json: bool) -> Self {
+        Self { json, ..self }
+    }
+
     pub(super) fn code(&self) -> u8 {
         self.code
     }
@@ -88,9 +97,15 @@ impl Complaint {
         text
     }
 
-    /// Tells the person.
+    /// Tells whoever typed the command, on standard error: the answer's place stays free of it.
     pub(super) fn report(&self) {
-        if !self.what.is_empty() {
+        if self.what.is_empty() {
+            return;
+        }
+        if self.json {
+            let (cause, next) = (&self.cause, &self.next);
+            out::note(json!({ "error": self.what, "cause": cause, "try": next, "exit_code": self.code }));
+        } else {
             out::note(self.text());
         }
     }

@@ -58,15 +58,16 @@ fn provost(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
         Ok(line) => line,
         Err(err) => return spoken(&err),
     };
-    let here = |json| Here::find(json);
-    let Some(command) = line.command else { return status::overview(&here(line.json)?) };
-    match command {
+    let json = line.json;
+    let done = match line.command {
+        None => Here::find(json).and_then(|here| status::overview(&here)),
         // These need no repository, so that they work anywhere.
-        Command::Completions(it) => manual::completions(it.shell),
-        Command::Man => manual::page(),
-        Command::Doctor => doctor::doctor(line.json),
-        command => in_repository(&here(line.json)?, command, run),
-    }
+        Some(Command::Completions(it)) => manual::completions(it.shell),
+        Some(Command::Man) => manual::page(),
+        Some(Command::Doctor) => doctor::doctor(json),
+        Some(command) => Here::find(json).and_then(|here| in_repository(&here, command, run)),
+    };
+    done.map_err(|complaint| complaint.for_program(json))
 }
 
 fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complaint> {

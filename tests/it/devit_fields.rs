@@ -203,6 +203,18 @@ fn a_snapshot_counts_and_names_the_oldest() {
         (&payload["summary"]["total_completed"], &payload["summary"]["total_failed"]),
         (&json!(2), &json!(1))
     );
+    let short =
+        client.say("STATUS_REQUEST", json!({ "filter": "all", "limit": 2 })).message()["payload"].clone();
+    assert_eq!((&short["truncated"], short["completed_tasks"].as_array().unwrap().len()), (&json!(true), 2));
+    let failed = client.say("STATUS_REQUEST", json!({ "filter": "failed" })).message()["payload"].clone();
+    assert_eq!(
+        (&failed["active_tasks"], &failed["completed_tasks"][0]["id"]),
+        (&json!([]), &json!(tasks[1]))
+    );
+    // Whom a result concerns acknowledges it; its worker does not, and nothing is moved by it.
+    let ack = |who: &Client| who.say("NOTIFY", json!({ "task_id": tasks[1], "status": "ACK" }));
+    assert_eq!(ack(&client).ack()["ok"], true);
+    assert_eq!(ack(&worker).code(), "E_FORBIDDEN");
     let one = client.say("TASK_REQUEST", json!({ "task_id": tasks[1] })).message();
     assert_eq!((&one["msg_type"], &one["payload"]["status"]), (&json!("TASK_RESPONSE"), &json!("failed")));
 }

@@ -300,3 +300,30 @@ fn a_rate_limit_travels_with_the_permission() {
     assert_eq!(refused["payload"]["code"], "E_POLICY_DENIED", "{refused}");
     world.client(&daemon, "orch:b").delegate("shell", "true", json!({})).1.ack();
 }
+
+#[test]
+fn a_terminal_below_a_registered_agent_is_not_a_persons() {
+    let world = World::new();
+    world.rule(RULES);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", "echo somebody said yes", json!({}));
+    reply.ack();
+    let list = world.command(&["approvals", "--json"]).output().unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let typed = || {
+        let line = format!("{} approve {}", crate::support::provost().display(), list[0]["id"]);
+        let plain = world.command(&[]);
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).current_dir(world.repo()).env_clear();
+        script.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = script.stdin(std::process::Stdio::null()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // This process makes itself an agent; whatever it starts on a terminal is that agent's.
+    client.say("REGISTER", json!({ "caps": [] })).ack();
+    let (code, said) = typed();
+    assert_eq!(code, Some(4), "{said}");
+    assert_eq!(client.task(&task).unwrap()["status"], "pending");
+    assert!(said.contains("below an agent"), "{said}");
+}

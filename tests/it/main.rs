@@ -6,6 +6,7 @@
 
 mod approvals;
 mod cli;
+mod cli_json;
 mod config;
 mod crash;
 mod devit_document;

@@ -1,0 +1,82 @@
+//! The command line for programs: `--json` wherever there is something to say, and exit codes.
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+/// Runs a command with `--json`; its exit code and what it said, wherever it said it.
+fn ask(world: &World, line: &str) -> (i32, Value) {
+    let args: Vec<&str> = line.split_whitespace().chain(["--json"]).collect();
+    let output = world.command(&args).output().unwrap();
+    let code = output.status.code().unwrap();
+    let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
+    let value = serde_json::from_slice(text);
+    (code, value.unwrap_or_else(|err| panic!("{line}: {err} in {}", String::from_utf8_lossy(text))))
+}
+
+#[test]
+fn every_command_answers_a_program_in_json() {
+    let world = World::new();
+    world.put(&world.repo().join("cases.toml"), "[[case]]\nworker = \"shell\"\nexpect = \"allow\"\n");
+    for line in [
+        "init",
+        "up",
+        "status",
+        "delegate true --task t1 --wait",
+        "delegate true --task t2",
+        "tasks",
+        "task t1",
+        "task t2 --wait",
+        "notify t1 --status ack",
+        "approvals",
+        "agents",
+        "key add worker:a",
+        "key list",
+        "key rotate worker:a",
+        "key revoke worker:a",
+        "env",
+        "allow",
+        "policy check",
+        "policy test cases.toml",
+        "policy explain",
+        "policy diff builtin:strict --cases cases.toml",
+        "journal verify",
+        "journal head",
+        "log --limit 1",
+        "reload",
+        "",
+        "up",
+        "down",
+    ] {
+        let (code, _) = ask(&world, line);
+        assert_eq!(code, 0, "{line}");
+    }
+    for line in ["journal export", "log"] {
+        let mut args: Vec<&str> = line.split(' ').collect();
+        args.push("--json");
+        let output = world.command(&args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.lines().count() > 5);
+        text.lines().for_each(|line| assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}"));
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_told_a_program_in_json_too() {
+    let world = World::new();
+    let (code, said) = ask(&world, "status");
+    assert_eq!((code, &said["exit_code"], &said["try"]), (3, &json!(3), &json!("provost up")));
+    let _daemon = world.start();
+    for (line, expected, word) in [
+        ("task never", 1, "no such task"),
+        ("cancel never", 1, "no such task"),
+        ("approve 9", 1, "no approval 9"),
+        ("deny 9 --reason no", 1, "no approval 9"),
+        ("key add client:approver", 4, "has a key"),
+        ("allow ../x", 1, ""),
+    ] {
+        let (code, said) = ask(&world, line);
+        assert_eq!((code, &said["exit_code"]), (expected, &json!(expected)), "{line}: {said}");
+        assert!(said["error"].as_str().is_some() && said.to_string().contains(word), "{line}: {said}");
+    }
+}
