@@ -9,7 +9,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::{Hmac, Mac as _};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use sha2::Sha256;
@@ -213,7 +213,7 @@ fn push_key(line: &mut String, key: &str) {
 
 /// The MAC over everything but the payload, which is last.
 fn body_head(key: &Secret, names: [&str; 4], ts: u64, nonce: &str) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key.expose()).expect("HMAC takes keys of any length");
+    let mut mac = key.mac();
     for name in names {
         mac.update(name.as_bytes());
         mac.update(b"|");

@@ -1,19 +1,36 @@
 //! Bytes that must not be printed, copied about or left in memory.
 
+use std::sync::{Arc, OnceLock};
+
+use hmac::{Hmac, KeyInit as _};
+use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Key material. Has no `Debug` and no `Display`, compares only through a MAC, and is wiped when dropped.
+/// Key material. Has no `Debug` and no `Display`, compares only through a MAC, and is wiped when the last holder
+/// drops it. Clones share the bytes.
 #[derive(Clone)]
-pub struct Secret(Zeroizing<Vec<u8>>);
+pub struct Secret(Arc<Keyed>);
+
+struct Keyed {
+    bytes: Zeroizing<Vec<u8>>,
+    /// The key's share of a MAC, computed once: it is half the work for a short message.
+    mac: OnceLock<Hmac<Sha256>>,
+}
 
 impl Secret {
     /// Takes ownership of the bytes; the caller's copy should be gone.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self(Zeroizing::new(bytes))
+        Self(Arc::new(Keyed { bytes: Zeroizing::new(bytes), mac: OnceLock::new() }))
     }
 
-    /// The bytes, for a MAC or for the file they are kept in.
+    /// The bytes, for the file they are kept in.
     pub fn expose(&self) -> &[u8] {
-        &self.0
+        &self.0.bytes
+    }
+
+    /// A MAC under this key that has taken in nothing yet.
+    pub fn mac(&self) -> Hmac<Sha256> {
+        let keyed = || Hmac::new_from_slice(&self.0.bytes).expect("HMAC takes keys of any length");
+        self.0.mac.get_or_init(keyed).clone()
     }
 }

@@ -17,7 +17,7 @@ mod anchor;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::{Hmac, Mac};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::Sha256;
@@ -66,7 +66,7 @@ pub(super) struct Key(Hmac<Sha256>);
 
 impl Key {
     pub(super) fn new(secret: &Secret) -> Self {
-        Self(Hmac::new_from_slice(secret.expose()).expect("HMAC takes keys of any length"))
+        Self(secret.mac())
     }
 
     /// Recognises the key without giving it away.
