@@ -11,11 +11,15 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::Stream;
+
+/// How often, and how far apart, to try for a turn to place a socket. Placing one takes less than a millisecond.
+const TURN_TRIES: u32 = 200;
+const TURN_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// Whose folder a socket is put in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +101,7 @@ pub fn bind(path: &Path, place: Place) -> Result<Bound, BindError> {
     fs::mkdirat(&folder, &private_name, Mode::RWXU).map_err(|e| io(e.into()))?;
     let made = make(&folder, &folder_path, &private_name);
     let placed = made.map_err(io).and_then(|(private, listener, identity)| {
+        let _turn = Turn::take(&folder);
         place_socket(&private, &folder, path, &name)?;
         Ok((listener, identity))
     });
@@ -105,6 +110,32 @@ pub fn bind(path: &Path, place: Place) -> Result<Bound, BindError> {
     let _folder = fs::unlinkat(&folder, &private_name, AtFlags::REMOVEDIR);
     let (listener, identity) = placed?;
     Ok(Bound { listener, path: path.to_owned(), folder, name, identity })
+}
+
+/// Keeps other daemons from changing the folder while a dead socket is moved aside: between taking one that turns
+/// out to be alive and giving it back, a third could take its place.
+struct Turn<'a>(&'a OwnedFd);
+
+impl<'a> Turn<'a> {
+    /// Waits for it, but not for ever: in a folder that all users share, any of them can hold it.
+    fn take(folder: &'a OwnedFd) -> Option<Self> {
+        for _ in 0..TURN_TRIES {
+            match fs::flock(folder, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Some(Self(folder)),
+                Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(TURN_PAUSE),
+                // Some file systems know no locks; then it goes without.
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // The folder stays open as long as the socket; its lock must not.
+        let _unlocked = fs::flock(self.0, FlockOperation::Unlock);
+    }
 }
 
 impl Bound {
