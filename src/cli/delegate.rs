@@ -9,7 +9,7 @@ use super::follow::{self, Follow};
 use super::here::wait_for;
 use super::{Complaint, Here, args, out, up};
 use crate::base::{AgentId, TaskId, Ttl};
-use crate::client::wire;
+use crate::client::{Client, wire};
 
 /// `provost delegate`.
 #[derive(Args, Debug)]
@@ -66,6 +66,9 @@ pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
         if done.state == "denied" {
             return denied(here, &done);
         }
+        if done.state == "queued" {
+            tell_of_a_stranger(&client, &request.worker).await?;
+        }
         if asked.wait {
             let follow = Follow { client, raw: asked.raw, json: here.json };
             return follow.to_the_end(&done.task).await;
@@ -120,6 +123,21 @@ fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Com
         Err(_) if dir.is_none() => Ok(None),
         Err(_) => Err(wrong(format!("it is not inside {}", root.display()))),
     }
+}
+
+/// A worker that nobody has heard of may still come for its task; more often its name is misspelt.
+async fn tell_of_a_stranger(client: &Client, worker: &str) -> Result<(), Complaint> {
+    let known = client.about().await?.workers;
+    if known.iter().any(|it| it.id == worker) || client.agents().await?.iter().any(|it| it.id == worker) {
+        return Ok(());
+    }
+    let configured: Vec<_> = known.iter().map(|it| out::one_line(&it.id, 60)).collect();
+    out::note(format!(
+        "no worker {} is configured and none has registered; the task waits until one comes for it (configured: {})",
+        out::one_line(worker, 60),
+        configured.join(", ")
+    ));
+    Ok(())
 }
 
 fn denied(here: &Here, done: &wire::Delegated) -> Result<u8, Complaint> {

@@ -543,6 +543,15 @@ fn commands_that_start_a_daemon_at_the_same_moment_share_one() {
 }
 
 #[test]
+fn a_misspelt_worker_is_pointed_out() {
+    let desk = Desk::with_daemon();
+    let said = desk.run(&["delegate", "true", "--worker", "shel"]).ends(DONE);
+    assert!(said.err.contains("no worker shel is configured") && said.err.contains("shell"), "{}", said.err);
+    let said = desk.run(&["delegate", "true"]).ends(DONE);
+    assert!(!said.err.contains("no worker"), "{}", said.err);
+}
+
+#[test]
 fn the_beginning_of_an_id_must_mean_one_task() {
     let desk = Desk::with_daemon();
     for id in ["task-one", "task-two"] {

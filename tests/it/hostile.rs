@@ -13,9 +13,9 @@ use crate::support::{Client, Daemon, Reply, World, eventually, fresh, mac, read_
 use crate::transport::this_test;
 
 /// Which socket a child process talks to, what it says there, and where it writes what it heard.
-const SOCKET: &str = "HOSTILE_TEST_SOCKET";
-const WORDS: &str = "HOSTILE_TEST_WORDS";
-const HEARD: &str = "HOSTILE_TEST_HEARD";
+const SOCKET: &str = "PROVOST_TEST_SOCKET";
+const WORDS: &str = "PROVOST_TEST_WORDS";
+const HEARD: &str = "PROVOST_TEST_HEARD";
 
 /// What the child does: says something to a door and writes down the answer.
 fn talk() {
