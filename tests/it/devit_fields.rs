@@ -256,3 +256,31 @@ fn a_question_has_devits_members_and_its_risk() {
         assert_eq!(failure, &expected);
     }
 }
+
+#[test]
+fn a_lease_that_runs_out_is_told_both_sides_in_devits_words() {
+    let world = World::new();
+    world.configure("[devit]\nlease_min = \"1s\"\n");
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:a"));
+    let (task, reply) = client.delegate("worker:a", "take me", json!({ "timeout": 1 }));
+    reply.ack();
+    worker.poll_until(|it| it["msg_id"] == task.as_str());
+    let mail = client.poll_until(|it| it["payload"]["task_id"] == task.as_str());
+    let payload = &mail["payload"];
+    assert_eq!((&mail["from"], &payload["status"]), (&json!("worker:a"), &json!("failed")), "{mail}");
+    assert_eq!(payload["artifacts"]["summary"], "Task lease expired after 1s without completion");
+    let failure = &payload["metadata"]["failure"];
+    for block in [&payload["artifacts"]["details"], &payload["artifacts"]["metadata"]["failure"], failure] {
+        assert_eq!(
+            (&block["reason"], &block["timeout_secs"]),
+            (&json!("lease_timeout"), &json!(1)),
+            "{block}"
+        );
+        assert_eq!(block["worker"], "worker:a");
+        assert!(block["expired_at"].as_str().unwrap().ends_with('Z'), "{block}");
+    }
+    let told = worker.poll_until(|it| it["msg_type"] == "NOTIFY");
+    assert_eq!((&told["payload"]["task_id"], &told["payload"]["status"]), (&json!(task), &json!("timeout")));
+    assert_eq!(worker.say("NOTIFY", json!({ "task_id": task })).code(), "E_TASK_FINISHED");
+}
