@@ -174,7 +174,7 @@ pub struct Facts {
     pub network: Network,
     /// The confinement the worker would get; filled by the core. `None` for a polling worker.
     pub tier: Option<Tier>,
-    /// SHA-256 of the worker's executable; filled by the service.
+    /// Digest of the worker's executable and of how it is started; filled by the service.
     pub program: Option<Digest>,
     /// Unfinished tasks this client has asked for; filled by the core.
     pub running: u32,

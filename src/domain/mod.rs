@@ -133,7 +133,8 @@ impl State {
 
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let sweep = (!self.mail.is_empty()).then(|| self.swept_at.after(SWEEP_EVERY));
+        let sweep =
+            (!self.mail.is_empty() || !self.quota.is_empty()).then(|| self.swept_at.after(SWEEP_EVERY));
         self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline()).chain(sweep).min()
     }
 }
@@ -224,7 +225,10 @@ impl Core {
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
         if self.state.swept_at.after(SWEEP_EVERY) <= now {
-            self.by_itself(now, out, |state, out| state.mail.expire(now, state.settings.mail_keep, out));
+            self.by_itself(now, out, |state, out| {
+                state.mail.expire(now, state.settings.mail_keep, out);
+                state.quota.expire(now, out);
+            });
             self.state.swept_at = now;
         }
     }

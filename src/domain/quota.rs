@@ -15,13 +15,16 @@ pub struct Uses {
     pub rule: RuleId,
     /// The client.
     pub agent: AgentId,
-    /// When, oldest first.
+    /// When, oldest first. Without any, the row is forgotten.
     pub at: Vec<Timestamp>,
+    /// When the newest stops counting.
+    #[serde(default)]
+    pub until: Timestamp,
 }
 
 /// All uses that still count.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Quota(BTreeMap<(RuleId, AgentId), Vec<Timestamp>>);
+pub struct Quota(BTreeMap<(RuleId, AgentId), Uses>);
 
 impl Quota {
     /// Notes one more use, unless the window is full; then says how long it stays so, in seconds.
@@ -35,7 +38,8 @@ impl Quota {
     ) -> Result<(), u64> {
         let key = (rule.clone(), agent.clone());
         let counts = |at: &&Timestamp| now < at.after(rate.per);
-        let mut at: Vec<_> = self.0.get(&key).into_iter().flatten().filter(counts).copied().collect();
+        let known = self.0.get(&key).map(|uses| uses.at.as_slice()).unwrap_or_default();
+        let mut at: Vec<_> = known.iter().filter(counts).copied().collect();
         let most = usize::try_from(rate.count).unwrap_or(RATE_USES_MAX).min(RATE_USES_MAX);
         if at.len() >= most {
             // A rate of nothing has no use that could ever end the wait.
@@ -43,11 +47,28 @@ impl Quota {
             return Err(oldest.after(rate.per).since_ms(now).div_ceil(1000));
         }
         at.push(now);
-        out.put(Change::PutUses(Uses { rule: key.0, agent: key.1, at }));
+        out.put(Change::PutUses(Uses { rule: key.0, agent: key.1, at, until: now.after(rate.per) }));
         Ok(())
     }
 
+    /// Forgets what counts no more: names are free to invent, and each would stay for ever.
+    pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
+        for uses in self.0.values().filter(|uses| uses.until <= now) {
+            out.put(Change::PutUses(Uses { at: Vec::new(), ..uses.clone() }));
+        }
+    }
+
+    /// Whether no use counts.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn put(&mut self, uses: &Uses) {
-        self.0.insert((uses.rule.clone(), uses.agent.clone()), uses.at.clone());
+        let key = (uses.rule.clone(), uses.agent.clone());
+        if uses.at.is_empty() {
+            self.0.remove(&key);
+        } else {
+            self.0.insert(key, uses.clone());
+        }
     }
 }

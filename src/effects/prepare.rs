@@ -61,7 +61,7 @@ pub(super) fn prepare(
     let model = profile.model(asked.as_deref(), None).map_err(worker_failed)?;
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
-    let program = program(&profile.program, task.program)?;
+    let program = program(profile, task.program)?;
     let copied = profile.copy.then(|| Copied::of(directory.handle(), &place.copies)).transpose();
     let copied = copied.map_err(jail_refused)?;
 
@@ -144,12 +144,14 @@ fn directory(root: &Root, task: &Task) -> Result<Resolved, Failure> {
     Ok(found)
 }
 
-/// The executable that the task was allowed to start, if it still has that content.
-fn program(path: &Path, known: Option<Digest>) -> Result<Program, Failure> {
-    let program = resolve_program(path).map_err(jail_refused)?;
-    if known != Some(program.digest()) {
-        let why =
-            format!("{} is not the program that the task was allowed for; delegate it again", path.display());
+/// The executable that the task was allowed to start, if it still has that content and is to be started so.
+fn program(profile: &Profile, known: Option<Digest>) -> Result<Program, Failure> {
+    let program = resolve_program(&profile.program).map_err(jail_refused)?;
+    if known != Some(profile.fingerprint(program.digest())) {
+        let why = format!(
+            "{} or its configuration is not what the task was allowed for; delegate it again",
+            profile.program.display()
+        );
         return Err(jail_refused(why));
     }
     Ok(program)

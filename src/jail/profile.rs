@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::base::{AgentId, Ttl};
+use crate::base::{AgentId, Digest, Ttl};
 
 /// How a worker's standard output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +84,13 @@ pub enum BadRun {
 }
 
 impl Profile {
+    /// What an allowed run is bound to: the executable's content, and everything that says how it is started. A
+    /// worker that is configured otherwise afterwards is another one.
+    pub fn fingerprint(&self, program: Digest) -> Digest {
+        // Every field is in the debugging text, in a fixed order; it is hashed and never shown.
+        Digest::of_fields([program.as_bytes().as_slice(), format!("{self:?}").as_bytes()])
+    }
+
     /// The model of a run: the task's, else its context's, else the default.
     ///
     /// # Errors

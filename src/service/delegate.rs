@@ -65,7 +65,7 @@ impl Provost {
     }
 
     fn program(&self, profile: &Profile) -> Option<Digest> {
-        self.0.programs.digest(&profile.program)
+        self.0.programs.digest(&profile.program).map(|program| profile.fingerprint(program))
     }
 }
 

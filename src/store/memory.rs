@@ -165,6 +165,9 @@ impl Rows {
             Change::DropMail(_, seq) => drop(self.mail.remove(seq)),
             Change::PutApproval(it) => drop(self.approvals.insert(it.id, it.clone())),
             Change::DropApproval(id) => drop(self.approvals.remove(id)),
+            Change::PutUses(it) if it.at.is_empty() => {
+                self.uses.remove(&(it.rule.clone(), it.agent.clone()));
+            }
             Change::PutUses(it) => drop(self.uses.insert((it.rule.clone(), it.agent.clone()), it.clone())),
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {

@@ -130,7 +130,7 @@ impl World {
         let (dev, ino) = (found.place().dev(), found.place().ino());
         let facts = Facts {
             directory: Some(Directory { relative, absolute, dev, ino }),
-            program: Some(resolve_program(&self.profile.program).unwrap().digest()),
+            program: Some(self.profile.fingerprint(resolve_program(&self.profile.program).unwrap().digest())),
             ..Facts::default()
         };
         let order = Delegate {

@@ -95,6 +95,15 @@ fn a_rule_is_used_as_often_as_it_allows_by_each_client() {
 }
 
 #[test]
+fn uses_that_count_no_more_are_forgotten() {
+    let mut s = Script::new();
+    s.delegate(&client("ada"), "rated", "cli");
+    assert!(!s.core.state().quota.is_empty());
+    s.pass(Ttl::minutes(3));
+    assert!(s.core.state().quota.is_empty(), "a name that was made up once does not stay for ever");
+}
+
+#[test]
 fn a_refused_command_uses_nothing_up() {
     let mut few = settings();
     few.tasks_per_agent = 1;

@@ -236,3 +236,48 @@ fn two_tasks_in_one_directory_run_side_by_side_and_both_are_told() {
     let log = world.command(&["log", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&log.stdout).matches("task_beside").count(), 2, "both are on record");
 }
+
+#[test]
+fn workers_that_share_a_workspace_come_and_go_without_harm() {
+    let world = World::new();
+    world.configure("[limits]\nworkers = 16\n");
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    // Each jail stands in for what is missing in the workspace, shares that with its neighbours, and the last one
+    // takes it away while the next is being built.
+    for round in 0..4 {
+        let tasks: Vec<_> = (0..16).map(|_| client.delegate("shell", "true", json!({})).0).collect();
+        for task in &tasks {
+            eventually("the end", || {
+                client.task(task).is_some_and(|it| it["status"] != "pending" && it["status"] != "in_progress")
+            });
+            let task = client.task(task).unwrap();
+            assert_eq!(task["status"], "completed", "round {round}: {task}");
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(world.repo()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, [".git"], "something was left in the workspace");
+}
+
+#[test]
+fn a_worker_that_is_configured_otherwise_after_the_approval_does_not_run() {
+    let world = World::new();
+    let entry = |arg: &str| {
+        format!(
+            "[workers.thin]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{arg}\"]\nparse_mode = \"text\"\ntier = \"ll\"\n"
+        )
+    };
+    world.configure(&entry("echo looked at # {goal}"));
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("thin", "x", json!({}));
+    assert_eq!(reply.ack()["approval"], "required");
+    let approver = world.approver(&daemon);
+    let question = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
+    world.configure(&entry("echo something else > f # {goal}"));
+    assert!(world.command(&["reload"]).status().unwrap().success());
+    let id = question["msg_id"].as_str().unwrap();
+    approver.say_to("APPROVAL_DECISION", id, "orchestrator", json!({ "status": "granted" })).message();
+    assert_eq!(client.result_of(&task)["status"], "failed");
+    assert!(!world.repo().join("f").exists());
+}

@@ -12,7 +12,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timespec,
+    Timestamps,
 };
 
 use super::about;
@@ -74,7 +75,7 @@ impl Placeholders {
         }
         for path in &plan.hidden {
             match find(path).map_err(about(path))? {
-                Some(found) => all.bind(path, Look::Empty, &found)?,
+                Some(found) => all.bind(path, Look::Empty, &rustix::fs::fstat(&found)?),
                 None => all.absent.push(path.clone()),
             }
         }
@@ -91,8 +92,9 @@ impl Placeholders {
         &self.binds
     }
 
-    /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When somebody outside replaces a file or removes a
-    /// directory, the kernel takes away what is mounted there, and what comes after is not protected.
+    /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When
+    /// somebody outside replaces a file or removes a directory, the kernel takes away what is mounted there, and
+    /// what comes after is not protected.
     pub(super) fn are_intact(&self) -> bool {
         let known = self.binds.iter().all(|bind| {
             let stat = find(&bind.path).ok().flatten().and_then(|found| rustix::fs::fstat(&found).ok());
@@ -111,17 +113,23 @@ impl Placeholders {
             let parent = at.clone();
             at.push(name);
             let last = names.peek().is_none();
-            let (found, made) = match find(&at)? {
-                Some(found) => (found, false),
+            let kind = match find(&at)? {
+                Some(found) if !is_marked(&found)? => Ok(found),
+                Some(placeholder) if is_dir(&placeholder)? => Err(Missing::Directory),
+                Some(_) if last && missing == Missing::FileSayingHere => Err(missing),
+                Some(_) => Err(Missing::File),
                 None if missing == Missing::Leave => return Ok(()),
-                None => (make(&parent, &at, if last { missing } else { Missing::Directory })?, true),
+                None => Err(if last { missing } else { Missing::Directory }),
             };
-            if made || is_marked(&found)? {
-                let is_dir = is_dir(&found)?;
-                self.hold(&parent, &at, is_dir)?;
-                // Empty by itself, and nothing can be protected below it.
-                return self.bind(&at, Look::ReadOnly, &found);
-            }
+            let found = match kind {
+                Ok(found) => found,
+                Err(kind) => {
+                    let placeholder = self.hold(&parent, &at, kind)?;
+                    // Empty by itself, and nothing can be protected below it.
+                    self.bind(&at, Look::ReadOnly, &placeholder);
+                    return Ok(());
+                }
+            };
             let on_the_way = !last && is_dir(&found)?;
             self.bind(
                 &at,
@@ -132,8 +140,8 @@ impl Placeholders {
                 } else {
                     Look::ReadOnly
                 },
-                &found,
-            )?;
+                &rustix::fs::fstat(&found)?,
+            );
             if !on_the_way {
                 return Ok(());
             }
@@ -141,30 +149,39 @@ impl Placeholders {
         Ok(())
     }
 
-    fn bind(&mut self, path: &Path, look: Look, found: &OwnedFd) -> io::Result<()> {
-        let stat = rustix::fs::fstat(found)?;
+    fn bind(&mut self, path: &Path, look: Look, stat: &Stat) {
         let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
         self.binds.push(Bind { path: path.into(), look, identity: (stat.st_dev, stat.st_ino), is_dir });
-        Ok(())
     }
 
-    fn hold(&mut self, parent: &Path, path: &Path, is_dir: bool) -> io::Result<()> {
-        if self.held.iter().any(|(_, held, ..)| held == path) {
-            return Ok(());
+    /// Puts a placeholder at a path, or shares the one that is there; returns what it is. Supervisors that end
+    /// meanwhile may remove it at any moment until it is locked, so this goes on until it holds one that stands.
+    fn hold(&mut self, parent: &Path, path: &Path, kind: Missing) -> io::Result<Stat> {
+        if let Some((_, _, placeholder, _)) = self.held.iter().find(|(_, held, ..)| held == path) {
+            return Ok(rustix::fs::fstat(placeholder)?);
         }
         for _ in 0..ATTEMPTS {
-            let placeholder = open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+            let placeholder = match open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK) {
+                Ok(placeholder) => placeholder,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    make(parent, path, kind)?;
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
             rustix::fs::flock(&placeholder, FlockOperation::LockShared)?;
             // Whoever held it alone may have removed it just now.
-            let same = find(path)?.is_some_and(|now| same_inode(&now, &placeholder));
-            if same {
-                let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
-                self.held.push((parent, path.into(), placeholder, is_dir));
-                return Ok(());
+            if !find(path)?.is_some_and(|now| same_inode(&now, &placeholder)) {
+                continue;
             }
-            if find(path)?.is_none() {
-                make(parent, path, if is_dir { Missing::Directory } else { Missing::File })?;
+            if !is_marked(&placeholder)? {
+                return Err(io::Error::other("it has just been made by somebody else; try again"));
             }
+            let stat = rustix::fs::fstat(&placeholder)?;
+            let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+            let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+            self.held.push((parent, path.into(), placeholder, is_dir));
+            return Ok(stat);
         }
         Err(io::Error::other("placeholders come and go too fast"))
     }
@@ -208,7 +225,7 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
 
 /// Makes a placeholder under another name and moves it to its own when it is complete, so that nobody ever sees
 /// one without its mark.
-fn make(parent: &Path, path: &Path, kind: Missing) -> io::Result<OwnedFd> {
+fn make(parent: &Path, path: &Path, kind: Missing) -> io::Result<()> {
     let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let draft = format!(".provost-{}", rustix::process::getpid().as_raw_nonzero());
@@ -234,7 +251,7 @@ fn make(parent: &Path, path: &Path, kind: Missing) -> io::Result<OwnedFd> {
             return Err(e.into());
         }
     }
-    find(path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    Ok(())
 }
 
 fn is_marked(found: &OwnedFd) -> io::Result<bool> {
