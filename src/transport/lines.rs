@@ -142,7 +142,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if self.too_long {
                 return Ok(Line::TooLong);
             }
-            let found = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
+            let found = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
             if let Some(found) = found {
                 let line = self.start..self.scanned + found;
                 self.take(line.end + 1);
