@@ -45,6 +45,9 @@ pub const MAIL_MAX: usize = 1_000;
 /// Bytes queued for one agent.
 pub const MAIL_BYTES_MAX: usize = 8 << 20;
 
+/// Bytes queued for all agents together; beyond it no work is taken on until somebody has collected mail.
+pub const MAIL_TOTAL_BYTES_MAX: usize = 256 << 20;
+
 /// Agents remembered at once.
 pub const AGENTS_MAX: usize = 4_096;
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{CollectMail, SettleMail};
 use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report};
-use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX};
+use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
@@ -138,12 +138,15 @@ struct Queue {
 
 /// All queues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Mailboxes(BTreeMap<AgentId, Queue>);
+pub struct Mailboxes {
+    queues: BTreeMap<AgentId, Queue>,
+    bytes: usize,
+}
 
 impl Mailboxes {
     /// Files a message, and makes room for it where the recipient's queue is full.
     pub(super) fn post(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
-        if let Some(queue) = self.0.get(to) {
+        if let Some(queue) = self.queues.get(to) {
             self.supersede(to, queue, &kind, out);
         }
         self.make_room(to, kind.bytes(), out);
@@ -162,12 +165,12 @@ impl Mailboxes {
     /// never sees it would leave its task waiting.
     fn make_room(&self, to: &AgentId, bytes: usize, out: &mut Outbox) {
         let (put, gone) = out.mail_of(to);
-        let (queued, held) = self.0.get(to).map_or((0, 0), |queue| (queue.mail.len(), queue.bytes));
+        let (queued, held) = self.queues.get(to).map_or((0, 0), |queue| (queue.mail.len(), queue.bytes));
         let new = put.iter().map(|mail| mail.kind.bytes()).sum::<usize>() + bytes;
         if queued + put.len() < MAIL_MAX && held + new <= MAIL_BYTES_MAX {
             return;
         }
-        let queue = self.0.get(to);
+        let queue = self.queues.get(to);
         let carried = |seq: &MailSeq| queue.is_some_and(|queue| queue.carried.contains(seq));
         let here: Vec<_> = queue
             .into_iter()
@@ -193,12 +196,18 @@ impl Mailboxes {
         self.announce_dropped(to, given_up, "the queue was full", out);
     }
 
+    /// Whether all queues together hold as much as they may. Names are free to invent, and each could hold a
+    /// queue's worth; what is under way goes on, and nothing new is begun.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= MAIL_TOTAL_BYTES_MAX
+    }
+
     /// Whether one more message fits without giving up another.
     pub(super) fn has_room(&self, to: &AgentId, kind: &MailKind) -> bool {
         let fits = |queue: &Queue| {
             queue.mail.len() < MAIL_MAX && queue.bytes.saturating_add(kind.bytes()) <= MAIL_BYTES_MAX
         };
-        self.0.get(to).is_none_or(fits)
+        self.queues.get(to).is_none_or(fits)
     }
 
     /// A task's last word makes its unread progress pointless; a client that applied it later would go back.
@@ -233,7 +242,7 @@ impl Mailboxes {
         if verb.alive {
             agents.beat(now, who.agent(), out);
         }
-        let queue = self.0.get(who.agent())?;
+        let queue = self.queues.get(who.agent())?;
         let (seq, mail) = queue.mail.iter().find(|(seq, _)| !queue.carried.contains(seq))?;
         out.put(Change::CarryMail(who.agent().clone(), *seq, true));
         Some(mail.clone())
@@ -246,7 +255,7 @@ impl Mailboxes {
         verb: &SettleMail,
         out: &mut Outbox,
     ) -> Result<Option<Arc<Mail>>, Refusal> {
-        let queue = self.0.get(who.agent()).ok_or(Refusal::MailNotFound)?;
+        let queue = self.queues.get(who.agent()).ok_or(Refusal::MailNotFound)?;
         let mail = queue.mail.get(&verb.seq).ok_or(Refusal::MailNotFound)?;
         if !verb.delivered {
             out.put(Change::CarryMail(who.agent().clone(), verb.seq, false));
@@ -259,7 +268,7 @@ impl Mailboxes {
 
     /// Takes back a worker's unread work when its task is over.
     pub(super) fn withdraw_work(&self, worker: &AgentId, task: &TaskId, out: &mut Outbox) {
-        let Some(queue) = self.0.get(worker) else { return };
+        let Some(queue) = self.queues.get(worker) else { return };
         let (_, gone) = out.mail_of(worker);
         for (seq, mail) in &queue.mail {
             let its = matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
@@ -271,7 +280,7 @@ impl Mailboxes {
 
     /// Takes back the mail about an approval that is settled.
     pub(super) fn withdraw_approval(&self, to: &AgentId, approval: ApprovalId, out: &mut Outbox) {
-        let Some(queue) = self.0.get(to) else { return };
+        let Some(queue) = self.queues.get(to) else { return };
         for (seq, mail) in &queue.mail {
             if matches!(&mail.kind, MailKind::Approval { approval: it, .. } if *it == approval)
                 && !queue.carried.contains(seq)
@@ -304,7 +313,7 @@ impl Mailboxes {
     /// Drops what has waited longer than `keep`, for every agent. Work stays as long as its task does.
     pub(super) fn expire(&self, now: Timestamp, keep: Ttl, out: &mut Outbox) {
         let news = |kind: &MailKind| !matches!(kind, MailKind::Work { .. });
-        for agent in self.0.keys() {
+        for agent in self.queues.keys() {
             self.drop_older(agent, now, keep, "not collected in time", news, out);
         }
     }
@@ -319,7 +328,7 @@ impl Mailboxes {
         out: &mut Outbox,
     ) -> Vec<TaskId> {
         let (mut count, mut work) = (0, Vec::new());
-        let old = self.0.get(agent).into_iter().flat_map(|queue| &queue.mail);
+        let old = self.queues.get(agent).into_iter().flat_map(|queue| &queue.mail);
         for (seq, mail) in old.take_while(|(_, mail)| mail.at.after(keep) <= now) {
             if !which(&mail.kind) {
                 continue;
@@ -336,37 +345,40 @@ impl Mailboxes {
 
     /// Messages that nobody is carrying, of one agent.
     pub fn waiting(&self, agent: &AgentId) -> usize {
-        self.0.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
+        self.queues.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
     }
 
     /// Every queued message, by recipient and age.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Mail>> {
-        self.0.values().flat_map(|queue| queue.mail.values())
+        self.queues.values().flat_map(|queue| queue.mail.values())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.queues.is_empty()
     }
 
     pub(super) fn put(&mut self, mail: Arc<Mail>) {
-        let queue = self.0.entry(mail.to.clone()).or_default();
-        queue.bytes += mail.kind.bytes();
+        let queue = self.queues.entry(mail.to.clone()).or_default();
+        let bytes = mail.kind.bytes();
+        (queue.bytes, self.bytes) = (queue.bytes + bytes, self.bytes + bytes);
         queue.mail.insert(mail.seq, mail);
     }
 
     pub(super) fn remove(&mut self, agent: &AgentId, seq: MailSeq) {
-        let Some(queue) = self.0.get_mut(agent) else { return };
+        let Some(queue) = self.queues.get_mut(agent) else { return };
         if let Some(mail) = queue.mail.remove(&seq) {
-            queue.bytes = queue.bytes.saturating_sub(mail.kind.bytes());
+            let bytes = mail.kind.bytes();
+            queue.bytes = queue.bytes.saturating_sub(bytes);
+            self.bytes = self.bytes.saturating_sub(bytes);
         }
         queue.carried.remove(&seq);
         if queue.mail.is_empty() {
-            self.0.remove(agent);
+            self.queues.remove(agent);
         }
     }
 
     pub(super) fn carry(&mut self, agent: &AgentId, seq: MailSeq, carried: bool) {
-        let Some(queue) = self.0.get_mut(agent) else { return };
+        let Some(queue) = self.queues.get_mut(agent) else { return };
         if carried && queue.mail.contains_key(&seq) {
             queue.carried.insert(seq);
         } else {

@@ -330,6 +330,9 @@ impl Tasks {
             self.room_for(&task.asked_by, settings)?;
         }
         let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
+        if mail.is_full() {
+            return Err(Refusal::busy("too much mail waits for agents that do not collect it"));
+        }
         if task.kind == WorkerKind::Polling && !mail.has_room(&task.order.worker, &work) {
             return Err(Refusal::busy("the worker's queue is full; wait until it has collected its mail"));
         }

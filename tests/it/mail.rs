@@ -1,6 +1,6 @@
 //! Queues of messages, as scripts over the core.
 
-use provost::base::limits::{MAIL_BYTES_MAX, MAIL_MAX};
+use provost::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX};
 use provost::base::{Json, MailSeq, Ttl};
 use provost::domain::command::{SettleMail, Status};
 use provost::domain::{EventKind, MailKind, Refusal, Verdict};
@@ -76,6 +76,30 @@ fn a_full_queue_gives_up_its_oldest_news_and_says_so() {
     assert_eq!(dropped(&s), 1);
     assert_eq!(s.core.state().mail.waiting(&named("ada")), MAIL_MAX);
     assert!(s.receive(&ada).unwrap().seq > oldest);
+}
+
+#[test]
+fn invented_names_do_not_fill_the_memory() {
+    let mut s = Script::new();
+    // One text, shared by all messages of the test, counts for each of them.
+    let large = Json::parse(&format!("\"{}\"", "x".repeat(1 << 20))).unwrap();
+    let mut refused = None;
+    for n in 0..400 {
+        let mut order = s.order("do", &format!("worker:{n}"));
+        order.payload = large.clone();
+        if let Err(refusal) = s.say(&client(&format!("client:{n}")), order) {
+            refused = Some((n, refusal));
+            break;
+        }
+    }
+    let (n, refusal) = refused.expect("there is an end to it");
+    assert!(
+        (MAIL_TOTAL_BYTES_MAX >> 20) - 1 <= n && matches!(refusal, Refusal::Busy { .. }),
+        "{n}: {refusal}"
+    );
+    s.receive_all(&client("worker:0"));
+    s.receive_all(&client("worker:1"));
+    s.delegate(&client("ada"), "do", "wes");
 }
 
 #[test]
