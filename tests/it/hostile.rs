@@ -538,3 +538,35 @@ fn files_that_nest_without_end_are_errors_and_not_crashes() {
         assert!(said.status.code().is_some_and(|code| code != 0), "the policy: {said:?}");
     }
 }
+
+#[test]
+fn large_frames_that_prove_nothing_hold_up_nobody() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    // Numbers cost the most to look at, and a MAC that is wrong has every spelling of them tried.
+    let numbers = vec!["0.12380196114964559"; 50_000].join(",");
+    let line = |n: usize| {
+        format!(
+            "{{\"msg_type\":\"NOTIFY\",\"msg_id\":\"m{n}\",\"from\":\"orch:x\",\"to\":\"orchestrator\",\"ts\":1,\"nonce\":\"n{n}\",\
+             \"hmac\":\"{}=\",\"payload\":{{\"b\":1,\"a\":[{numbers}]}}}}\n",
+            "A".repeat(43)
+        )
+    };
+    let heavy: Vec<UnixStream> = (0..12)
+        .map(|n| {
+            let mut stream = UnixStream::connect(&client.socket).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.write_all(line(n).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        let before = std::time::Instant::now();
+        assert_eq!(client.say("HEARTBEAT", json!({})), Reply::Nothing);
+        assert!(before.elapsed() < Duration::from_secs(4), "{:?}", before.elapsed());
+    }
+    for mut stream in heavy {
+        assert!(matches!(crate::support::read_line(&mut stream), Reply::Reset(_)));
+    }
+}

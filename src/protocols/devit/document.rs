@@ -259,7 +259,7 @@ impl Session {
         let (door, params) = (&talk.door, request.params);
         let result = match &*request.method {
             "delegate" => delegate(talk, who, params).await,
-            "notify" => match map::notify("", params, true) {
+            "notify" => match super::apart(params.len(), || map::notify("", params, true)) {
                 Ok(notified) => door.notified(who, notified).await,
                 Err(fault) => Err(fault),
             },

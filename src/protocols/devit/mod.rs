@@ -36,6 +36,8 @@ use crate::transport::lines::{ByteBudget, Line, LineReader, delivered, write_lin
 use map::Message;
 use wire::Fault;
 
+/// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.
+const LARGE_BYTES: usize = 16 << 10;
 /// How long a begun line may take, and how long a peer may take to read an answer.
 const LINE_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a connection may be silent before it has proved anything, and after.
@@ -278,7 +280,8 @@ impl Talk {
             return self.say_unsigned(&Fault::invalid(fault.to_string())).await;
         }
         let now = (self.door.0.now)();
-        let (agent, standing, key) = match self.door.believe(&frame, now) {
+        let proved = apart(frame.payload.len(), || self.door.believe(&frame, now));
+        let (agent, standing, key) = match proved {
             Ok(proved) => proved,
             Err((rejected, key)) => return self.refuse(&frame, rejected, key).await,
         };
@@ -376,6 +379,12 @@ impl Devit {
         };
         outgoing.sign(key, form)
     }
+}
+
+/// Does what takes long for a large text, like bringing it to canonical form, without holding up the others who
+/// wait for this thread.
+fn apart<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes > LARGE_BYTES { tokio::task::block_in_place(work) } else { work() }
 }
 
 /// The same answer for every cause; the log has the cause.

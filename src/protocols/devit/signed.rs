@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::map::{self, Message, Notified};
 use super::wire::{self, Code, Fault};
-use super::{Devit, Said};
+use super::{Devit, Said, apart};
 use crate::auth::Rejected;
 use crate::auth::frame::Frame;
 use crate::auth::keys::{Keys, Role};
@@ -92,7 +92,8 @@ impl Devit {
     }
 
     async fn delegate(&self, frame: &Frame<'_>, who: &Principal) -> Result<Message, Fault> {
-        let verb = map::delegate(&frame.msg_id, &frame.to, frame.payload)?;
+        let payload = frame.payload;
+        let verb = apart(payload.len(), || map::delegate(&frame.msg_id, &frame.to, payload))?;
         self.delegated(who, verb).await.map(|it| Message::ack(&it))
     }
 
@@ -120,7 +121,8 @@ impl Devit {
     }
 
     async fn notify(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, Fault> {
-        self.notified(who, map::notify(msg_id, payload, false)?).await.map(|it| Message::ack(&it))
+        let notified = apart(payload.len(), || map::notify(msg_id, payload, false))?;
+        self.notified(who, notified).await.map(|it| Message::ack(&it))
     }
 
     pub(super) async fn notified(&self, who: &Principal, notified: Notified) -> Result<Value, Fault> {
@@ -199,7 +201,7 @@ impl Devit {
 }
 
 fn encode(value: &impl serde::Serialize) -> Result<Json, Fault> {
-    let value =
-        serde_json::to_value(value).map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))?;
-    Ok(Json::from_value(&value))
+    // A status may be a mebibyte.
+    let value = apart(usize::MAX, || serde_json::to_value(value).map(|value| Json::from_value(&value)));
+    value.map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))
 }
