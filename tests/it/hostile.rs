@@ -561,10 +561,14 @@ fn large_frames_that_prove_nothing_hold_up_nobody() {
             stream
         })
         .collect();
-    for _ in 0..20 {
-        let before = std::time::Instant::now();
+    // Others are served while these are looked through, and not only after them.
+    let answered = |stream: &UnixStream| rustix::io::ioctl_fionread(stream).is_ok_and(|bytes| bytes > 0);
+    for served in 0..20 {
+        assert!(
+            heavy.iter().any(|stream| !answered(stream)),
+            "only {served} heartbeats were answered meanwhile"
+        );
         assert_eq!(client.say("HEARTBEAT", json!({})), Reply::Nothing);
-        assert!(before.elapsed() < Duration::from_secs(4), "{:?}", before.elapsed());
     }
     for mut stream in heavy {
         assert!(matches!(crate::support::read_line(&mut stream), Reply::Reset(_)));
