@@ -29,7 +29,7 @@ use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Judge as _, Principal};
-use crate::effects::{Parts, Workers};
+use crate::effects::{Hands, Parts, WorkerParts};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
@@ -213,7 +213,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let (orders, mut inbox) = mpsc::channel(16);
-    let (mut daemon, started, workers) = assemble(start, &prepared, &config, orders).await?;
+    let (mut daemon, started, hands) = assemble(start, &prepared, &config, orders).await?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
@@ -238,7 +238,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
             _ = look.tick() => if daemon.look_around().await { break },
         }
     }
-    daemon.shut_down(workers, started.thread, reply_to).await;
+    daemon.shut_down(hands, started.thread, reply_to).await;
     Ok(())
 }
 
@@ -253,7 +253,7 @@ async fn assemble(
     prepared: &Prepared,
     config: &Config,
     orders: mpsc::Sender<Ordered>,
-) -> Result<(Daemon, Running, Workers)> {
+) -> Result<(Daemon, Running, Hands)> {
     let places = &start.places;
     let durable = config.store.durability == crate::config::Durability::Full;
     let options = store::Options { always_durable: durable, anchors: vec![store::journal::syslog_sink()] };
@@ -276,7 +276,7 @@ async fn assemble(
     let outputs = OutputBoard::default();
     let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
     let keys = Arc::new(open_keys(&start, config)?);
-    let workers = start_workers(&start, prepared, &provost, open_root()?, started.effects, started.owed)?;
+    let hands = start_hands(&start, prepared, &provost, open_root()?, started.effects, started.owed)?;
 
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
@@ -303,7 +303,7 @@ async fn assemble(
     };
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
-    Ok((daemon, Running { clean: started.clean, thread: started.thread }, workers))
+    Ok((daemon, Running { clean: started.clean, thread: started.thread }, hands))
 }
 
 /// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
@@ -316,14 +316,14 @@ fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
     Ok(keys)
 }
 
-fn start_workers(
+fn start_hands(
     start: &Start,
     prepared: &Prepared,
     provost: &Provost,
     root: Root,
     effects: mpsc::UnboundedReceiver<(crate::base::EffectId, crate::domain::Effect)>,
     owed: Vec<crate::domain::Owed>,
-) -> Result<Workers> {
+) -> Result<Hands> {
     let places = &start.places;
     let home = std::env::var_os("HOME").map(PathBuf::from).context("HOME is not set")?;
     let copies = places.state.with_extension("copies");
@@ -333,9 +333,7 @@ fn start_workers(
         Some((uid, gid)) => Supervisor::default().running_as(uid, gid),
         None => Supervisor::default(),
     };
-    let parts = Parts {
-        engine: provost.engine().clone(),
-        host: role::host(),
+    let workers = WorkerParts {
         profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),
         root,
         grounds: Grounds { home, forbidden },
@@ -344,7 +342,8 @@ fn start_workers(
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
     };
-    Ok(Workers::start(parts, effects, owed))
+    let parts = Parts { engine: provost.engine().clone(), host: role::host(), workers };
+    Ok(Hands::start(parts, effects, owed))
 }
 
 fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
@@ -539,10 +538,10 @@ impl Daemon {
         agents || tasks || waiting
     }
 
-    /// Doors first, then workers, then the engine, so that whatever was begun can still be recorded.
+    /// Doors first, then the hands, then the engine, so that whatever was begun can still be recorded.
     async fn shut_down(
         self,
-        workers: Workers,
+        hands: Hands,
         thread: std::thread::JoinHandle<()>,
         reply: Option<tokio::sync::oneshot::Sender<Result<String, String>>>,
     ) {
@@ -554,7 +553,7 @@ impl Daemon {
         self.stop.cancel();
         self.doors.close();
         self.doors.wait().await;
-        workers.stop().await;
+        hands.stop().await;
         if let Err(err) =
             self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await
         {

@@ -9,13 +9,16 @@
 
 mod compact;
 mod copy;
+mod desk;
 mod prepare;
 mod result;
+mod router;
 mod run;
 mod shell;
 mod usage;
 mod worker;
 
 pub use result::{End, Outcome, Output, Run, outcome};
+pub use router::{Hands, Parts};
 pub use shell::shell_profile;
-pub use worker::{Parts, Profiles, Workers};
+pub use worker::{Profiles, WorkerParts};

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
+use super::desk::now;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
 use super::result::{End, Outcome, Output, Run, outcome};
 use super::shell::shell_profile;
-use super::worker::{Hands, Order, now};
+use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun};
 use crate::domain::{Failure, Task, TaskState, Tier};
@@ -19,7 +20,7 @@ const OUTPUT_KEPT: Duration = Duration::from_secs(60);
 
 /// One owed start.
 pub(super) struct Once {
-    pub(super) hands: Arc<Hands>,
+    pub(super) workers: Arc<Workers>,
     pub(super) effect: EffectId,
     pub(super) task: TaskId,
     pub(super) order: Arc<Order>,
@@ -40,16 +41,16 @@ impl Over {
 }
 
 /// A run that an earlier daemon began and nobody saw end.
-pub(super) async fn lost(hands: Arc<Hands>, effect: EffectId, task: TaskId) {
-    let Ok(found) = hands.look(&task).await else { return };
-    let Some((found, _)) = found else { return hands.settle(effect).await };
+pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) {
+    let Ok(found) = workers.desk.look(&task).await else { return };
+    let Some((found, _)) = found else { return workers.desk.settle(effect).await };
     let started = match found.state {
         TaskState::Running { since, .. } => Some(since),
         _ => None,
     };
-    let profile = profile_of(&hands, &found);
+    let profile = profile_of(&workers, &found);
     let over = Over { end: End::Lost("daemon ended"), output: Output::default(), prepared: None, started };
-    report(&hands, effect, found, profile, over).await;
+    report(&workers, effect, found, profile, over).await;
 }
 
 impl Once {
@@ -57,48 +58,48 @@ impl Once {
     pub(super) async fn carry_out(self) {
         let span = tracing::info_span!("run", task = %self.task, effect = %self.effect);
         self.wait_and_run().instrument(span).await;
-        self.hands.done(&self.task, &self.order);
+        self.workers.done(&self.task, &self.order);
     }
 
     async fn wait_and_run(&self) {
-        let (hands, order) = (&self.hands, &self.order);
+        let (workers, order) = (&self.workers, &self.order);
         let _place = tokio::select! {
             biased;
             // What has not begun stays owed, for the next start.
-            () = hands.shutdown.cancelled() => return,
-            () = order.stop.cancelled() => return hands.settle(self.effect).await,
-            place = hands.free.acquire() => place,
+            () = workers.desk.shutdown.cancelled() => return,
+            () = order.stop.cancelled() => return workers.desk.settle(self.effect).await,
+            place = workers.free.acquire() => place,
         };
-        let Ok(found) = hands.look(&self.task).await else { return };
+        let Ok(found) = workers.desk.look(&self.task).await else { return };
         match found {
             Some((task, tier)) if matches!(task.state, TaskState::Queued { .. }) => {
                 self.run(task, tier).await
             }
             // Finished meanwhile: cancelled, or kept too long.
-            _ => hands.settle(self.effect).await,
+            _ => workers.desk.settle(self.effect).await,
         }
     }
 
     async fn run(&self, task: Arc<Task>, tier: Option<Tier>) {
-        let hands = &self.hands;
-        let Some((profile, tier)) = (hands.profiles)(&task.order.worker).zip(tier) else {
+        let workers = &self.workers;
+        let Some((profile, tier)) = (workers.profiles)(&task.order.worker).zip(tier) else {
             let why = format!("worker {} is not in the configuration any more", task.order.worker);
-            let bare = profile_of(hands, &task);
+            let bare = profile_of(workers, &task);
             let over = Over::not_started(worker_failed(why));
-            return report(hands, self.effect, task, bare, over).await;
+            return report(workers, self.effect, task, bare, over).await;
         };
-        let (place, its_task, its_profile) = (hands.place.clone(), task.clone(), profile.clone());
+        let (place, its_task, its_profile) = (workers.place.clone(), task.clone(), profile.clone());
         let prepared =
             tokio::task::spawn_blocking(move || prepare(&place, &its_task, &its_profile, tier)).await;
         match prepared {
             Ok(Ok(prepared)) => self.begin(task, profile, prepared).await,
             Ok(Err(failure)) => {
                 tracing::warn!(reason = failure.reason(), "worker not started");
-                report(hands, self.effect, task, profile, Over::not_started(failure)).await;
+                report(workers, self.effect, task, profile, Over::not_started(failure)).await;
             }
             Err(err) if err.is_panic() => {
                 let failure = jail_refused("its jail could not be planned; the daemon's log has the cause");
-                report(hands, self.effect, task, profile, Over::not_started(failure)).await;
+                report(workers, self.effect, task, profile, Over::not_started(failure)).await;
             }
             // The runtime is shutting down: it stays owed.
             Err(_) => {}
@@ -107,29 +108,29 @@ impl Once {
 
     /// The start goes on record first, so that no crash can make it happen twice.
     async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, prepared: Prepared) {
-        let hands = &self.hands;
-        if hands.shutdown.is_cancelled() {
+        let workers = &self.workers;
+        if workers.desk.shutdown.is_cancelled() {
             return;
         }
         let until = now().after(prepared.limit);
         let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
-        if hands.tell(begin).await.is_err() {
+        if workers.desk.tell(begin).await.is_err() {
             // The task is over, or the core takes nothing any more and the start stays owed.
-            return hands.settle_if_over(&self.task, self.effect).await;
+            return workers.settle_if_over(&self.task, self.effect).await;
         }
         let over = self.watch(&prepared).await;
-        report(hands, self.effect, task, profile, over).await;
+        report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
     }
 
     async fn watch(&self, prepared: &Prepared) -> Over {
-        let hands = &self.hands;
+        let workers = &self.workers;
         let live = LiveOutput::new(prepared.plan.limits().output_bytes);
-        hands.outputs.add(self.task.clone(), live.clone());
+        workers.outputs.add(self.task.clone(), live.clone());
         let prepared_as = Some((prepared.tier, prepared.model.clone()));
         let started = now();
-        let launched = launch(&hands.supervisor, &prepared.plan, None, live.clone()).await;
+        let launched = launch(&workers.supervisor, &prepared.plan, None, live.clone()).await;
         let over = match launched {
             Err(error) => {
                 tracing::warn!(%error, "worker not started");
@@ -148,7 +149,7 @@ impl Once {
                 Over { end, output, prepared: prepared_as, started: Some(started) }
             }
         };
-        let (outputs, task) = (hands.outputs.clone(), self.task.clone());
+        let (outputs, task) = (workers.outputs.clone(), self.task.clone());
         // Not waited for at shutdown: the board goes with the process.
         tokio::spawn(async move {
             tokio::time::sleep(OUTPUT_KEPT).await;
@@ -165,7 +166,7 @@ impl Once {
             () = self.order.stop.cancelled() => {
                 Some(End::Stopped(self.order.reason.get().cloned().unwrap_or_default()))
             }
-            () = self.hands.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
+            () = self.workers.desk.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
         };
         if early.is_some() {
             running.stop();
@@ -183,22 +184,22 @@ impl Once {
     }
 }
 
-impl Hands {
+impl Workers {
     async fn settle_if_over(&self, task: &TaskId, effect: EffectId) {
-        if let Ok(None) = self.look(task).await {
-            self.settle(effect).await;
+        if let Ok(None) = self.desk.look(task).await {
+            self.desk.settle(effect).await;
         }
     }
 }
 
 /// The task's worker; for one that is not configured any more, enough of it to speak of it.
-fn profile_of(hands: &Hands, task: &Task) -> Arc<Profile> {
+fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     let worker = &task.order.worker;
-    (hands.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
+    (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
 }
 
 /// Reads the result off what is known and puts it on record.
-async fn report(hands: &Hands, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
+async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
     let id = task.id().clone();
     let (its_task, its_profile) = (task.clone(), profile.clone());
     let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over)).await;
@@ -213,7 +214,7 @@ async fn report(hands: &Hands, effect: EffectId, task: Arc<Task>, profile: Arc<P
         Err(_) => return,
     };
     let end = EndRun { effect, task: id, status, report, failure, model_used };
-    if let Err(refusal) = hands.tell(end).await {
+    if let Err(refusal) = workers.desk.tell(end).await {
         tracing::error!(%refusal, "a result is not on record; the next start reports the task lost");
     }
 }

@@ -19,7 +19,7 @@ use provost::domain::{
     Principal, Proof, Refusal, Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
     WorkerSetting,
 };
-use provost::effects::{Parts, Workers, shell_profile};
+use provost::effects::{Hands, Parts, WorkerParts, shell_profile};
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{MemoryControl, MemoryStore, Retention};
@@ -97,11 +97,9 @@ impl World {
     }
 
     /// Hands for what is owed and for what comes.
-    fn hands(&mut self) -> Workers {
+    fn hands(&mut self) -> Hands {
         let profile = Arc::new(self.profile.clone());
-        let parts = Parts {
-            engine: self.engine.clone(),
-            host: host(),
+        let workers = WorkerParts {
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
             root: Root::open(&self.path("repo")).unwrap(),
             grounds: Grounds { home: self.path("home"), forbidden: vec![self.path("state")] },
@@ -110,7 +108,8 @@ impl World {
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
         };
-        Workers::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
+        let parts = Parts { engine: self.engine.clone(), host: host(), workers };
+        Hands::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
     }
 
     async fn delegate(&self, task: &str, goal: &str) -> TaskId {

@@ -1,0 +1,107 @@
+//! What every hand shares: the way back to the core, and the switch that ends them all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::base::{EffectId, TaskId, Timestamp};
+use crate::domain::command::SettleEffect;
+use crate::domain::view::View;
+use crate::domain::{Answer, Principal, Refusal, State, Task, Tier, Verb};
+use crate::engine::{Clock, Engine, SystemClock};
+
+/// Between two tries of a command that the core could not take at the moment.
+const AGAIN_FIRST: Duration = Duration::from_millis(20);
+const AGAIN_LAST: Duration = Duration::from_secs(2);
+/// How long results are offered to a core that does not take them while the daemon stops. Then the effect stays
+/// owed as started, and the next start reports it.
+const LAST_TRIES: Duration = Duration::from_secs(5);
+
+/// Where hands report. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Desk {
+    /// Where results go.
+    pub(super) engine: Engine,
+    /// The daemon's own hand.
+    pub(super) host: Principal,
+    /// Ends everything that is being carried out.
+    pub(super) shutdown: CancellationToken,
+    /// Everything that is being carried out.
+    pub(super) tracker: TaskTracker,
+}
+
+impl Desk {
+    pub(super) fn new(engine: Engine, host: Principal) -> Self {
+        Self { engine, host, shutdown: CancellationToken::new(), tracker: TaskTracker::new() }
+    }
+
+    /// An effect needs nothing more.
+    pub(super) async fn settle(&self, effect: EffectId) {
+        self.tell(SettleEffect { effect }).await.ok();
+    }
+
+    /// Hands a verb to the core until it takes it, so that no result is lost while this process lives.
+    ///
+    /// # Errors
+    /// What the core answers, other than that it cannot take anything at the moment; that, too, when the daemon
+    /// is stopping and [`LAST_TRIES`] is over.
+    pub(super) async fn tell<V: Verb + Clone>(&self, verb: V) -> Result<V::Reply, Refusal> {
+        let answer = self.persist(|| self.engine.submit(&self.host, verb.clone())).await;
+        match answer {
+            Ok(Answer::Done(reply)) => Ok(reply),
+            // The host's verbs are not judged.
+            Ok(Answer::Parked(_) | Answer::Denied(_)) => Err(Refusal::busy("policy was asked")),
+            Err(refusal) => {
+                tracing::warn!(%refusal, "an effect's word was not taken");
+                Err(refusal)
+            }
+        }
+    }
+
+    /// The task as it stands, with the tier that its worker gets; `None` when it is finished.
+    pub(super) async fn look(&self, task: &TaskId) -> Result<Option<(Arc<Task>, Option<Tier>)>, Refusal> {
+        self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
+    }
+
+    async fn persist<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Refusal>
+    where
+        F: Future<Output = Result<T, Refusal>>,
+    {
+        let mut pause = AGAIN_FIRST;
+        let mut last = None;
+        loop {
+            let refusal = match ask().await {
+                Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => refusal,
+                answer => return answer,
+            };
+            if self.shutdown.is_cancelled() {
+                let until = *last.get_or_insert_with(|| tokio::time::Instant::now() + LAST_TRIES);
+                if tokio::time::Instant::now() >= until {
+                    return Err(refusal);
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(AGAIN_LAST);
+        }
+    }
+}
+
+/// The time, for what a run tells about itself.
+pub(super) fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// One unfinished task, and how the configuration wants its worker confined.
+struct TaskAndTier(TaskId);
+
+impl View for TaskAndTier {
+    type Out = Option<(Arc<Task>, Option<Tier>)>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let task = state.tasks.get(&self.0)?.clone();
+        let tier = state.settings.workers.get(&task.order.worker).map(|setting| setting.tier);
+        Some((task, tier))
+    }
+}

@@ -1,0 +1,81 @@
+//! Takes every owed effect to the hand that carries it out.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::desk::Desk;
+use super::worker::{WorkerParts, Workers};
+use crate::base::EffectId;
+use crate::domain::{Effect, Owed, Principal};
+use crate::engine::Engine;
+
+/// What carrying out effects takes.
+pub struct Parts {
+    /// Where results go.
+    pub engine: Engine,
+    /// The daemon's own hand; it needs [`crate::domain::Scope::Host`].
+    pub host: Principal,
+    /// What running workers takes.
+    pub workers: WorkerParts,
+}
+
+/// Carries out effects until it is told to stop.
+pub struct Hands {
+    desk: Desk,
+}
+
+/// One hand for each kind of effect.
+struct Router {
+    desk: Desk,
+    workers: Arc<Workers>,
+}
+
+impl Hands {
+    /// Takes up what is owed from before, then carries out what comes. Called within a runtime.
+    pub fn start(
+        parts: Parts,
+        effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
+        owed: Vec<Owed>,
+    ) -> Self {
+        let desk = Desk::new(parts.engine, parts.host);
+        let router = Router { desk: desk.clone(), workers: Workers::new(desk.clone(), parts.workers) };
+        desk.tracker.spawn(router.work(effects, owed));
+        Self { desk }
+    }
+
+    /// Ends every run and reports it lost; what has not begun stays owed. Returns when nothing is being carried
+    /// out any more. The engine has to go on until then.
+    pub async fn stop(self) {
+        self.desk.shutdown.cancel();
+        self.desk.tracker.close();
+        self.desk.tracker.wait().await;
+    }
+}
+
+impl Router {
+    async fn work(self, mut effects: mpsc::UnboundedReceiver<(EffectId, Effect)>, owed: Vec<Owed>) {
+        self.workers.sweep().await;
+        for Owed { id, effect, started } in owed {
+            self.take_up(id, effect, started);
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = self.desk.shutdown.cancelled() => return,
+                next = effects.recv() => match next {
+                    Some((id, effect)) => self.take_up(id, effect, false),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// Effects come in commit order, so that the order to stop a task finds the one to start it.
+    fn take_up(&self, id: EffectId, effect: Effect, started: bool) {
+        match effect {
+            Effect::SpawnWorker { task } => self.workers.spawn(id, task, started),
+            Effect::StopWorker { task, reason } => self.workers.stop(id, &task, reason),
+        }
+    }
+}
