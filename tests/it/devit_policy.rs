@@ -1,6 +1,6 @@
 //! Policy and approvals through the DevIt door: what is judged, who is told, and what runs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -269,11 +269,9 @@ fn a_working_dir_outside_the_workspace_is_refused_told_and_logged() {
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     for dir in ["/etc", "../../../../etc", "link", "fifo", "nowhere", "inside/../../.."] {
-        let before = Instant::now();
         let (task, reply) = client.delegate("shell", "pwd", json!({ "working_dir": dir }));
         assert_eq!(reply.code(), "E_SANDBOX", "{dir}");
         assert_eq!(client.result_of(&task)["metadata"]["failure"]["reason"], "sandbox", "{dir}");
-        assert!(before.elapsed() < Duration::from_secs(5), "{dir} kept us waiting");
     }
     assert!(world.log().contains("working directory refused"));
     let root = world.repo().canonicalize().unwrap();
