@@ -1,4 +1,4 @@
-//! Carrying out [`Effect::SpawnWorker`] and [`Effect::StopWorker`].
+//! Starting workers, following them and ending them: `SpawnWorker` and `StopWorker`.
 //!
 //! ```text
 //!   [owed] --a place is free--> [prepared] --start on record--> [running] --> result on record
