@@ -23,24 +23,26 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::child::{First, sweep_orphans};
 use super::control::{Breach, Ended, REFUSED, Said, SetupError, Step};
 use super::launch::{Exit, ExitReason, Running, Supervisor};
+use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
-use crate::base::Ttl;
+use super::plan::Plan;
 use crate::base::limits::{JAIL_END_MS_MAX, JAIL_SETUP_MS_MAX, PLAN_BYTES_MAX};
 
 /// Sends the request to a new supervisor and waits until the worker runs, or cannot.
 pub(super) async fn start(
     supervisor: &Supervisor,
     request: Vec<u8>,
-    wall: Ttl,
+    plan: &Plan,
     output: LiveOutput,
 ) -> Result<Running, SetupError> {
-    let (mut child, mut control) = spawn(supervisor).map_err(|e| SetupError::new(Step::Supervisor, e))?;
+    let (mut child, mut control) =
+        spawn(supervisor, plan).map_err(|e| SetupError::new(Step::Supervisor, e))?;
     let pid = child.id().unwrap_or_default();
     let readers = vec![
         reader(child.stdout.take(), Stream::Out, output.clone()),
         reader(child.stderr.take(), Stream::Err, output.clone()),
     ];
-    let deadline = Instant::now() + wall.as_duration();
+    let deadline = Instant::now() + plan.limits().wall.as_duration();
     let hello = async {
         control.write_all(&request).await?;
         listen(&mut control).await
@@ -70,7 +72,7 @@ pub(super) async fn start(
     Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit })
 }
 
-fn spawn(supervisor: &Supervisor) -> io::Result<(Child, UnixStream)> {
+fn spawn(supervisor: &Supervisor, plan: &Plan) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
     let mut command = Command::new(supervisor.executable());
@@ -78,9 +80,11 @@ fn spawn(supervisor: &Supervisor) -> io::Result<(Child, UnixStream)> {
         // With both set and no groups named, the standard library also gives up all other groups.
         command.gid(gid).uid(uid);
     }
+    if !plan.lacks(Layer::Environment) {
+        command.env_clear();
+    }
     let child = command
         .arg(super::child::ARGUMENT)
-        .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::piped())

@@ -135,7 +135,7 @@ pub async fn launch(
 ) -> Result<Running, SetupError> {
     let mut request = request(plan, input.as_deref())?;
     request.extend(input.unwrap_or_default());
-    start(supervisor, request, plan.limits().wall, output).await
+    start(supervisor, request, plan, output).await
 }
 
 fn request(plan: &Plan, input: Option<&[u8]>) -> Result<Vec<u8>, SetupError> {

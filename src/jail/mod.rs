@@ -27,16 +27,20 @@ mod host;
 #[cfg(target_os = "linux")]
 mod keeper;
 mod launch;
+mod layer;
 mod output;
 mod plan;
 mod profile;
 mod root;
 
+#[cfg(debug_assertions)]
+pub use child::main_of_the_tests_if_asked;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use host::{Finding, HostSupport, probe};
 pub use launch::{Exit, ExitReason, Running, Supervisor, launch};
+pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
 pub use plan::{Draft, Grounds, Guard, Limits, Missing, Network, Plan, PlanRefused, Tier, Topic};
 pub use profile::{BadRun, Fill, ParseMode, Profile};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::Step;
 use super::environment::Environment;
+use super::layer::Layer;
 use super::root::{Place, Program};
 use crate::base::limits::OUTPUT_BYTES_MAX;
 use crate::base::{RepoPath, Ttl};
@@ -232,6 +233,7 @@ impl Draft {
             tier: self.tier,
             limits: self.limits,
             fail_at: None,
+            without: Vec::new(),
         })
     }
 
@@ -355,6 +357,9 @@ pub struct Plan {
     pub(super) tier: Tier,
     pub(super) limits: Limits,
     pub(super) fail_at: Option<Step>,
+    /// Always empty outside of the tests; see [`Layer`].
+    #[serde(default)]
+    pub(super) without: Vec<Layer>,
 }
 
 /// Subjects of [`Plan::describe`].
@@ -408,6 +413,21 @@ impl Plan {
     pub fn failing_at(mut self, step: Step) -> Self {
         self.fail_at = Some(step);
         self
+    }
+
+    /// Leaves layers of the jail out, to see what they are for. Only programs built for debugging have this, and
+    /// only the supervisor of the tests heeds it; `provost` refuses such a plan.
+    #[cfg(debug_assertions)]
+    #[must_use]
+    pub fn without(mut self, layers: &[Layer]) -> Self {
+        self.without = layers.to_vec();
+        self
+    }
+
+    /// Whether a layer is to be left out. Never, in programs built for release.
+    #[cfg(target_os = "linux")]
+    pub(super) fn lacks(&self, layer: Layer) -> bool {
+        cfg!(debug_assertions) && self.without.contains(&layer)
     }
 
     /// The plan in words, one line per fact, for `explain` and for approvers.

@@ -23,14 +23,38 @@ pub(super) const ARGUMENT: &str = "__jail";
 /// What follows [`ARGUMENT`] when the supervisor is only to try whether namespaces can be made.
 pub(super) const TRY_NAMESPACES: &str = "try-namespaces";
 
+/// Which jails a supervisor builds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Demand {
+    /// Those with every layer.
+    Whole,
+    /// Also those that the tests leave something out of.
+    #[cfg(debug_assertions)]
+    OrLess,
+}
+
 /// Becomes a supervisor if the daemon has started this process as one; does not come back then. Called first
 /// in `main`, before any thread exists, since it forks.
 pub fn main_if_asked() {
+    supervise_if_asked(Demand::Whole);
+}
+
+/// The same for the tests' own executable, whose supervisors also build jails that lack a layer. Only programs
+/// built for debugging have this, and `provost` does not call it.
+#[cfg(debug_assertions)]
+pub fn main_of_the_tests_if_asked() {
+    supervise_if_asked(Demand::OrLess);
+}
+
+fn supervise_if_asked(demand: Demand) {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == ARGUMENT) {
         #[cfg(target_os = "linux")]
-        linux::main(args.next().is_some_and(|second| second == TRY_NAMESPACES));
+        linux::main(args.next().is_some_and(|second| second == TRY_NAMESPACES), demand == Demand::Whole);
         #[cfg(not(target_os = "linux"))]
-        other::main();
+        {
+            let _both = demand;
+            other::main();
+        }
     }
 }

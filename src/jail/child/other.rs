@@ -3,11 +3,11 @@
 
 use std::io;
 
-use crate::base::Ttl;
 use crate::jail::control::{REFUSED, SetupError, Step};
 use crate::jail::host::Facts;
 use crate::jail::launch::{Running, Supervisor};
 use crate::jail::output::LiveOutput;
+use crate::jail::plan::Plan;
 
 /// There is no supervisor on this system.
 pub(super) fn main() -> ! {
@@ -18,7 +18,7 @@ pub(super) fn main() -> ! {
 pub(in crate::jail) async fn start(
     _supervisor: &Supervisor,
     _request: Vec<u8>,
-    _wall: Ttl,
+    _plan: &Plan,
     _output: LiveOutput,
 ) -> Result<Running, SetupError> {
     Err(SetupError::new(Step::Supervisor, "workers can only be confined on Linux in this version"))

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use provost::jail::{Network, Step, probe};
+use provost::jail::{Layer, Network, Step, probe};
 
 use super::*;
 
@@ -20,6 +20,29 @@ async fn each_step_that_fails_refuses_the_worker() {
             assert_eq!(fs::read_dir(world.workspace()).unwrap().count(), 0, "{step:?} left something behind");
             assert_eq!(alive(world.name()), 0);
         }
+    }
+}
+
+/// The tests can leave a layer out to see what it is for; what is shipped cannot. Programs built for release can
+/// not even plan it.
+#[cfg(debug_assertions)]
+#[tokio::test]
+async fn the_ordinary_executable_builds_no_jail_that_lacks_a_layer() {
+    for tier in TIERS {
+        let world = World::new();
+        let plan = world.plan(world.sh("touch ran").tier(tier)).without(&[Layer::Environment]);
+        let error = launch(&supervisor(), &plan, None, LiveOutput::new(1024)).await.unwrap_err();
+        assert_eq!((error.step, error.exit), (Step::Grant, Some(125)), "{tier:?}: {error}");
+        assert!(error.to_string().contains("builds no jail that lacks a layer"), "{error}");
+        assert!(!world.path("workspace/ran").exists(), "{tier:?}");
+    }
+    for source in crate::source::sources("src") {
+        let calls = source.code.matches("main_of_the_tests_if_asked").count();
+        let allowed = match source.path.as_str() {
+            "src/jail/child/mod.rs" | "src/jail/mod.rs" => 1,
+            _ => 0,
+        };
+        assert_eq!(calls, allowed, "{} uses what is for tests alone", source.path);
     }
 }
 

@@ -18,7 +18,8 @@ use super::limits::{self, Limited, Powerless};
 use super::seccomp::{self, Filtered};
 use super::{about, step, sys};
 use crate::jail::control::{SetupError, Step};
-use crate::jail::plan::{Plan, Tier};
+use crate::jail::layer::Layer;
+use crate::jail::plan::Plan;
 
 /// Where a worker finds its home and its temporary files.
 pub(super) struct Inside {
@@ -69,16 +70,10 @@ fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confi
     step(plan, Step::Input, || input.map_or(Ok(()), |input| sys::redirect(&input, 0)))?;
     step(plan, Step::Session, sys::reset_signals)?;
     let limited = step(plan, Step::Limits, || limits::set(plan))?;
-    step(plan, Step::NoNewPrivileges, || {
-        rustix::thread::set_no_new_privs(true)?;
-        match rustix::thread::no_new_privs()? {
-            true => Ok(()),
-            false => Err(io::Error::other("not set")),
-        }
-    })?;
+    step(plan, Step::NoNewPrivileges, || no_new_privileges(plan))?;
     let fenced = step(plan, Step::Landlock, || landlock::fence(plan, inside))?;
-    let powerless = step(plan, Step::Capabilities, || limits::drop_capabilities(plan.tier == Tier::Ns))?;
-    let filtered = step(plan, Step::Seccomp, || seccomp::filter(plan.tier))?;
+    let powerless = step(plan, Step::Capabilities, || limits::give_up_capabilities(plan))?;
+    let filtered = step(plan, Step::Seccomp, || seccomp::filter(plan))?;
     Ok(Confined {
         program,
         args,
@@ -88,6 +83,17 @@ fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confi
         _powerless: powerless,
         _filtered: filtered,
     })
+}
+
+fn no_new_privileges(plan: &Plan) -> io::Result<()> {
+    if plan.lacks(Layer::NoNewPrivileges) {
+        return Ok(());
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    match rustix::thread::no_new_privs()? {
+        true => Ok(()),
+        false => Err(io::Error::other("not set")),
+    }
 }
 
 fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
@@ -126,7 +132,13 @@ fn words(plan: &Plan, inside: &Inside) -> io::Result<(Words, Words)> {
     let ours = [("HOME", &inside.home), ("TMPDIR", &inside.tmp), ("PWD", &plan.cwd.path().to_path_buf())]
         .map(|(name, path)| sys::c_string(format!("{name}={}", path.display())));
     let given = plan.environment.iter().map(|(name, value)| sys::c_string(format!("{name}={value}")));
-    Ok((args, ours.into_iter().chain(given).collect::<io::Result<_>>()?))
+    let mut environment: Words = ours.into_iter().chain(given).collect::<io::Result<_>>()?;
+    if plan.lacks(Layer::Environment) {
+        let inherited = std::env::vars_os()
+            .map(|(name, value)| sys::c_string([name.as_bytes(), b"=", value.as_bytes()].concat()));
+        environment.extend(inherited.collect::<io::Result<Words>>()?);
+    }
+    Ok((args, environment))
 }
 
 fn execute(plan: &Plan, confined: &Confined) -> SetupError {

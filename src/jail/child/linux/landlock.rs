@@ -17,6 +17,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::confined::Inside;
 use super::{about, sys};
+use crate::jail::layer::Layer;
 use crate::jail::plan::{Plan, Tier};
 
 /// The first version that keeps signals inside.
@@ -68,6 +69,9 @@ fn in_force(status: RestrictionStatus) -> io::Result<Fenced> {
 
 /// Restricts this process to the plan, for good.
 pub(super) fn fence(plan: &Plan, inside: &Inside) -> io::Result<Fenced> {
+    if plan.lacks(Layer::Landlock) {
+        return Ok(Fenced(()));
+    }
     let version = sys::landlock_abi();
     if version == 0 {
         return Err(other("this kernel does not offer it"));

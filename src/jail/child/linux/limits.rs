@@ -8,6 +8,7 @@ use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::family;
+use crate::jail::layer::Layer;
 use crate::jail::plan::{Plan, Tier};
 
 /// Bytes that a worker may lock into memory, and keep in message queues.
@@ -21,6 +22,9 @@ pub(super) struct Powerless(());
 
 /// Sets every limit, for this process and all that it starts.
 pub(super) fn set(plan: &Plan) -> io::Result<Limited> {
+    if plan.lacks(Layer::Limits) {
+        return Ok(Limited(()));
+    }
     let limits = &plan.limits;
     let processes = match plan.tier {
         // Counted in the user namespace, in which there is nobody else than the first process.
@@ -51,6 +55,14 @@ fn at_most(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let had = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit { current: Some(soft.min(had)), maximum: Some(hard.min(had)) };
     Ok(rustix::process::setrlimit(resource, limit)?)
+}
+
+/// Leaves the worker of a plan without capabilities.
+pub(super) fn give_up_capabilities(plan: &Plan) -> io::Result<Powerless> {
+    match plan.lacks(Layer::Capabilities) {
+        true => Ok(Powerless(())),
+        false => drop_capabilities(plan.tier == Tier::Ns),
+    }
 }
 
 /// Empties every set of capabilities. In a user namespace of our own the ways in which they could come back are

@@ -16,6 +16,7 @@ use super::placeholders::{Bind, Look};
 use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
 use crate::jail::control::{SetupError, Step};
+use crate::jail::layer::Layer;
 use crate::jail::plan::Plan;
 use crate::jail::root::Place;
 
@@ -56,7 +57,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
     })?;
     step(plan, Step::Devices, || attach_devices(&devices))?;
     step(plan, Step::Binds, || attach_sources(&sources, binds))?;
-    step(plan, Step::Proc, proc)?;
+    step(plan, Step::Proc, || proc(plan))?;
     step(plan, Step::Pivot, pivot)?;
     step(plan, Step::ReadOnlyRoot, || {
         sys::restrict_mount(open(Path::new("/"))?, RDONLY, false)?;
@@ -230,9 +231,13 @@ fn attach_sources(sources: &[Source], binds: &[Bind]) -> io::Result<()> {
     std::fs::remove_dir(SCRATCH)
 }
 
-fn proc() -> io::Result<()> {
+fn proc(plan: &Plan) -> io::Result<()> {
     let options: [(&std::ffi::CStr, CString); 1] = [(c"hidepid", sys::c_string("invisible")?)];
-    let proc = sys::new_filesystem(c"proc", &options, NOSUID | NODEV | NOEXEC)?;
+    let proc = match plan.lacks(Layer::PidNamespace) {
+        // Processes of the host can only be shown by the host's own.
+        true => sys::clone_mount(open(Path::new("/proc"))?)?,
+        false => sys::new_filesystem(c"proc", &options, NOSUID | NODEV | NOEXEC)?,
+    };
     sys::attach_mount(&proc, open(Path::new("proc"))?)?;
     for name in PROC_READ_ONLY {
         let path = Path::new("proc").join(name);

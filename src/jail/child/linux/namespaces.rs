@@ -18,6 +18,7 @@ use super::placeholders::Bind;
 use super::sys::{self, Forked};
 use super::{landlock, limits, mounts, step};
 use crate::jail::control::{SetupError, Step};
+use crate::jail::layer::Layer;
 use crate::jail::plan::Plan;
 
 /// Everything that can be separated.
@@ -28,6 +29,16 @@ pub(super) const FLAGS: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWNET;
+
+/// What is separated for a plan: everything, unless a test leaves something out.
+pub(super) fn flags(plan: &Plan) -> i32 {
+    let each = [
+        (Layer::PidNamespace, libc::CLONE_NEWPID),
+        (Layer::NetNamespace, libc::CLONE_NEWNET),
+        (Layer::IpcNamespace, libc::CLONE_NEWIPC),
+    ];
+    each.iter().filter(|(layer, _)| plan.lacks(*layer)).fold(FLAGS, |flags, (_, flag)| flags & !flag)
+}
 
 /// What holds a worker of tier `ns`.
 pub(super) fn layers() -> Vec<String> {
@@ -88,16 +99,23 @@ fn world(plan: &Plan, owner: Owner, binds: &[Bind], fault: &FaultWriter) -> Resu
         }
     })?;
     step(plan, Step::IdMap, || owner.map())?;
-    step(plan, Step::NoNewPrivileges, || rustix::thread::set_no_new_privs(true))?;
+    if !plan.lacks(Layer::NoNewPrivileges) {
+        step(plan, Step::NoNewPrivileges, || rustix::thread::set_no_new_privs(true))?;
+    }
     step(plan, Step::Loopback, || {
-        let socket =
-            rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-        sys::loopback_up(&socket)?;
+        if !plan.lacks(Layer::NetNamespace) {
+            let socket =
+                rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+            sys::loopback_up(&socket)?;
+        }
         sys::set_hostname(c"jail")
     })?;
     // Written before /proc/sys becomes read-only. It holds for this user namespace and all below it.
     step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
-    mounts::build(plan, binds)
+    match plan.lacks(Layer::Root) {
+        true => Ok(()),
+        false => mounts::build(plan, binds),
+    }
 }
 
 fn tell(path: &str, word: &str) -> io::Result<()> {

@@ -14,7 +14,8 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-use crate::jail::plan::Tier;
+use crate::jail::layer::Layer;
+use crate::jail::plan::{Plan, Tier};
 
 /// Proof that both programs are in force.
 pub(super) struct Filtered(());
@@ -161,9 +162,12 @@ const FIRST_X32: u32 = 0x4000_0000;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Puts the filter of a tier in force, for good.
-pub(super) fn filter(tier: Tier) -> io::Result<Filtered> {
-    let programs = programs(tier).map_err(|e| io::Error::other(e.to_string()))?;
+/// Puts the filter of a plan's tier in force, for good.
+pub(super) fn filter(plan: &Plan) -> io::Result<Filtered> {
+    if plan.lacks(Layer::Seccomp) {
+        return Ok(Filtered(()));
+    }
+    let programs = programs(plan.tier).map_err(|e| io::Error::other(e.to_string()))?;
     for program in &programs {
         seccompiler::apply_filter(program).map_err(|e| io::Error::other(e.to_string()))?;
     }

@@ -19,6 +19,7 @@ use super::sys::{self, Forked};
 use super::{landlock, limits, namespaces, step};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 use crate::jail::control::{Breach, Ended, REFUSED, Request, Said, SetupError, Step, frame};
+use crate::jail::layer::Layer;
 use crate::jail::plan::{Plan, Tier};
 
 /// How often the supervisor looks around when nothing wakes it, in milliseconds.
@@ -28,13 +29,13 @@ const TICK_MS: i64 = 100;
 const TICKS_PER_LOOK: u32 = 10;
 
 /// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
-pub(in crate::jail::child) fn main(try_namespaces: bool) -> ! {
+pub(in crate::jail::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! {
     if try_namespaces {
         let failed = namespaces::attempt(namespaces::FLAGS).err();
         sys::exit(failed.map_or(0, |e| e.raw_os_error().unwrap_or(REFUSED)))
     }
     let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
-    let Err(mut error) = run(&mut control) else { sys::exit(0) };
+    let Err(mut error) = run(&mut control, whole_jails_only) else { sys::exit(0) };
     error.exit = Some(REFUSED);
     // For someone who has called this by hand; the daemon listens on the socket.
     let _unread = writeln!(io::stderr(), "provost: {error}");
@@ -78,14 +79,17 @@ impl Control {
     }
 }
 
-fn run(control: &mut Control) -> Result<(), SetupError> {
+fn run(control: &mut Control, whole_jails_only: bool) -> Result<(), SetupError> {
     let (plan, input) = control.request().map_err(|e| SetupError::new(Step::Supervisor, e))?;
     let plan = &plan;
+    if whole_jails_only && !plan.without.is_empty() {
+        return Err(SetupError::new(Step::Grant, "this executable builds no jail that lacks a layer"));
+    }
     step(plan, Step::Unprivileged, || match rustix::process::geteuid().is_root() {
         true => Err("a worker of root cannot be confined"),
         false => Ok(()),
     })?;
-    step(plan, Step::Session, session)?;
+    step(plan, Step::Session, || session(plan))?;
     let input = step(plan, Step::Input, || Input::new(input))?;
     let ended = match plan.tier {
         Tier::Ns => tier_ns(plan, control, input)?,
@@ -95,12 +99,17 @@ fn run(control: &mut Control) -> Result<(), SetupError> {
     Ok(())
 }
 
-fn session() -> io::Result<()> {
-    sys::close_at_exec(3)?;
+fn session(plan: &Plan) -> io::Result<()> {
+    if !plan.lacks(Layer::Descriptors) {
+        sys::close_at_exec(3)?;
+    }
     sys::reset_signals()?;
     // A daemon that has gone must not take us along before the jail is swept.
     sys::ignore_broken_pipes();
     rustix::process::umask(Mode::from_raw_mode(0o077));
+    if plan.lacks(Layer::Session) {
+        return Ok(());
+    }
     match rustix::process::setsid() {
         // Only the leader of a group may not begin a session, and the leader of a session is one.
         Err(rustix::io::Errno::PERM) if sys::leads_its_session() => Ok(()),
@@ -232,7 +241,7 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     let (status_read, status_write) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| namespaces(e.into()))?;
     let owner = namespaces::Owner::of_this_process();
-    let first = match step(plan, Step::Namespaces, || sys::fork_into(namespaces::FLAGS))? {
+    let first = match step(plan, Step::Namespaces, || sys::fork_into(namespaces::flags(plan)))? {
         Forked::Child => {
             let fault = fault.for_writing();
             drop((status_read, input.writer));

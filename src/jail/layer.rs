@@ -1,0 +1,39 @@
+//! The layers of a jail by name, and how the tests leave some out to see what each of them is for.
+//!
+//! No worker ever gets such a jail. A plan that lacks a layer can be made only by programs built for debugging
+//! ([`Plan::without`](super::Plan)), and it is honoured only by a supervisor that was started by
+//! [`main_of_the_tests_if_asked`](super::main_of_the_tests_if_asked), which exists only in programs built for
+//! debugging and which `provost` does not call. Every other supervisor refuses it.
+#![forbid(unsafe_code)]
+
+use serde::{Deserialize, Serialize};
+
+/// One layer. Several of them stand in the way of most attempts to get out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Layer {
+    /// The root directory made for the worker, with its mounts (`ns`).
+    Root,
+    /// Process ids of its own (`ns`).
+    PidNamespace,
+    /// A network of its own, with nothing but a loopback (`ns`).
+    NetNamespace,
+    /// Shared memory, semaphores and queues of its own (`ns`).
+    IpcNamespace,
+    /// The system call filter.
+    Seccomp,
+    /// The worker's Landlock domain. The supervisor's own, which keeps signals inside in `ll`, always stays: what
+    /// ends a worker's processes there relies on it.
+    Landlock,
+    /// No setuid program gives privileges.
+    NoNewPrivileges,
+    /// Every capability dropped for good.
+    Capabilities,
+    /// Resource limits.
+    Limits,
+    /// Descriptors that the daemon left open are closed.
+    Descriptors,
+    /// The environment is made anew.
+    Environment,
+    /// A session without a terminal.
+    Session,
+}
