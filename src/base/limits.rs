@@ -128,6 +128,10 @@ pub const JAIL_SETUP_MS_MAX: u64 = 30_000;
 /// Time a supervisor has to end every process of its jail and say so, in milliseconds; then it is killed too.
 pub const JAIL_END_MS_MAX: u64 = 10_000;
 
+/// Time that measuring a workspace may keep its worker from starting, in milliseconds. A hundred thousand files take
+/// about as long; of larger ones the rest is measured while the worker runs.
+pub const GROWTH_FIRST_LOOK_MS_MAX: u64 = 500;
+
 /// Output answered to one question about a running task, in bytes; the next question goes on from there.
 pub const OUTPUT_PAGE_BYTES_MAX: usize = 256 << 10;
 

@@ -284,6 +284,18 @@ section! {
         memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
         /// Processes and threads that it may have at once.
         processes: u32 = 256, "processes" within 1..=65_536, Strict;
+        /// Descriptors that each of its processes may have open.
+        open_files: u32 = 1_024, "descriptors" within 64..=1_048_576, Strict;
+        /// The largest file that it may write.
+        file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
+        /// What `/tmp`, `/dev/shm` and its home may hold together; watched, not walled in, in tier `ll`.
+        tmp_size: ByteSize = ByteSize(512 << 20), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
+        /// Processor time of each of its processes; without it, as much as the time limit can hold on all cores.
+        cpu_secs: Option<u64> = None, "seconds" within Some(1)..=Some(604_800 * 1_024), Strict;
+        /// By how much the directories that it may change may grow while it runs, whoever writes; looked at about once a second, then it is ended.
+        growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
+        /// By how many files and directories they may grow.
+        growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
         /// Give each task a copy of its directory instead of the directory itself.
         copy: bool = false, "", Strict;
     }

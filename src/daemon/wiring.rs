@@ -8,7 +8,7 @@ use crate::base::AgentId;
 use crate::config::{self, Config, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::shell_profile;
-use crate::jail::{ParseMode, Profile};
+use crate::jail::{Bounds, ParseMode, Profile};
 use crate::service::Profiles;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -104,8 +104,20 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf) -> Profile {
         env: worker.env.clone(),
         read_only: worker.read_only.clone(),
         copy: worker.copy,
+        bounds: bounds(worker),
+    }
+}
+
+fn bounds(worker: &Worker) -> Bounds {
+    Bounds {
         memory: Some(worker.memory.0),
         processes: Some(worker.processes),
+        open_files: Some(worker.open_files),
+        file_bytes: Some(worker.file_size.0),
+        tmp_bytes: Some(worker.tmp_size.0),
+        cpu_seconds: worker.cpu_secs,
+        growth_bytes: Some(worker.growth.0),
+        growth_entries: Some(worker.growth_files),
     }
 }
 

@@ -11,6 +11,7 @@ mod compact;
 mod copy;
 mod desk;
 mod prepare;
+mod reason;
 mod result;
 mod router;
 mod run;

@@ -100,17 +100,25 @@ pub(super) fn limit(profile: &Profile, task: &Task) -> Ttl {
 
 fn limits(profile: &Profile, task: &Task, wall: Ttl) -> Limits {
     let usual = Limits::default();
-    let memory = profile.memory.into_iter().chain(task.terms.memory).min();
-    let processes = profile.processes.into_iter().chain(task.terms.processes).min();
+    let bounds = &profile.bounds;
+    let memory = bounds.memory.into_iter().chain(task.terms.memory).min();
+    let processes = bounds.processes.into_iter().chain(task.terms.processes).min();
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     Limits {
         processes: processes.unwrap_or(usual.processes),
         data_bytes: memory.unwrap_or(usual.data_bytes),
         resident_bytes: memory.unwrap_or(usual.resident_bytes),
         // Wall time is the limit that people set; processor time only must not end a run before it.
-        cpu_seconds: wall.as_seconds().saturating_add(1).saturating_mul(cores),
+        cpu_seconds: bounds
+            .cpu_seconds
+            .unwrap_or_else(|| wall.as_seconds().saturating_add(1).saturating_mul(cores)),
+        open_files: bounds.open_files.unwrap_or(usual.open_files),
+        file_bytes: bounds.file_bytes.unwrap_or(usual.file_bytes),
+        tmp_bytes: bounds.tmp_bytes.unwrap_or(usual.tmp_bytes),
+        growth_bytes: bounds.growth_bytes.unwrap_or(usual.growth_bytes),
+        growth_entries: bounds.growth_entries.unwrap_or(usual.growth_entries),
         wall,
-        ..usual
+        output_bytes: usual.output_bytes,
     }
 }
 

@@ -8,13 +8,14 @@
 use serde_json::{Map, Value, json};
 
 use super::compact;
+use super::reason::{code, limits_reached, reason, whole_seconds};
 use super::usage::Usage;
 use crate::base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
 };
 use crate::base::{Json, Timestamp, Ttl};
 use crate::domain::{Failure, Report, Status, Task, Tier};
-use crate::jail::{ParseMode, Profile, plain_text};
+use crate::jail::{Limits, ParseMode, Profile, Space, plain_text};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
 const TEXT_SUMMARY_MAX: usize = 240;
@@ -26,8 +27,6 @@ const CUT_JSON: &str = " … [truncated]";
 const KEPT_DEPTH_MAX: usize = JSON_DEPTH_MAX - 16;
 /// Longest details, in bytes as they are stored; a value may be longer than the text that it was read from.
 const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
-/// Stands for an exit code that there is none of. DevIt 1.10.
-const CODE_UNKNOWN: i32 = -1;
 
 /// One run of a task, as far as its result depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +45,10 @@ pub struct Run<'a> {
     pub ended: Timestamp,
     /// How long it was allowed to take.
     pub limit: Ttl,
+    /// The other bounds that it had; `None` when it never began.
+    pub limits: Option<&'a Limits>,
+    /// Whether it was seen with as many processes as it may have.
+    pub processes_reached: bool,
 }
 
 /// How a run came to its end.
@@ -59,6 +62,8 @@ pub enum End {
     TimedOut,
     /// All its processes together had more memory than allowed.
     OverMemory,
+    /// Its directories or temporary files grew by more than allowed.
+    OverSpace(Space),
     /// What watched over it died, and so it was killed.
     SupervisorLost,
     /// A protected file was replaced from outside while it ran, and so it was killed.
@@ -80,6 +85,8 @@ pub struct Output {
     pub stderr: String,
     /// Bytes of standard output that were not kept.
     pub stdout_dropped: u64,
+    /// Bytes of standard error that were not kept.
+    pub stderr_dropped: u64,
 }
 
 /// The arguments of [`crate::domain::command::EndRun`] that a run decides.
@@ -120,6 +127,8 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
     let usage = parsed.as_ref().map(Usage::of).unwrap_or_default();
     let mut metadata = metadata(run, exit_code, &exit_reason, &usage);
     metadata["stdout_dropped_bytes"] = json!(output.stdout_dropped);
+    metadata["stderr_dropped_bytes"] = json!(output.stderr_dropped);
+    metadata["limits_reached"] = json!(limits_reached(run, end, output));
     Outcome {
         status: match (&reading.failure, end) {
             (_, End::Stopped(_)) => Status::Cancelled,
@@ -314,46 +323,6 @@ fn metadata(run: &Run<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> 
 pub(super) fn requested_model(model: Option<&str>, context: Option<&Json>) -> Option<String> {
     let named = |it: &str| Some(it.trim().to_owned()).filter(|it| !it.is_empty());
     model.and_then(named).or_else(|| context?.value().get("model")?.as_str().and_then(named))
-}
-
-fn code(end: &End) -> i32 {
-    match end {
-        End::Code(code) => *code,
-        _ => CODE_UNKNOWN,
-    }
-}
-
-/// DevIt 1.10, `exit_reason`.
-fn reason(run: &Run<'_>, end: &End) -> String {
-    match end {
-        End::Code(0) => "success".into(),
-        End::Code(code) => format!("exit code {code}"),
-        End::Signal(_) => "terminated by signal".into(),
-        End::TimedOut => format!("worker timed out after {}s", whole_seconds(run.limit)),
-        End::OverMemory => "worker had more memory than it may".into(),
-        End::SupervisorLost => "worker was killed because its supervisor died".into(),
-        End::ProtectionLost => {
-            "worker was killed because a protected file (git hooks or configuration) was replaced while it ran".into()
-        }
-        End::Stopped(_) => "stopped".into(),
-        End::Lost(reason) => (*reason).to_owned(),
-        End::NotStarted(failure) => sentence(failure),
-    }
-}
-
-/// The sentence in a failure to start.
-fn sentence(failure: &Failure) -> String {
-    match failure {
-        Failure::JailRefused { why } | Failure::Sandbox { why } | Failure::WorkerFailed { why } => {
-            why.to_string()
-        }
-        other => other.reason().to_owned(),
-    }
-}
-
-/// Rounded up, so that no limit reads as zero.
-fn whole_seconds(ttl: Ttl) -> u64 {
-    u64::from(ttl.as_millis()).div_ceil(1000)
 }
 
 /// Of a long error output, the beginning says what was tried and the end says what went wrong.

@@ -13,7 +13,7 @@ use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun};
 use crate::domain::{Failure, Task, TaskState, Tier};
-use crate::jail::{ExitReason, LiveOutput, Profile, Running, Stream, launch};
+use crate::jail::{ExitReason, Limits, LiveOutput, Profile, Running, Stream, launch};
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
@@ -26,17 +26,29 @@ pub(super) struct Once {
     pub(super) order: Arc<Order>,
 }
 
+/// As what a run was prepared.
+struct As {
+    tier: Tier,
+    model: Option<String>,
+    limits: Limits,
+}
+
 /// What is known of a run when it is over.
 struct Over {
     end: End,
     output: Output,
-    prepared: Option<(Tier, Option<String>)>,
+    prepared: Option<As>,
     started: Option<Timestamp>,
+    processes_reached: bool,
 }
 
 impl Over {
     fn not_started(failure: Failure) -> Self {
-        Self { end: End::NotStarted(failure), output: Output::default(), prepared: None, started: None }
+        Self::of(End::NotStarted(failure), None)
+    }
+
+    fn of(end: End, started: Option<Timestamp>) -> Self {
+        Self { end, output: Output::default(), prepared: None, started, processes_reached: false }
     }
 }
 
@@ -49,7 +61,7 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
         _ => None,
     };
     let profile = profile_of(&workers, &found);
-    let over = Over { end: End::Lost("daemon ended"), output: Output::default(), prepared: None, started };
+    let over = Over::of(End::Lost("daemon ended"), started);
     report(&workers, effect, found, profile, over).await;
 }
 
@@ -128,7 +140,8 @@ impl Once {
         let workers = &self.workers;
         let live = LiveOutput::new(prepared.plan.limits().output_bytes);
         workers.outputs.add(self.task.clone(), live.clone());
-        let prepared_as = Some((prepared.tier, prepared.model.clone()));
+        let limits = prepared.plan.limits().clone();
+        let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = now();
         let launched = launch(&workers.supervisor, &prepared.plan, None, live.clone()).await;
         let over = match launched {
@@ -139,14 +152,15 @@ impl Once {
             }
             Ok(running) => {
                 tracing::info!(layers = ?running.layers(), "worker started");
-                let end = self.follow(running).await;
+                let (end, processes_reached) = self.follow(running).await;
                 tracing::info!(?end, "worker ended");
                 let output = Output {
                     stdout: live.text(Stream::Out),
                     stderr: live.text(Stream::Err),
                     stdout_dropped: live.dropped(Stream::Out),
+                    stderr_dropped: live.dropped(Stream::Err),
                 };
-                Over { end, output, prepared: prepared_as, started: Some(started) }
+                Over { end, output, prepared: prepared_as, started: Some(started), processes_reached }
             }
         };
         let (outputs, task) = (workers.outputs.clone(), self.task.clone());
@@ -159,7 +173,7 @@ impl Once {
     }
 
     /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.
-    async fn follow(&self, mut running: Running) -> End {
+    async fn follow(&self, mut running: Running) -> (End, bool) {
         let early = tokio::select! {
             biased;
             _ = running.wait() => None,
@@ -171,16 +185,19 @@ impl Once {
         if early.is_some() {
             running.stop();
         }
-        match (running.wait().await.reason, early) {
+        let exit = running.wait().await;
+        let end = match (exit.reason, early) {
             // It had ended before the order reached it.
             (ExitReason::Code(code), _) => End::Code(code),
             (ExitReason::TimedOut, _) => End::TimedOut,
             (_, Some(early)) => early,
             (ExitReason::Signal(signal), None) => End::Signal(signal),
             (ExitReason::OverMemory, None) => End::OverMemory,
+            (ExitReason::OverSpace(space), None) => End::OverSpace(space),
             (ExitReason::ProtectionLost, None) => End::ProtectionLost,
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
-        }
+        };
+        (end, exit.processes_reached)
     }
 }
 
@@ -220,8 +237,17 @@ async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: A
 }
 
 fn read_off(task: &Task, profile: &Profile, over: &Over) -> Outcome {
-    let (tier, model) =
-        over.prepared.as_ref().map_or((None, None), |(tier, model)| (Some(*tier), model.as_deref()));
-    let (started, ended, limit) = (over.started, now(), limit(profile, task));
-    outcome(&Run { task, profile, tier, model, started, ended, limit }, &over.end, &over.output)
+    let prepared = over.prepared.as_ref();
+    let run = Run {
+        task,
+        profile,
+        tier: prepared.map(|it| it.tier),
+        model: prepared.and_then(|it| it.model.as_deref()),
+        started: over.started,
+        ended: now(),
+        limit: limit(profile, task),
+        limits: prepared.map(|it| &it.limits),
+        processes_reached: over.processes_reached,
+    };
+    outcome(&run, &over.end, &over.output)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::{AgentId, Ttl};
-use crate::jail::{ParseMode, Profile};
+use crate::jail::{Bounds, ParseMode, Profile};
 
 /// How long a command line may take when neither task nor policy says less.
 const TIMEOUT: Ttl = Ttl::minutes(30);
@@ -23,7 +23,6 @@ pub fn shell_profile() -> Profile {
         env: BTreeMap::new(),
         read_only: Vec::new(),
         copy: false,
-        memory: None,
-        processes: None,
+        bounds: Bounds::default(),
     }
 }

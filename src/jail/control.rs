@@ -15,6 +15,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::Space;
 use super::plan::{Plan, Tier};
 
 /// A step of building a jail. Each must succeed before the worker is executed.
@@ -68,6 +69,8 @@ pub enum Step {
     WorkingDirectory,
     /// The worker's program, unchanged.
     Program,
+    /// What the supervisor looks after while the worker runs.
+    Watch,
     /// Standard input.
     Input,
     /// Resource limits.
@@ -94,6 +97,7 @@ impl Step {
                 Session,
                 Input,
                 Placeholders,
+                Watch,
                 Namespaces,
                 DeathSignal,
                 IdMap,
@@ -124,6 +128,7 @@ impl Step {
                 Subreaper,
                 SignalScope,
                 Scratch,
+                Watch,
                 Fork,
                 DeathSignal,
                 WorkingDirectory,
@@ -165,6 +170,7 @@ impl Step {
             Step::Fork => "the worker's process",
             Step::WorkingDirectory => "the working directory",
             Step::Program => "the worker's program",
+            Step::Watch => "measuring the workspace",
             Step::Input => "the worker's input",
             Step::Limits => "resource limits",
             Step::NoNewPrivileges => "no new privileges",
@@ -193,7 +199,7 @@ impl Step {
                 "Landlock must be enabled (`landlock` in the kernel's lsm= list); tier ll needs Linux 6.12"
             }
             Step::Seccomp => "the kernel needs CONFIG_SECCOMP_FILTER",
-            Step::Sources | Step::Binds | Step::WorkingDirectory => {
+            Step::Sources | Step::Binds | Step::WorkingDirectory | Step::Watch => {
                 "the path must exist, hold no symbolic link, and be what it was when the task was accepted"
             }
             Step::Placeholders => "the protected path must be a plain file or directory, not a symbolic link",
@@ -254,6 +260,8 @@ pub(super) enum Said {
 pub(super) enum Breach {
     /// All of it together had more memory than its limit.
     Memory,
+    /// It took more space than its limit.
+    Space(Space),
     /// A protected path is not any more what it was.
     Protection,
 }
@@ -267,6 +275,8 @@ pub(super) struct Ended {
     pub(super) breach: Option<Breach>,
     /// Processes that outlived the worker's first one and were killed.
     pub(super) swept: u32,
+    /// It was seen with as many processes as it may have.
+    pub(super) processes_reached: bool,
 }
 
 /// A message with its length in front.

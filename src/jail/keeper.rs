@@ -164,7 +164,7 @@ impl Keeper {
             Some(Said::Ended(ended)) => exit_of(ended, forced),
             _ => {
                 self.clean_up_after_the_supervisor().await;
-                Exit { reason: forced.unwrap_or(ExitReason::SupervisorLost), swept: 0 }
+                Exit { reason: forced.unwrap_or(ExitReason::SupervisorLost), ..Exit::default() }
             }
         };
         // It has nothing left to do; waiting collects its process.
@@ -212,12 +212,13 @@ fn exit_of(ended: Ended, forced: Option<ExitReason>) -> Exit {
     let reason = match (forced, ended) {
         (Some(reason), _) => reason,
         (None, Ended { breach: Some(Breach::Memory), .. }) => ExitReason::OverMemory,
+        (None, Ended { breach: Some(Breach::Space(space)), .. }) => ExitReason::OverSpace(space),
         (None, Ended { breach: Some(Breach::Protection), .. }) => ExitReason::ProtectionLost,
         (None, Ended { code: Some(code), .. }) => ExitReason::Code(code),
         (None, Ended { signal: Some(signal), .. }) => ExitReason::Signal(signal),
         (None, _) => ExitReason::SupervisorLost,
     };
-    Exit { reason, swept: ended.swept }
+    Exit { reason, swept: ended.swept, processes_reached: ended.processes_reached }
 }
 
 /// Ends a supervisor that does not answer, and collects it.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::{oneshot, watch};
 
+use super::bounds::Space;
 #[cfg(not(target_os = "linux"))]
 use super::child::start;
 use super::control::{Request, SetupError, Step, frame};
@@ -51,7 +52,7 @@ impl Supervisor {
 }
 
 /// Why a worker is not running any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ExitReason {
     /// It ended by itself with this code.
     Code(i32),
@@ -63,21 +64,26 @@ pub enum ExitReason {
     Cancelled,
     /// All its processes together had more memory than allowed.
     OverMemory,
+    /// Its directories or temporary files grew by more than allowed.
+    OverSpace(Space),
     /// A protected file was replaced from outside (`git config` does that), which took its protection away. The
     /// worker was ended within a tenth of a second; the file should be looked at.
     ProtectionLost,
     /// Its supervisor died; everything that was left has been killed.
+    #[default]
     SupervisorLost,
 }
 
 /// How a worker ended. When one has this, no process of the worker is left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exit {
     /// Why.
     pub reason: ExitReason,
     /// Processes that outlived the worker's first one and had to be killed. Counted in tier `ll`; in `ns` the
     /// kernel ends them with the namespace, uncounted.
     pub swept: u32,
+    /// Whether the worker was seen with as many processes as it may have. Looked at once a second.
+    pub processes_reached: bool,
 }
 
 /// A worker that runs in its jail. Dropping it ends the worker.
@@ -113,7 +119,7 @@ impl Running {
 
     /// Waits until no process of the worker is left and its output is complete. Can be dropped and called again.
     pub async fn wait(&mut self) -> Exit {
-        let lost = Exit { reason: ExitReason::SupervisorLost, swept: 0 };
+        let lost = Exit::default();
         match self.exit.wait_for(Option::is_some).await {
             Ok(exit) => exit.unwrap_or(lost),
             // The runtime is shutting down; the socket is closed with it.

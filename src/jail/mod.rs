@@ -19,6 +19,7 @@
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
 #![deny(unsafe_code)] // `child` alone has it, each block with its reason
 
+mod bounds;
 mod child;
 mod control;
 mod environment;
@@ -33,6 +34,7 @@ mod plan;
 mod profile;
 mod root;
 
+pub use bounds::{Limits, Space, size};
 #[cfg(debug_assertions)]
 pub use child::main_of_the_tests_if_asked;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
@@ -42,6 +44,6 @@ pub use host::{Finding, HostSupport, probe};
 pub use launch::{Exit, ExitReason, Running, Supervisor, launch};
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
-pub use plan::{Draft, Grounds, Guard, Limits, Missing, Network, Plan, PlanRefused, Tier, Topic};
-pub use profile::{BadRun, Fill, ParseMode, Profile};
+pub use plan::{Draft, Grounds, Guard, Missing, Network, Plan, PlanRefused, Tier, Topic};
+pub use profile::{BadRun, Bounds, Fill, ParseMode, Profile};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::Limits;
 use super::control::Step;
 use super::environment::Environment;
 use super::layer::Layer;
 use super::root::{Place, Program};
+use crate::base::RepoPath;
 use crate::base::limits::OUTPUT_BYTES_MAX;
-use crate::base::{RepoPath, Ttl};
 
 /// How a worker is confined. Policy names the least that it accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -36,53 +37,6 @@ pub enum Network {
     Ports(Vec<u16>),
     /// Named hosts. Not available in this version: such a plan is refused at launch.
     Hosts(Vec<String>),
-}
-
-/// Bounds of one worker. Each is always set.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Limits {
-    /// Processes and threads at once. In `ll` the kernel counts the user's other ones too; they are added.
-    pub processes: u32,
-    /// Open descriptors per process.
-    pub open_files: u32,
-    /// Size of one file, in bytes.
-    pub file_bytes: u64,
-    /// Private writable memory of one process, in bytes.
-    pub data_bytes: u64,
-    /// Resident memory of all processes together, in bytes; looked at once a second.
-    pub resident_bytes: u64,
-    /// Processor time of one process, in seconds.
-    pub cpu_seconds: u64,
-    /// `/tmp`, `/dev/shm` and the home directory together, in bytes. Tier `ns` only.
-    pub tmp_bytes: u64,
-    /// Wall time of the whole run.
-    pub wall: Ttl,
-    /// Output kept of each stream, in bytes; at most [`OUTPUT_BYTES_MAX`].
-    pub output_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            processes: 256,
-            open_files: 1024,
-            file_bytes: 1 << 30,
-            data_bytes: 4 << 30,
-            resident_bytes: 6 << 30,
-            cpu_seconds: 3600,
-            tmp_bytes: 512 << 20,
-            wall: Ttl::minutes(20),
-            output_bytes: OUTPUT_BYTES_MAX,
-        }
-    }
-}
-
-impl Limits {
-    fn has_zero(&self) -> bool {
-        let numbers =
-            [self.file_bytes, self.data_bytes, self.resident_bytes, self.cpu_seconds, self.tmp_bytes];
-        self.processes == 0 || self.open_files < 3 || self.output_bytes == 0 || numbers.contains(&0)
-    }
 }
 
 /// What to do about a protected path that does not exist when the worker starts. If it stayed away, the worker
@@ -205,7 +159,7 @@ impl Draft {
     /// [`PlanRefused`] says what is too much, or missing.
     pub fn check(self, grounds: &Grounds) -> Result<Plan, PlanRefused> {
         self.check_places(grounds)?;
-        if self.limits.has_zero() || self.limits.output_bytes > OUTPUT_BYTES_MAX {
+        if self.limits.are_wrong() {
             return Err(PlanRefused::Limits);
         }
         if self.args.iter().any(|arg| arg.contains('\0')) {
@@ -464,7 +418,7 @@ impl Plan {
             Tier::Ll => "ll: Landlock, system call filter, limits; no namespaces",
         };
         lines.push((Topic::Tier, tier.into()));
-        lines.extend(self.describe_limits().into_iter().map(|text| (Topic::Limits, text)));
+        lines.extend(self.limits.describe(self.tier).into_iter().map(|text| (Topic::Limits, text)));
         lines
     }
 
@@ -474,20 +428,5 @@ impl Plan {
             Network::Ports(ports) => format!("local ports {ports:?}"),
             Network::Hosts(hosts) => format!("hosts {}", hosts.join(" ")),
         }
-    }
-
-    fn describe_limits(&self) -> Vec<String> {
-        let l = &self.limits;
-        vec![
-            format!(
-                "{} s of wall time, {} s of processor time per process",
-                l.wall.as_seconds(),
-                l.cpu_seconds
-            ),
-            format!("{} processes, {} open files each", l.processes, l.open_files),
-            format!("{} bytes of memory per process, {} together", l.data_bytes, l.resident_bytes),
-            format!("{} bytes per file, {} for temporary files", l.file_bytes, l.tmp_bytes),
-            format!("{} bytes of output kept per stream", l.output_bytes),
-        ]
     }
 }

@@ -43,10 +43,29 @@ pub struct Profile {
     pub read_only: Vec<PathBuf>,
     /// Whether it works in a copy of the workspace that is thrown away.
     pub copy: bool,
-    /// Largest data segment of one process, in bytes.
+    /// What it may use, other than the usual.
+    pub bounds: Bounds,
+}
+
+/// What a worker may use; where nothing is said, the usual of [`Limits`](super::Limits).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// Largest data segment of one process, in bytes; also the most memory of all of them together.
     pub memory: Option<u64>,
-    /// Most processes.
+    /// Most processes and threads.
     pub processes: Option<u32>,
+    /// Most open descriptors of one process.
+    pub open_files: Option<u32>,
+    /// Largest file, in bytes.
+    pub file_bytes: Option<u64>,
+    /// Most temporary files, in bytes.
+    pub tmp_bytes: Option<u64>,
+    /// Most processor time of one process, in seconds.
+    pub cpu_seconds: Option<u64>,
+    /// By how much its directories may grow during a run, in bytes.
+    pub growth_bytes: Option<u64>,
+    /// By how many files and directories.
+    pub growth_entries: Option<u64>,
 }
 
 /// What the placeholders of one run stand for.

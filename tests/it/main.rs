@@ -17,6 +17,7 @@ mod devitd_form;
 mod docs;
 mod engine;
 mod frames;
+mod greed;
 mod hostile;
 mod hostile_work;
 mod in_force;

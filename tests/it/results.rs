@@ -7,7 +7,7 @@ use provost::domain::{
     Delegate, Door, Failure, Network, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
 };
 use provost::effects::{End, Outcome, Output, Run, outcome};
-use provost::jail::{ParseMode, Profile};
+use provost::jail::{Bounds, Limits, ParseMode, Profile, Space};
 use serde_json::{Value, json};
 
 /// One run with everything in its most ordinary form; a test changes what it is about.
@@ -67,8 +67,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         env: BTreeMap::new(),
         read_only: vec![],
         copy: false,
-        memory: None,
-        processes: None,
+        bounds: Bounds::default(),
     };
     let output = Output { stdout: stdout.into(), ..Output::default() };
     Case { task, profile, output }
@@ -99,6 +98,10 @@ impl Case {
     }
 
     fn ends(&self, end: End) -> Outcome {
+        self.ends_within(end, &Limits::default(), false)
+    }
+
+    fn ends_within(&self, end: End, limits: &Limits, processes_reached: bool) -> Outcome {
         let run = Run {
             task: &self.task,
             profile: &self.profile,
@@ -107,6 +110,8 @@ impl Case {
             started: Some(Timestamp(1_500)),
             ended: Timestamp(3_000),
             limit: Ttl::seconds_clamped(90),
+            limits: Some(limits),
+            processes_reached,
         };
         outcome(&run, &end, &self.output)
     }
@@ -225,10 +230,10 @@ fn every_bad_end_has_its_words() {
         ),
         (
             End::OverMemory,
-            "Worker execution error: worker had more memory than it may",
+            "Worker execution error: worker had more memory than it may: over 6 GiB for all its processes together",
             -1,
-            "worker had more memory than it may",
-            worker("worker had more memory than it may"),
+            "worker had more memory than it may: over 6 GiB for all its processes together",
+            worker("worker had more memory than it may: over 6 GiB for all its processes together"),
         ),
         (
             End::NotStarted(jail.clone()),
@@ -255,6 +260,61 @@ fn every_bad_end_has_its_words() {
             (&json!(code), &json!(reason))
         );
     }
+}
+
+/// Each limit is named behind DevIt's words for the end, with its number, and by its key for programs.
+#[test]
+fn the_end_names_the_limit_that_was_reached() {
+    let limits = Limits {
+        processes: 40,
+        cpu_seconds: 7,
+        file_bytes: 3 << 20,
+        growth_bytes: 5 << 30,
+        growth_entries: 900,
+        tmp_bytes: 1000,
+        ..Limits::default()
+    };
+    let cpu = "more processor time than it may, over 7 s in one process";
+    let file = "a larger file than it may write, over 3 MiB";
+    let table = [
+        (End::Code(0), "success".to_owned(), vec![]),
+        (End::Code(3), "exit code 3".into(), vec![]),
+        (End::Code(152), format!("exit code 152: {cpu}"), vec!["cpu_secs"]),
+        (End::Code(153), format!("exit code 153: {file}"), vec!["file_size"]),
+        (End::Signal(24), format!("terminated by signal: {cpu}"), vec!["cpu_secs"]),
+        (End::Signal(25), format!("terminated by signal: {file}"), vec!["file_size"]),
+        (End::Signal(11), "terminated by signal".into(), vec![]),
+        (End::TimedOut, "worker timed out after 90s".into(), vec!["timeout"]),
+        (
+            End::OverSpace(Space::Bytes),
+            "worker took more space than it may: what it may change grew by more than 5 GiB while it ran"
+                .into(),
+            vec!["growth"],
+        ),
+        (
+            End::OverSpace(Space::Entries),
+            "worker took more space than it may: what it may change grew by more than 900 files while it ran"
+                .into(),
+            vec!["growth_files"],
+        ),
+        (
+            End::OverSpace(Space::Temporary),
+            "worker took more space than it may: more than 1000 bytes of temporary files".into(),
+            vec!["tmp_size"],
+        ),
+    ];
+    for (end, reason, reached) in table {
+        let ended = text("x").ends_within(end.clone(), &limits, false);
+        assert_eq!(metadata(&ended)["exit_reason"], reason);
+        assert_eq!(metadata(&ended)["limits_reached"], json!(reached), "{end:?}");
+    }
+    let failed = text("x").ends_within(End::Code(3), &limits, true);
+    let reason = "exit code 3; it was at its limit of 40 processes and threads";
+    assert_eq!(metadata(&failed)["exit_reason"], reason);
+    assert_eq!(metadata(&failed)["limits_reached"], json!(["processes"]));
+    assert_eq!(summary(&failed), format!("Worker '/opt/coder' failed: {reason}"));
+    let fine = text("x").ends_within(End::Code(0), &limits, true);
+    assert_eq!((fine.status, &metadata(&fine)["exit_reason"]), (Status::Completed, &json!("success")));
 }
 
 #[test]
@@ -292,6 +352,8 @@ fn metadata_always_has_all_its_keys() {
         "tier",
         "rule",
         "stdout_dropped_bytes",
+        "stderr_dropped_bytes",
+        "limits_reached",
     ];
     expected.sort_unstable();
     let done = text("x").ends_well();

@@ -62,7 +62,7 @@ fn a_worker_starts_where_it_may_write_and_cannot_replace_its_program() {
 
 #[test]
 fn a_limit_of_zero_is_a_mistake_and_not_no_limit() {
-    let breaks: [fn(&mut Limits); 8] = [
+    let breaks: [fn(&mut Limits); 10] = [
         |l| l.processes = 0,
         |l| l.open_files = 0,
         |l| l.file_bytes = 0,
@@ -70,6 +70,8 @@ fn a_limit_of_zero_is_a_mistake_and_not_no_limit() {
         |l| l.resident_bytes = 0,
         |l| l.cpu_seconds = 0,
         |l| l.tmp_bytes = 0,
+        |l| l.growth_bytes = 0,
+        |l| l.growth_entries = 0,
         |l| l.output_bytes = usize::MAX,
     ];
     for set in breaks {

@@ -107,7 +107,10 @@ async fn a_workspace_that_was_swapped_is_refused() {
         fs::remove_dir(world.workspace()).unwrap();
         std::os::unix::fs::symlink(world.path("outside"), world.workspace()).unwrap();
         let error = world.start(draft.clone()).await.unwrap_err();
-        assert!([Step::Sources, Step::WorkingDirectory, Step::Placeholders].contains(&error.step), "{error}");
+        assert!(
+            [Step::Sources, Step::WorkingDirectory, Step::Placeholders, Step::Watch].contains(&error.step),
+            "{error}"
+        );
         fs::remove_file(world.workspace()).unwrap();
         world.start(draft).await.unwrap_err();
         for folder in ["outside", "old"] {

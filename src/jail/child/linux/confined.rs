@@ -27,18 +27,21 @@ pub(super) struct Inside {
     tmp: PathBuf,
     /// What it may write besides the plan's directories.
     pub(super) writable: Vec<PathBuf>,
+    /// Its limit of processes, as the kernel counts them.
+    processes: u64,
 }
 
 impl Inside {
     /// In a root directory of its own.
-    pub(super) fn own_root(plan: &Plan) -> Self {
+    pub(super) fn own_root(plan: &Plan, processes: u64) -> Self {
         let writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
-        Self { home: plan.home.clone(), tmp: "/tmp".into(), writable }
+        Self { home: plan.home.clone(), tmp: "/tmp".into(), writable, processes }
     }
 
     /// In a private folder on the host.
-    pub(super) fn in_scratch(scratch: &Path) -> Self {
-        Self { home: scratch.join("home"), tmp: scratch.join("tmp"), writable: vec![scratch.into()] }
+    pub(super) fn in_scratch(scratch: &Path, processes: u64) -> Self {
+        let writable = vec![scratch.into()];
+        Self { home: scratch.join("home"), tmp: scratch.join("tmp"), writable, processes }
     }
 }
 
@@ -69,7 +72,7 @@ fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confi
     let (args, environment) = step(plan, Step::Program, || words(plan, inside))?;
     step(plan, Step::Input, || input.map_or(Ok(()), |input| sys::redirect(&input, 0)))?;
     step(plan, Step::Session, sys::reset_signals)?;
-    let limited = step(plan, Step::Limits, || limits::set(plan))?;
+    let limited = step(plan, Step::Limits, || limits::set(plan, inside.processes))?;
     step(plan, Step::NoNewPrivileges, || no_new_privileges(plan))?;
     let fenced = step(plan, Step::Landlock, || landlock::fence(plan, inside))?;
     let powerless = step(plan, Step::Capabilities, || limits::give_up_capabilities(plan))?;

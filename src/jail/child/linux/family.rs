@@ -17,6 +17,7 @@ pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) is_zombie: bool,
+    threads: u64,
     resident_pages: u64,
 }
 
@@ -35,6 +36,7 @@ fn look_at(pid: i32) -> Option<Process> {
         pid,
         parent: fields.get(1)?.parse().ok()?,
         is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        threads: fields.get(17)?.parse().ok()?,
         resident_pages: fields.get(21)?.parse().ok()?,
     })
 }
@@ -56,16 +58,26 @@ pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
     found
 }
 
-/// Memory of everything below this process, in bytes. Pages that several share are counted once for each, so that
-/// this is never too little.
-pub(super) fn resident_bytes() -> u64 {
+/// What everything below this process has.
+pub(super) struct Usage {
+    /// Memory, in bytes. Pages that several share are counted once for each, so that this is never too little.
+    pub(super) resident_bytes: u64,
+    /// Processes and threads.
+    pub(super) tasks: u64,
+}
+
+/// Adds up what everything below this process has.
+pub(super) fn usage() -> Usage {
     let us = rustix::process::getpid().as_raw_nonzero().get();
     let below = descendants(us, &processes());
     let page = sys::page_size();
-    below.iter().map(|process| process.resident_pages * page).sum()
+    Usage {
+        resident_bytes: below.iter().map(|process| process.resident_pages * page).sum(),
+        tasks: below.iter().map(|process| process.threads.max(1)).sum(),
+    }
 }
 
-/// The same, with shared pages divided among those who share them. Slower.
+/// The memory, with shared pages divided among those who share them. Slower.
 pub(super) fn proportional_bytes() -> u64 {
     let us = rustix::process::getpid().as_raw_nonzero().get();
     let page = sys::page_size();

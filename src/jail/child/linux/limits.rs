@@ -20,18 +20,23 @@ pub(super) struct Limited(());
 /// Proof that no capability is left and none can come back.
 pub(super) struct Powerless(());
 
-/// Sets every limit, for this process and all that it starts.
-pub(super) fn set(plan: &Plan) -> io::Result<Limited> {
+/// The limit of processes as the kernel counts them. Asked for outside of the jail.
+pub(super) fn processes(plan: &Plan) -> io::Result<u64> {
+    let most = u64::from(plan.limits.processes);
+    Ok(match plan.tier {
+        // Counted in the user namespace, in which there is nobody else than the first process.
+        Tier::Ns => most + 1,
+        // Counted over everything that the user runs, so that has to be added.
+        Tier::Ll => most + family::tasks_of_this_user()?,
+    })
+}
+
+/// Sets every limit, for this process and all that it starts; `processes` is what [`processes`] has answered.
+pub(super) fn set(plan: &Plan, processes: u64) -> io::Result<Limited> {
     if plan.lacks(Layer::Limits) {
         return Ok(Limited(()));
     }
     let limits = &plan.limits;
-    let processes = match plan.tier {
-        // Counted in the user namespace, in which there is nobody else than the first process.
-        Tier::Ns => u64::from(limits.processes) + 1,
-        // Counted over everything that the user runs, so that has to be added.
-        Tier::Ll => u64::from(limits.processes) + family::tasks_of_this_user()?,
-    };
     let all = [
         (Resource::Core, 0),
         (Resource::Nproc, processes),

@@ -12,6 +12,7 @@ mod confined;
 mod daemon;
 mod family;
 mod fault;
+mod growth;
 mod landlock;
 mod limits;
 mod mounts;
@@ -20,6 +21,7 @@ mod placeholders;
 mod seccomp;
 mod supervisor;
 mod sys;
+mod watch;
 
 use std::fmt;
 use std::io;

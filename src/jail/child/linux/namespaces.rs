@@ -54,6 +54,7 @@ pub(super) fn main(
     plan: &Plan,
     owner: Owner,
     binds: &[Bind],
+    processes: u64,
     input: Option<OwnedFd>,
     fault: FaultWriter,
     status: &OwnedFd,
@@ -64,7 +65,9 @@ pub(super) fn main(
         fault.give_up(&error);
     }
     let worker = match step(plan, Step::Fork, || sys::fork_into(0)) {
-        Ok(Forked::Child) => fault.unless(|| become_the_worker(plan, &Inside::own_root(plan), input)),
+        Ok(Forked::Child) => {
+            fault.unless(|| become_the_worker(plan, &Inside::own_root(plan, processes), input))
+        }
         Ok(Forked::Parent(worker)) => worker,
         Err(error) => fault.give_up(&error),
     };

@@ -16,6 +16,7 @@ use super::family;
 use super::fault::Fault;
 use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
+use super::watch::Watch;
 use super::{landlock, limits, namespaces, step};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 use crate::jail::control::{Breach, Ended, REFUSED, Request, Said, SetupError, Step, frame};
@@ -24,9 +25,6 @@ use crate::jail::plan::{Plan, Tier};
 
 /// How often the supervisor looks around when nothing wakes it, in milliseconds.
 const TICK_MS: i64 = 100;
-
-/// Ticks between two looks at the memory of all processes.
-const TICKS_PER_LOOK: u32 = 10;
 
 /// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
 pub(in crate::jail::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! {
@@ -164,14 +162,12 @@ enum Woken {
 }
 
 fn wait(
-    plan: &Plan,
     control: &Control,
     watched: BorrowedFd<'_>,
     input: &mut Input,
     mut tick: impl FnMut() -> Option<Breach>,
 ) -> Woken {
     let pause = Timespec { tv_sec: 0, tv_nsec: TICK_MS * 1_000_000 };
-    let mut ticks = 0_u32;
     loop {
         let writer = input.writer.as_ref().map(|w| PollFd::new(w, PollFlags::OUT));
         let mut fds =
@@ -192,12 +188,6 @@ fn wait(
         }
         if let Some(breach) = tick() {
             return Woken::Breached(breach);
-        }
-        ticks = ticks.wrapping_add(1);
-        let most = plan.limits.resident_bytes;
-        let look = ticks.is_multiple_of(TICKS_PER_LOOK);
-        if look && family::resident_bytes() > most && family::proportional_bytes() > most {
-            return Woken::Breached(Breach::Memory);
         }
     }
 }
@@ -236,6 +226,8 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
     let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan))?;
+    let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
+    let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, None))?;
     let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
     let fault = Fault::new().map_err(namespaces)?;
     let (status_read, status_write) =
@@ -245,7 +237,7 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Child => {
             let fault = fault.for_writing();
             drop((status_read, input.writer));
-            namespaces::main(plan, owner, placeholders.binds(), input.reader, fault, &status_write)
+            namespaces::main(plan, owner, placeholders.binds(), processes, input.reader, fault, &status_write)
         }
         Forked::Parent(first) => first,
     };
@@ -258,8 +250,8 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         }
     };
     control.say(&Said::Ready { layers: namespaces::layers(), first, scratch: None });
-    let woken = wait(plan, control, watched.as_fd(), &mut input, || {
-        (!placeholders.are_intact()).then_some(Breach::Protection)
+    let woken = wait(control, watched.as_fd(), &mut input, || {
+        if placeholders.are_intact() { watch.tick() } else { Some(Breach::Protection) }
     });
     // The kernel lets the first process of a namespace end only after all others in it.
     let own = end(first);
@@ -267,7 +259,7 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     let woken = if placeholders.are_intact() { woken } else { Woken::Breached(Breach::Protection) };
     let mut status = [0; 4];
     let workers = File::from(status_read).read_exact(&mut status).ok().map(|()| i32::from_le_bytes(status));
-    Ok(ended(workers.or(own), woken, 0))
+    Ok(ended(workers.or(own), woken, 0, &mut watch))
 }
 
 fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
@@ -276,7 +268,9 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
     let fault = Fault::new().map_err(fork)?;
-    let inside = Inside::in_scratch(scratch.path());
+    let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
+    let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, Some(scratch.path())))?;
+    let inside = Inside::in_scratch(scratch.path(), processes);
     let worker = match step(plan, Step::Fork, || sys::fork_into(0))? {
         Forked::Child => {
             let fault = fault.for_writing();
@@ -296,19 +290,25 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     };
     let path = scratch.path().to_path_buf();
     control.say(&Said::Ready { layers: landlock::layers(), first: worker, scratch: Some(path) });
-    let woken = wait(plan, control, watched.as_fd(), &mut input, || {
+    let woken = wait(control, watched.as_fd(), &mut input, || {
         family.collect();
-        None
+        watch.tick()
     });
     family.end();
-    Ok(ended(family.workers_status(), woken, family.swept()))
+    Ok(ended(family.workers_status(), woken, family.swept(), &mut watch))
 }
 
-fn ended(status: Option<i32>, woken: Woken, swept: u32) -> Ended {
+fn ended(status: Option<i32>, woken: Woken, swept: u32, watch: &mut Watch<'_>) -> Ended {
+    let breach = match woken {
+        Woken::Breached(breach) => Some(breach),
+        Woken::Ended => watch.last_look(),
+        Woken::Ordered => None,
+    };
     Ended {
         code: status.filter(|s| libc::WIFEXITED(*s)).map(|s| libc::WEXITSTATUS(s)),
         signal: status.filter(|s| libc::WIFSIGNALED(*s)).map(|s| libc::WTERMSIG(s)),
-        breach: if let Woken::Breached(breach) = woken { Some(breach) } else { None },
+        breach,
         swept,
+        processes_reached: watch.processes_reached(),
     }
 }

@@ -1,0 +1,132 @@
+//! How much one worker may use of everything, and which part of the system holds it to that.
+//!
+//! There is no unset limit: each has a number, and zero is refused. Some are walls, which the kernel keeps at
+//! every moment (resource limits of a process, the size of a temporary file system). Others are watched: the
+//! supervisor looks at regular times and ends the worker that has gone beyond. A control group that was
+//! delegated to the daemon makes walls of memory and processes, too.
+#![forbid(unsafe_code)]
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::Tier;
+use crate::base::Ttl;
+use crate::base::limits::OUTPUT_BYTES_MAX;
+
+/// Bounds of one worker. Each is always set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Limits {
+    /// Processes and threads at once. In `ll` the kernel counts the user's other ones too; they are added.
+    pub processes: u32,
+    /// Open descriptors per process.
+    pub open_files: u32,
+    /// Size of one file, in bytes.
+    pub file_bytes: u64,
+    /// Private writable memory of one process, in bytes.
+    pub data_bytes: u64,
+    /// Resident memory of all processes together, in bytes; looked at once a second.
+    pub resident_bytes: u64,
+    /// Processor time of one process, in seconds.
+    pub cpu_seconds: u64,
+    /// `/tmp`, `/dev/shm` and the home directory together, in bytes. A wall in `ns`, watched in `ll`.
+    pub tmp_bytes: u64,
+    /// By how much the directories that it may change may grow during the run, in bytes on the disk; watched.
+    pub growth_bytes: u64,
+    /// By how many files and directories they may grow; watched.
+    pub growth_entries: u64,
+    /// Wall time of the whole run.
+    pub wall: Ttl,
+    /// Output kept of each stream, in bytes; at most [`OUTPUT_BYTES_MAX`].
+    pub output_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            processes: 256,
+            open_files: 1024,
+            file_bytes: 1 << 30,
+            data_bytes: 4 << 30,
+            resident_bytes: 6 << 30,
+            cpu_seconds: 3600,
+            tmp_bytes: 512 << 20,
+            growth_bytes: 16 << 30,
+            growth_entries: 1_000_000,
+            wall: Ttl::minutes(20),
+            output_bytes: OUTPUT_BYTES_MAX,
+        }
+    }
+}
+
+impl Limits {
+    /// Whether one of them is zero, or more output is to be kept than is ever kept.
+    pub(super) fn are_wrong(&self) -> bool {
+        let numbers = [
+            self.file_bytes,
+            self.data_bytes,
+            self.resident_bytes,
+            self.cpu_seconds,
+            self.tmp_bytes,
+            self.growth_bytes,
+            self.growth_entries,
+        ];
+        let few = self.processes == 0 || self.open_files < 3 || self.output_bytes == 0;
+        few || numbers.contains(&0) || self.output_bytes > OUTPUT_BYTES_MAX
+    }
+
+    /// Each limit in words, with what holds the worker to it.
+    pub(super) fn describe(&self, tier: Tier) -> Vec<String> {
+        let processes = match tier {
+            Tier::Ns => "kernel: RLIMIT_NPROC in a user namespace of its own",
+            Tier::Ll => "kernel: RLIMIT_NPROC, above what the user runs at the start",
+        };
+        let temporary = match tier {
+            Tier::Ns => "kernel: size of its temporary file system",
+            Tier::Ll => "watched",
+        };
+        let watched = "watched, looked at once a second or as often as a look takes";
+        vec![
+            format!("{} s of wall time for the run (daemon)", self.wall.as_seconds()),
+            format!("{} s of processor time per process (kernel: RLIMIT_CPU)", self.cpu_seconds),
+            format!("{} processes and threads ({processes})", self.processes),
+            format!("{} open files per process (kernel: RLIMIT_NOFILE)", self.open_files),
+            format!("{} of private memory per process (kernel: RLIMIT_DATA)", size(self.data_bytes)),
+            format!(
+                "{} of memory for all its processes together (watched, looked at once a second; a wall where a \
+                 control group with memory is delegated)",
+                size(self.resident_bytes)
+            ),
+            format!("{} per file (kernel: RLIMIT_FSIZE)", size(self.file_bytes)),
+            format!("{} of temporary files ({temporary})", size(self.tmp_bytes)),
+            format!(
+                "{} and {} files more than before in what it may change ({watched})",
+                size(self.growth_bytes),
+                self.growth_entries
+            ),
+            format!("{} of output kept per stream (daemon)", size(self.output_bytes as u64)),
+            "no core files, no locked memory beyond 64 KiB, no real-time priority (kernel)".into(),
+        ]
+    }
+}
+
+/// Which space a worker had more of than it may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Space {
+    /// Bytes in the directories that it may change.
+    Bytes,
+    /// Files and directories in them.
+    Entries,
+    /// Directories in directories, deeper than can be watched.
+    Depth,
+    /// Temporary files.
+    Temporary,
+}
+
+/// A number of bytes as people say it: in the largest unit that leaves no fraction.
+pub fn size(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fits = |(shift, _): &(u32, &str)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift);
+    match units.into_iter().find(fits) {
+        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} bytes"),
+    }
+}

@@ -1,0 +1,194 @@
+//! By how much the directories of a worker have grown since it began.
+//!
+//! They are walked over and over, a few milliseconds at a time, so that the supervisor stays ready for orders.
+//! The first walk is the measure for all others. It takes place before the worker runs; of a workspace too large
+//! for that, what is left is walked beside it. Blocks on the disk are counted, a file with several names by parts.
+//!
+//! Not a wall: what is written faster than one walk takes is noticed after it, and what lies in a directory that
+//! nobody may look into, or has no name any more, is not seen. Size of a file and number of descriptors bound
+//! the latter.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+
+use super::about;
+use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, PATH_LEN_MAX};
+use crate::jail::bounds::Space;
+
+/// Entries that are looked at between two looks at the clock.
+const ENTRIES_PER_CLOCK: u32 = 64;
+
+/// Bytes of a block as the kernel counts them, whatever the file system's own are.
+const BLOCK: u64 = 512;
+
+/// How much there is.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sum {
+    bytes: u64,
+    entries: u64,
+    too_deep: bool,
+}
+
+/// A directory that is watched with all that lies below it on the same device.
+struct Root {
+    fd: OwnedFd,
+    device: u64,
+}
+
+/// A directory that is being read.
+struct Reading {
+    root: usize,
+    path: PathBuf,
+    entries: Dir,
+}
+
+/// The walks over some directories.
+pub(super) struct Growth {
+    roots: Vec<Root>,
+    bytes_most: u64,
+    entries_most: u64,
+    /// What the first walk has found; `None` while it is under way.
+    before: Option<Sum>,
+    sum: Sum,
+    waiting: Vec<(usize, PathBuf)>,
+    reading: Option<Reading>,
+    rest_until: Instant,
+}
+
+impl Growth {
+    /// Opens the directories and begins with the first walk.
+    pub(super) fn of(
+        paths: impl IntoIterator<Item = PathBuf>,
+        bytes_most: u64,
+        entries_most: u64,
+    ) -> io::Result<Self> {
+        let mut roots = Vec::new();
+        for path in paths {
+            let fd = open(CWD, &path, ResolveFlags::NO_SYMLINKS).map_err(|e| about(&path)(e.into()))?;
+            let device = rustix::fs::fstat(&fd)?.st_dev;
+            roots.push(Root { fd, device });
+        }
+        let now = Instant::now();
+        let mut growth = Self {
+            roots,
+            bytes_most,
+            entries_most,
+            before: None,
+            sum: Sum::default(),
+            waiting: Vec::new(),
+            reading: None,
+            rest_until: now,
+        };
+        growth.begin();
+        growth.look(now + Duration::from_millis(GROWTH_FIRST_LOOK_MS_MAX));
+        Ok(growth)
+    }
+
+    fn begin(&mut self) {
+        self.sum = Sum::default();
+        self.reading = None;
+        self.waiting = (0..self.roots.len()).map(|root| (root, PathBuf::from("."))).collect();
+    }
+
+    /// Goes on walking for some time, and answers what there is too much of.
+    pub(super) fn look(&mut self, until: Instant) -> Option<Space> {
+        let began = Instant::now();
+        if began < self.rest_until {
+            return None;
+        }
+        loop {
+            for _ in 0..ENTRIES_PER_CLOCK {
+                if !self.advance() {
+                    // Small directories are looked at once a second; the walks of large ones take longer.
+                    self.rest_until = Instant::now() + Duration::from_secs(1);
+                    let found = self.excess();
+                    self.before.get_or_insert(self.sum);
+                    self.begin();
+                    return found;
+                }
+            }
+            if let Some(found) = self.excess() {
+                return Some(found);
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+        }
+    }
+
+    /// Walks once more from the beginning, after the worker's end; as long as the first walk was given.
+    pub(super) fn last_look(&mut self) -> Option<Space> {
+        let now = Instant::now();
+        if self.before.is_some() {
+            self.begin();
+        }
+        self.rest_until = now;
+        self.look(now + Duration::from_millis(GROWTH_FIRST_LOOK_MS_MAX))
+    }
+
+    /// Before a walk has ended, there is at least as much as it has found so far.
+    fn excess(&self) -> Option<Space> {
+        let before = self.before?;
+        let Sum { bytes, entries, too_deep } = self.sum;
+        if bytes > before.bytes.saturating_add(self.bytes_most) {
+            return Some(Space::Bytes);
+        }
+        if entries > before.entries.saturating_add(self.entries_most) {
+            return Some(Space::Entries);
+        }
+        (too_deep && !before.too_deep).then_some(Space::Depth)
+    }
+
+    /// Looks at one more entry. False when the walk has come to its end.
+    fn advance(&mut self) -> bool {
+        let Some(reading) = &mut self.reading else {
+            let Some((root, path)) = self.waiting.pop() else { return false };
+            let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            let found = open(&self.roots[root].fd, &path, beneath);
+            // What went away meanwhile, or does not let us in, has nothing to count.
+            self.reading = found.and_then(Dir::new).map(|entries| Reading { root, path, entries }).ok();
+            return true;
+        };
+        let Some(Ok(entry)) = reading.entries.read() else {
+            self.reading = None;
+            return true;
+        };
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            return true;
+        }
+        let Ok(dir) = reading.entries.fd() else { return true };
+        let Ok(stat) = rustix::fs::statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+            return true;
+        };
+        let root = reading.root;
+        if stat.st_dev != self.roots[root].device {
+            return true;
+        }
+        let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let names = if is_dir { 1 } else { stat.st_nlink.max(1) };
+        let bytes = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK) / names;
+        self.sum.bytes = self.sum.bytes.saturating_add(bytes);
+        self.sum.entries += 1;
+        if is_dir {
+            let path = reading.path.join(OsStr::from_bytes(name));
+            match path.as_os_str().len() < PATH_LEN_MAX {
+                true => self.waiting.push((root, path)),
+                false => self.sum.too_deep = true,
+            }
+        }
+        true
+    }
+}
+
+fn open(from: impl std::os::fd::AsFd, path: &Path, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat2(from, path, flags, Mode::empty(), resolve)
+}

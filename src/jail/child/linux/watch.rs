@@ -1,0 +1,93 @@
+//! What a supervisor looks at while its worker runs: the limits for which the kernel has no wall of its own.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::family;
+use super::growth::Growth;
+use crate::jail::bounds::Space;
+use crate::jail::control::Breach;
+use crate::jail::plan::{Plan, Tier};
+
+/// Ticks between two looks at all processes.
+const TICKS_PER_LOOK: u32 = 10;
+
+/// Of every tick of a tenth of a second, the part that goes into looking at directories.
+const SHARE_OF_A_TICK: Duration = Duration::from_millis(5);
+
+/// Looks after one worker.
+pub(super) struct Watch<'a> {
+    plan: &'a Plan,
+    ceiling: u64,
+    ticks: u32,
+    workspace: Growth,
+    temporary: Option<Growth>,
+    processes_reached: bool,
+}
+
+impl<'a> Watch<'a> {
+    /// Before the worker begins. `scratch` is the folder for temporary files, where that is one of the host's.
+    pub(super) fn new(plan: &'a Plan, ceiling: u64, scratch: Option<&Path>) -> io::Result<Self> {
+        let limits = &plan.limits;
+        let writable: Vec<PathBuf> = plan.writable.iter().map(|place| place.path().to_path_buf()).collect();
+        // One inside of another is walked with it.
+        let outermost =
+            |path: &&PathBuf| !writable.iter().any(|other| *path != other && path.starts_with(other));
+        let roots: Vec<PathBuf> = writable.iter().filter(outermost).cloned().collect();
+        let temporary = scratch
+            .map(|path| Growth::of([path.to_path_buf()], limits.tmp_bytes, limits.growth_entries))
+            .transpose()?;
+        Ok(Self {
+            plan,
+            ceiling,
+            ticks: 0,
+            workspace: Growth::of(roots, limits.growth_bytes, limits.growth_entries)?,
+            temporary,
+            processes_reached: false,
+        })
+    }
+
+    /// To be called ten times a second. Answers why the worker has to end, if it has to.
+    pub(super) fn tick(&mut self) -> Option<Breach> {
+        self.ticks = self.ticks.wrapping_add(1);
+        let until = Instant::now() + SHARE_OF_A_TICK;
+        if let Some(space) = self.workspace.look(until) {
+            return Some(Breach::Space(space));
+        }
+        if let Some(temporary) = &mut self.temporary
+            && temporary.look(until).is_some()
+        {
+            return Some(Breach::Space(Space::Temporary));
+        }
+        if !self.ticks.is_multiple_of(TICKS_PER_LOOK) {
+            return None;
+        }
+        let usage = family::usage();
+        self.processes_reached |= self.has_all_processes(usage.tasks);
+        let most = self.plan.limits.resident_bytes;
+        (usage.resident_bytes > most && family::proportional_bytes() > most).then_some(Breach::Memory)
+    }
+
+    /// After the worker's end: what it took too much of since the look before.
+    pub(super) fn last_look(&mut self) -> Option<Breach> {
+        self.workspace.last_look().map(Breach::Space)
+    }
+
+    /// Whether the worker was seen with as many processes as it may have, so that it could not start more.
+    pub(super) fn processes_reached(&self) -> bool {
+        self.processes_reached
+    }
+
+    fn has_all_processes(&self, tasks: u64) -> bool {
+        match self.plan.tier {
+            Tier::Ns => tasks >= self.ceiling,
+            // Others of this user count as well. They are counted only when the worker's own are many.
+            Tier::Ll => {
+                tasks.saturating_mul(2) >= u64::from(self.plan.limits.processes)
+                    && family::tasks_of_this_user().is_ok_and(|all| all >= self.ceiling)
+            }
+        }
+    }
+}
