@@ -1,20 +1,18 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
-mod descriptors;
 mod policy_file;
+#[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
 mod wiring;
 
 use std::io::{IsTerminal as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,6 +36,7 @@ use crate::protocols::devit::{self, Devit};
 use crate::protocols::own::{Order, Ordered, Own, wire};
 use crate::service::Provost;
 use crate::store::{self, Retention};
+use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
 use policy_file::PolicyFile;
@@ -74,7 +73,7 @@ pub struct Start {
     /// Whether debug messages are logged.
     pub debug: bool,
     /// Told `ready`, or why not.
-    pub ready: Option<OwnedFd>,
+    pub ready: Option<std::fs::File>,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -82,8 +81,7 @@ pub struct Start {
 /// # Errors
 /// Why it could not start, with what to do; also written to [`Start::ready`].
 pub fn run(mut start: Start) -> Result<()> {
-    let ready = start.ready.take();
-    let mut ready = Ready(ready.map(std::fs::File::from));
+    let mut ready = Ready(start.ready.take());
     let outcome = prepare(&start).and_then(|prepared| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let outcome = runtime.block_on(serve(start, prepared, &mut ready));
@@ -119,8 +117,8 @@ struct Prepared {
 }
 
 fn prepare(start: &Start) -> Result<Prepared> {
-    let uid = rustix::process::geteuid().as_raw();
-    if uid == 0 && !start.allow_root {
+    let (uid, superuser) = (system::user_number(), system::is_superuser());
+    if superuser && !start.allow_root {
         bail!(
             "provost does not run as root, since a mistake would then concern the whole machine. \
              Start it as an ordinary user; in a container without one, use --allow-root"
@@ -129,15 +127,13 @@ fn prepare(start: &Start) -> Result<Prepared> {
     start.places.create()?;
     start.places.create_config()?;
     let loaded = load_config(start)?;
-    let worker_user =
-        if uid == 0 { Some(root_user::for_workers(&loaded.config, &start.places)?) } else { None };
-    descriptors::take_all();
+    let worker_user = if superuser { root_user::for_workers(&loaded.config, &start.places)? } else { None };
+    system::take_all_descriptors();
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = start_log(start, &loaded.config)?;
-    let name =
-        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| uid.to_string());
-    let user = AgentId::parse(&format!("user:{name}")).map_err(|err| anyhow!("the user's name {err}"))?;
+    let user = AgentId::parse(&format!("user:{}", system::user_name()))
+        .map_err(|err| anyhow!("the user's name {err}"))?;
     Ok(Prepared { loaded, uid, user, worker_user, _log: log })
 }
 
@@ -154,10 +150,7 @@ fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::
     use tracing_subscriber::util::SubscriberInitExt as _;
     let level = if start.debug { "debug" } else { config.log.level.as_str() };
     let dir = config.log.dir.clone().unwrap_or_else(|| start.places.state.join("log"));
-    let private = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
-        .recursive(true)
-        .create(&dir);
-    private.with_context(|| format!("cannot make {}", dir.display()))?;
+    system::make_private_folders(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let file = tracing_appender::rolling::Builder::new()
         .rotation(tracing_appender::rolling::Rotation::DAILY)
         .filename_prefix("provost")
@@ -209,9 +202,7 @@ struct Shared(wire::About);
 async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()> {
     let config = prepared.loaded.config.clone();
     // Before any door is open: whoever was answered may send a signal, which would otherwise end us in disorder.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, started, hands) = assemble(start, &prepared, &config, orders).await?;
     let devit_at = daemon.start.places.devit_socket();
@@ -223,13 +214,12 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut reply_to = None;
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => {
-                if let Err(err) = daemon.reload().await {
+            signal = signals.next() => match signal {
+                Signal::Stop => break,
+                Signal::Reload => if let Err(err) = daemon.reload().await {
                     tracing::error!("reload refused; what was in force stays: {err:#}");
                 }
-            }
+            },
             order = inbox.recv() => match order {
                 Some((Order::Stop, reply)) => { reply_to = Some(reply); break }
                 Some(order) => daemon.obey(order).await,
@@ -325,7 +315,7 @@ fn start_hands(
     owed: Vec<crate::domain::Owed>,
 ) -> Result<Hands> {
     let places = &start.places;
-    let home = std::env::var_os("HOME").map(PathBuf::from).context("HOME is not set")?;
+    let home = Environment::current().home.context("HOME is not set")?;
     let copies = places.state.with_extension("copies");
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     let profiles = provost.clone();

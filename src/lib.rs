@@ -17,4 +17,5 @@ pub mod policy;
 pub mod protocols;
 pub mod service;
 pub mod store;
+pub mod system;
 pub mod transport;

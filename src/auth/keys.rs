@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
 use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
 
+#[cfg_attr(windows, path = "keys/folder_windows.rs")]
 mod folder;
 
 use folder::Folder;

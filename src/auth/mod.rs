@@ -8,9 +8,11 @@
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
 pub mod frame;
-#[cfg(unix)]
 pub mod keys;
 #[cfg(target_os = "linux")]
+pub mod peer;
+#[cfg(windows)]
+#[path = "peer_windows.rs"]
 pub mod peer;
 pub mod replay;
 pub mod role;

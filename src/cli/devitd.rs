@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser as _;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::args;
 use super::complaint::{Complaint, DONE};
@@ -18,6 +17,7 @@ use super::{Run, out, spoken};
 use crate::base::Secret;
 use crate::client::{Client, ClientError, wire};
 use crate::config::env::weak_secret;
+use crate::system::{self, Signals};
 
 /// How often the other daemon is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -46,7 +46,9 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
             .because(why)
             .next("eval \"$(provost env)\", and start the client again"));
     }
-    let socket = here.cwd.join(&asked.socket);
+    let socket = system::address(&here.cwd, &asked.socket).map_err(|why| {
+        Complaint::refusal("this address cannot be used").because(why).next("name another --socket")
+    })?;
     if up::running(&here)?.is_some() {
         return hand_over(&here, &socket, secret.as_ref());
     }
@@ -78,14 +80,13 @@ fn hand_over(here: &Here, socket: &Path, secret: Option<&Secret>) -> Result<u8, 
     })?;
     wait_for(async {
         let client = here.client();
-        let mut terminate = signal(SignalKind::terminate()).map_err(Complaint::of)?;
+        let mut signals = Signals::catch().map_err(Complaint::of)?;
         let pid = client.about().await?.pid;
         open_at(&client, address, secret).await?;
         out::note(format!("a daemon runs already (process {pid}); it listens at {address} too"));
         tokio::select! {
             () = ended(&client) => out::note("that daemon has ended"),
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
+            _ = signals.next() => {}
         }
         Ok(DONE)
     })

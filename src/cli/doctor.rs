@@ -103,7 +103,7 @@ fn confinement(found: &mut Findings) {
 }
 
 fn user(found: &mut Findings) {
-    if rustix::process::geteuid().is_root() {
+    if crate::system::is_superuser() {
         let says = "you are root, and the daemon does not run as root: use an ordinary user";
         found.add("user", Health::Note, says);
     }

@@ -66,8 +66,10 @@ pub(super) fn builtin(preset: Preset) -> Builtin {
 fn write_new(path: &Path, text: &str) -> Result<bool, Complaint> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path).and_then(|mut file| file.write_all(text.as_bytes())) {
+    match crate::system::private_file(&mut options)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+    {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(e) => Err(Complaint::of(format!("{} cannot be written", path.display()))

@@ -119,8 +119,8 @@ fn export(here: &Here, output: Option<&PathBuf>) -> Result<u8, Complaint> {
     };
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = io::BufWriter::new(options.open(path).map_err(cannot)?);
+    let opened = crate::system::private_file(&mut options).open(path);
+    let mut file = io::BufWriter::new(opened.map_err(cannot)?);
     let events = written(store::export(reader.as_mut(), &mut file))?;
     file.flush().and_then(|()| file.get_ref().sync_all()).map_err(cannot)?;
     out::note(format!("{events} events in {}", path.display()));

@@ -76,8 +76,7 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
 
 /// The width to fill: the terminal's, or, when a program reads, enough that nothing of use is cut off.
 pub(super) fn width() -> usize {
-    let columns = rustix::termios::tcgetwinsize(io::stdout()).map(|size| size.ws_col);
-    columns.ok().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
+    crate::system::terminal_width().filter(|columns| *columns >= 40).map_or(1_000, usize::from)
 }
 
 /// A line about something that takes time: shown after a second, on terminals alone, and taken back at the end.

@@ -275,8 +275,7 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
 
 /// As whom the daemon would see us.
 fn us() -> String {
-    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-    format!("user:{}", name.unwrap_or_else(|_| rustix::process::geteuid().as_raw().to_string()))
+    format!("user:{}", crate::system::user_name())
 }
 
 fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {

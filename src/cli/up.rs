@@ -5,15 +5,12 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Read as _};
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags};
 
 use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
@@ -22,6 +19,7 @@ use crate::base::Secret;
 use crate::base::limits::READY_MS_MAX;
 use crate::client::wire::About;
 use crate::config::Places;
+use crate::system::{self, Process};
 
 /// What the background process says when its doors are open.
 const READY: &str = "ready";
@@ -75,7 +73,7 @@ pub struct Serve {
     /// Whether to log more.
     pub debug: bool,
     /// Gets the line `ready` when the doors are open.
-    pub ready: Option<OwnedFd>,
+    pub ready: Option<File>,
 }
 
 /// One more address of the DevIt door, and its secret, for this run alone.
@@ -134,24 +132,6 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
         out::line("stopped")?
     }
     Ok(DONE)
-}
-
-/// A process whose end somebody waits for; nothing when it has ended already.
-struct Process(Option<OwnedFd>);
-
-impl Process {
-    fn hold(pid: u32) -> Self {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        Self(pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()))
-    }
-
-    /// Waits for its end, but not for longer than this.
-    fn has_ended(&self, at_most: Duration) -> bool {
-        let Some(process) = &self.0 else { return true };
-        let mut polled = [PollFd::new(process, PollFlags::IN)];
-        let patience = Timespec::try_from(at_most).ok();
-        rustix::event::poll(&mut polled, patience.as_ref()).is_ok_and(|ready| ready > 0)
-    }
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
@@ -215,7 +195,7 @@ fn announce(here: &Here, about: &About) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-fn serve(here: &Here, up: Up, ready: Option<OwnedFd>) -> Serve {
+fn serve(here: &Here, up: Up, ready: Option<File>) -> Serve {
     Serve {
         places: here.places.clone(),
         cwd: here.cwd.clone(),
@@ -235,10 +215,9 @@ pub(super) fn failed(err: anyhow::Error) -> Complaint {
 
 /// The background process: whatever goes wrong is said to the one that waits.
 fn in_background(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
-    // Already the leader of a session when started by hand that way; then nothing is to be done.
-    let _own_session = rustix::process::setsid();
-    let ready = std::io::stdout().as_fd().try_clone_to_owned();
-    let ready = ready.map_err(|e| Complaint::of("standard output is closed").because(e))?;
+    system::own_session();
+    let ready =
+        system::standard_output().map_err(|e| Complaint::of("standard output is closed").because(e))?;
     // The daemon itself tells the one that waits why it could not start.
     run(serve(here, up, Some(ready))).map_err(failed)?;
     Ok(DONE)
@@ -260,7 +239,7 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     );
     command.current_dir(&here.cwd);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(cannot)?;
+    let mut child = system::detach(&mut command).spawn().map_err(cannot)?;
     let said = first_words(&mut child)?;
     if said.trim_end() == READY || running_soon(here)?.is_some() {
         return Ok(());
@@ -276,7 +255,7 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
 
 /// What the background process says: one line, or nothing when it ends without a word.
 fn first_words(child: &mut Child) -> Result<String, Complaint> {
-    let pipe = child.stdout.take().map(OwnedFd::from).map(File::from);
+    let pipe = child.stdout.take();
     let (sender, words) = mpsc::channel();
     std::thread::spawn(move || {
         let mut line = String::new();

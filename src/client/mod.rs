@@ -1,4 +1,4 @@
-//! Talking to a running daemon: its own API over its Unix socket, one connection for each question.
+//! Talking to a running daemon: its own API over its Unix socket or named pipe, one connection for each question.
 //!
 //! Promises: nothing is sent before the kernel has said that the listener runs as this user, answers are bounded
 //! in size and time, and every error says what happened in one sentence. Leaves starting a daemon and what to
@@ -6,11 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod keys;
+mod meet;
 
 use std::fmt::Write as _;
-use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -23,7 +22,6 @@ use serde_json::Value;
 
 use crate::base::AgentId;
 use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
-use crate::transport::{Stream, listen};
 
 pub use crate::protocols::own::wire;
 
@@ -173,7 +171,7 @@ impl Client {
     }
 
     async fn exchange<A: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Result<A, ClientError> {
-        let stream = connect(&self.socket).await?;
+        let stream = meet::connect(&self.socket).await?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
         // Ends by itself: with the answer, or when this future and with it the sender is dropped.
@@ -181,37 +179,6 @@ impl Client {
         let response = sender.send_request(request).await.map_err(ClientError::broken)?;
         answer(response).await
     }
-}
-
-/// Connects, and makes sure that nobody else has put a socket there before a byte is sent.
-async fn connect(socket: &Path) -> Result<Stream, ClientError> {
-    let not_running = || ClientError::NotRunning(socket.to_owned());
-    let foreign = |what: String| ClientError::Foreign { socket: socket.to_owned(), what };
-    let us = rustix::process::geteuid().as_raw();
-    let absent = |e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {
-            not_running()
-        }
-        _ => ClientError::Broken(format!("{}: {e}", socket.display())),
-    };
-    let meta = std::fs::symlink_metadata(socket).map_err(absent)?;
-    if !meta.file_type().is_socket() {
-        return Err(foreign("is not a socket".into()));
-    }
-    if meta.uid() != us {
-        return Err(foreign(format!("belongs to uid {} and not to us, uid {us}", meta.uid())));
-    }
-    let stream = listen::connect(socket).await.map_err(absent)?;
-    // The file may have been replaced since; the connection cannot.
-    #[cfg(target_os = "linux")]
-    {
-        let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(ClientError::broken)?;
-        if peer.uid.as_raw() != us {
-            let uid = peer.uid.as_raw();
-            return Err(foreign(format!("is served by uid {uid} and not by us, uid {us}")));
-        }
-    }
-    Ok(stream)
 }
 
 async fn answer<A: DeserializeOwned>(response: Response<hyper::body::Incoming>) -> Result<A, ClientError> {

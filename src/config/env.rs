@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use crate::base::Secret;
+use crate::system;
 
 /// A variable that Provost reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +68,16 @@ pub const VARIABLES: &[Variable] = &[
         "daemon, clients",
         "Where sockets are; by default `run` in the state folder.",
     ),
+    variable(
+        "APPDATA",
+        "daemon, clients",
+        "On Windows, what `XDG_CONFIG_HOME` is elsewhere, unless that is set.",
+    ),
+    variable(
+        "LOCALAPPDATA",
+        "daemon, clients",
+        "On Windows, what `XDG_STATE_HOME` is elsewhere, unless that is set.",
+    ),
 ];
 
 /// Secrets that are printed in manuals and sources, and therefore none.
@@ -75,11 +86,11 @@ const WELL_KNOWN: &[&str] = &["change-me-in-production", "change-me", "changeme"
 /// The part of the environment that means something, taken once.
 #[derive(Clone, Default)]
 pub struct Environment {
-    /// `HOME`.
+    /// `HOME`; on Windows `USERPROFILE` too.
     pub home: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`, absolute or ignored, as its specification says.
+    /// `XDG_CONFIG_HOME`, absolute or ignored, as its specification says; on Windows `APPDATA` too.
     pub config_home: Option<PathBuf>,
-    /// `XDG_STATE_HOME`, likewise.
+    /// `XDG_STATE_HOME`, likewise; on Windows `LOCALAPPDATA` too.
     pub state_home: Option<PathBuf>,
     /// `XDG_RUNTIME_DIR`, likewise.
     pub runtime_dir: Option<PathBuf>,
@@ -117,14 +128,15 @@ impl Environment {
     /// An environment described by a function from name to value.
     pub fn from_lookup(get: impl Fn(&str) -> Option<OsString>) -> Self {
         let path = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+        let absolute =
+            |names: &[&str]| names.iter().find_map(|name| path(name).filter(|path| path.is_absolute()));
         let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let present = |name: &'static str| text(name).filter(|t| !t.trim().is_empty()).map(|t| (name, t));
         Self {
-            home: absolute("HOME"),
-            config_home: absolute("XDG_CONFIG_HOME"),
-            state_home: absolute("XDG_STATE_HOME"),
-            runtime_dir: absolute("XDG_RUNTIME_DIR"),
+            home: absolute(system::HOME),
+            config_home: absolute(system::CONFIG_HOME),
+            state_home: absolute(system::STATE_HOME),
+            runtime_dir: absolute(&["XDG_RUNTIME_DIR"]),
             root: path("PROVOST_ROOT"),
             provost_config: path("PROVOST_CONFIG"),
             devit_config: path("DEVIT_CORE_CONFIG"),

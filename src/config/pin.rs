@@ -203,9 +203,7 @@ fn write_pins(state: &Path, pins: &Pins) -> Result<(), PinError> {
     let write = || {
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&fresh)?;
+        let mut file = crate::system::private_file(&mut options).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&fresh, &path)

@@ -9,12 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::env::Environment;
 use crate::base::Digest;
+use crate::system::{self, ADDRESS_BYTES_MAX};
 
-/// Folder of the system's configuration and policy.
-pub const SYSTEM_CONFIG: &str = "/etc/provost";
-
-/// Longest path of a Unix socket, in bytes, on every system that we know; longer ones cannot be bound.
-const SOCKET_PATH_MAX: usize = 103;
+pub use crate::system::SYSTEM_CONFIG;
 
 /// Folders above the current one that are looked at; deeper nesting is no working copy.
 const ANCESTORS_MAX: usize = 128;
@@ -113,9 +110,9 @@ impl Places {
             }
         }
         let longest = self.devit_socket();
-        if longest.as_os_str().len() > SOCKET_PATH_MAX {
+        if longest.as_os_str().len() > ADDRESS_BYTES_MAX {
             let why = format!(
-                "is too long for a socket, which may have {SOCKET_PATH_MAX} bytes; set XDG_RUNTIME_DIR to a shorter path"
+                "is too long for a socket, which may have {ADDRESS_BYTES_MAX} bytes; set XDG_RUNTIME_DIR to a shorter path"
             );
             return Err(unusable(&longest, why));
         }
@@ -134,12 +131,12 @@ impl Places {
 
     /// The DevIt door.
     pub fn devit_socket(&self) -> PathBuf {
-        self.runtime.join("devit.sock")
+        system::socket(&self.runtime, "devit")
     }
 
     /// Our own API.
     pub fn own_socket(&self) -> PathBuf {
-        self.runtime.join("own.sock")
+        system::socket(&self.runtime, "own")
     }
 }
 
@@ -241,11 +238,7 @@ fn first_line(path: &Path) -> Result<String, PlacesError> {
 
 /// The folders above a private one: made where missing (0700), never judged, since they are the user's.
 fn make_folder(path: &Path) -> Result<(), PlacesError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|e| {
+    system::make_private_folders(path).map_err(|e| {
         unusable(
             path,
             format!("cannot be made: {e}; make it, or point the XDG variables at a folder of your own"),

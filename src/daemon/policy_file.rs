@@ -1,6 +1,5 @@
 //! The rules' file: where it is, and when it has changed.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -8,9 +7,9 @@ use anyhow::Result;
 use crate::config::places::SYSTEM_CONFIG;
 use crate::config::{Config, Places};
 use crate::policy::{RuleSet, Source};
+use crate::system::version_of;
 
-/// What tells one state of a file from the next: its inode, and the second and nanosecond of its last change,
-/// which nobody can set.
+/// What tells one state of a file from the next.
 type Stamp = (u64, i64, i64);
 
 /// The rules' file, to notice when it changes.
@@ -36,7 +35,7 @@ impl PolicyFile {
     pub(super) fn stamps(&self) -> Vec<Option<Stamp>> {
         let stamp = |path: &Path| {
             let meta = std::fs::symlink_metadata(path).ok()?;
-            Some((meta.ino(), meta.ctime(), meta.ctime_nsec()))
+            Some(version_of(&meta))
         };
         let own = match &self.source {
             Source::File(path) => stamp(path),

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::config::{Config, Places};
 
 /// The user and group of the workers, who must be able to change the workspace.
-pub(super) fn for_workers(config: &Config, places: &Places) -> Result<(u32, u32)> {
+pub(super) fn for_workers(config: &Config, places: &Places) -> Result<Option<(u32, u32)>> {
     let Some(uid) = config.daemon.worker_uid else {
         bail!(
             "--allow-root needs to know who workers are to run as: set daemon.worker_uid in the configuration"
@@ -25,7 +25,7 @@ pub(super) fn for_workers(config: &Config, places: &Places) -> Result<(u32, u32)
             root.display()
         );
     }
-    Ok((uid, gid))
+    Ok(Some((uid, gid)))
 }
 
 /// The group that the system's list gives a user; a user that is not listed has a group of its own number.

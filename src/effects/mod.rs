@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod compact;
+#[cfg_attr(windows, path = "copy_windows.rs")]
 mod copy;
 mod desk;
 mod prepare;

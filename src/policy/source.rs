@@ -13,8 +13,7 @@ use super::judge::{Layer, RuleSet};
 use super::reader::Problems;
 use crate::base::limits::POLICY_BYTES_MAX;
 
-/// Where an administrator's rules are.
-pub const SYSTEM_POLICY: &str = "/etc/provost/policy.toml";
+pub use crate::system::SYSTEM_POLICY;
 
 /// How the configuration names a shipped file.
 const BUILTIN_PREFIX: &str = "builtin:";

@@ -3,17 +3,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use crate::base::Digest;
 use crate::jail::resolve_program;
+use crate::system::version_of;
 
 /// What tells one content from the next without reading it.
 #[derive(PartialEq, Eq, Clone, Copy)]
 struct Stamp {
     len: u64,
-    modified: Option<SystemTime>,
-    inode: u64,
+    version: (u64, i64, i64),
 }
 
 #[derive(Default)]
@@ -40,7 +39,6 @@ impl Programs {
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    use std::os::unix::fs::MetadataExt;
     let meta = std::fs::metadata(path).ok()?;
-    Some(Stamp { len: meta.len(), modified: meta.modified().ok(), inode: meta.ino() })
+    Some(Stamp { len: meta.len(), version: version_of(&meta) })
 }

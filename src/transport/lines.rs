@@ -235,7 +235,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-#[cfg(unix)]
 impl LineReader<super::Stream> {
     /// The peer is believed from now on; see [`super::Stream::proven`].
     pub fn proven(&mut self) {

@@ -5,13 +5,18 @@
 //! peer is to `auth` and what the bytes mean to the doors.
 #![forbid(unsafe_code)]
 
-#[cfg(unix)]
 pub mod accept;
 pub mod lines;
 #[cfg(unix)]
 pub mod listen;
+#[cfg(windows)]
+pub mod pipe;
 #[cfg(unix)]
 mod stream;
 
+#[cfg(windows)]
+pub use pipe as listen;
+#[cfg(windows)]
+pub use pipe::Stream;
 #[cfg(unix)]
 pub use stream::Stream;

@@ -6,21 +6,22 @@ use super::source::{Source, sources};
 /// everything together and have no row.
 const LAYERS: &[(&str, &[&str])] = &[
     ("base", &[]),
+    ("system", &["base"]),
     ("domain", &["base"]),
-    ("policy", &["base", "domain"]),
-    ("auth", &["base", "domain"]),
+    ("policy", &["base", "domain", "system"]),
+    ("auth", &["base", "domain", "system"]),
     ("store", &["base", "domain"]),
     ("engine", &["base", "domain", "store"]),
     ("syntax", &["base"]),
     ("jail", &["base"]),
-    ("transport", &["base"]),
-    ("config", &["base"]),
-    ("service", &["base", "domain", "engine", "jail", "store"]),
+    ("transport", &["base", "system"]),
+    ("config", &["base", "system"]),
+    ("service", &["base", "domain", "engine", "jail", "store", "system"]),
     ("effects", &["base", "domain", "engine", "jail", "transport"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
-    ("client", &["base", "auth", "transport"]),
-    ("cli", &["base", "client", "config", "policy", "jail", "store"]),
+    ("client", &["base", "auth", "transport", "system"]),
+    ("cli", &["base", "client", "config", "policy", "jail", "store", "system"]),
 ];
 
 const WIRING: [&str; 3] = ["src/main.rs", "src/lib.rs", "src/daemon.rs"];

@@ -1,0 +1,128 @@
+//! The key ring's folder on Windows, where its access list, which its files inherit, keeps others out.
+#![forbid(unsafe_code)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::KeyError;
+use crate::base::limits::KEY_FILE_BYTES_MAX;
+use crate::system;
+
+/// Begins the names of files that are being written.
+const UNFINISHED: &str = ".new-";
+
+/// Whoever has this file locked may change the folder.
+const LOCK: &str = ".lock";
+
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+/// Keeps other processes from changing the folder.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure, and the end of the process unlocks in any case.
+        let _unlocked = self.0.unlock();
+    }
+}
+
+impl Folder {
+    /// Opens the folder, making it if it is missing.
+    pub(super) fn open(path: &Path) -> Result<Self, KeyError> {
+        let io = |source| KeyError::Io { path: path.to_owned(), source };
+        system::make_private_folders(path).map_err(io)?;
+        if !fs::symlink_metadata(path).map_err(io)?.is_dir() {
+            return Err(not_followed(path));
+        }
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Waits until no other process changes the folder.
+    pub(super) fn lock(&self) -> Result<Lock, KeyError> {
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK));
+        let file = opened.map_err(|e| self.io(LOCK, e))?;
+        file.lock().map_err(|e| self.io(LOCK, e))?;
+        Ok(Lock(file))
+    }
+
+    /// Removes what a process that was killed left unfinished. Needs the lock.
+    pub(super) fn sweep(&self) -> Result<(), KeyError> {
+        for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
+            fs::remove_file(self.path.join(name)).map_err(|e| self.io(name, e))?;
+        }
+        Ok(())
+    }
+
+    /// The names in the folder that are plain text; ours are.
+    pub(super) fn names(&self) -> Result<Vec<String>, KeyError> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(|e| self.io("", e))? {
+            let entry = entry.map_err(|e| self.io("", e))?;
+            names.extend(entry.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    /// A file's bytes, or `None` if there is no such file.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
+        let path = self.path.join(name);
+        let meta = match fs::symlink_metadata(&path) {
+            Ok(meta) => meta,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(self.io(name, e)),
+        };
+        if !meta.is_file() {
+            return Err(not_followed(&path));
+        }
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(self.io(name, e)),
+        };
+        let mut bytes = Zeroizing::new(Vec::with_capacity(1024));
+        let limit = KEY_FILE_BYTES_MAX as u64 + 1;
+        file.take(limit).read_to_end(&mut bytes).map_err(|e| self.io(name, e))?;
+        if bytes.len() > KEY_FILE_BYTES_MAX {
+            return Err(self.malformed(name, format!("is larger than {KEY_FILE_BYTES_MAX} bytes")));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Puts a file in its place, whole and on disk, or leaves the old one. Needs the lock.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
+        let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
+        // Under the lock, a file of that name is what a killed process left.
+        let _left_over = fs::remove_file(&unfinished);
+        let placed =
+            write_aside(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, self.path.join(name)));
+        placed.map_err(|source| {
+            // The first failure is the one to tell; the next start sweeps.
+            let _swept = fs::remove_file(&unfinished);
+            self.io(name, source)
+        })
+    }
+
+    pub(super) fn malformed(&self, name: &str, what: String) -> KeyError {
+        KeyError::Malformed { path: self.path.join(name), what }
+    }
+
+    fn io(&self, name: &str, source: io::Error) -> KeyError {
+        KeyError::Io { path: self.path.join(name), source }
+    }
+}
+
+fn write_aside(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn not_followed(path: &Path) -> KeyError {
+    let what = "is a link or of the wrong kind";
+    KeyError::Unsafe { path: path.to_owned(), what, remedy: "put the real one in its place".into() }
+}

@@ -1,0 +1,69 @@
+//! Who is at the other end of a named pipe, as the token of its process tells it.
+//!
+//! The pipe's descriptor has let nobody in but this user; what is asked here is asked once more. A process whose
+//! token was restricted, or that lives in an app container, is jailed, whatever its user: a jail's workers have an
+//! entrance of their own.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::os::windows::io::AsHandle;
+
+use super::Rejected;
+use crate::system::{Process, Token, process_behind};
+
+/// The process that connected.
+#[derive(Debug)]
+pub struct PeerId {
+    /// Its number; stands for this process only as long as it lives.
+    pub pid: i32,
+    same_user: bool,
+    confined: bool,
+    process: Process,
+}
+
+impl PeerId {
+    /// Asks the kernel who connected this pipe.
+    ///
+    /// # Errors
+    /// [`Rejected::Gone`] when the process has ended or cannot be seen from here.
+    pub fn of(pipe: &impl AsHandle) -> Result<Self, Rejected> {
+        let gone = |_| Rejected::Gone;
+        let number = process_behind(pipe.as_handle()).map_err(gone)?;
+        // Held from before it is looked at, so that its number cannot come to mean another one meanwhile.
+        let process = Process::hold(number);
+        let token = Token::of_process(number).map_err(gone)?;
+        let us = Token::of_this_process().and_then(|token| token.user()).map_err(gone)?;
+        let them = token.user().map_err(gone)?;
+        // What cannot be found out counts as confined.
+        let confined = token.is_confined().unwrap_or(true);
+        let pid = i32::try_from(number).map_err(|_| Rejected::Gone)?;
+        Ok(Self { pid, same_user: us == them, confined, process })
+    }
+
+    /// Whether the peer runs as this user. Users have no numbers here; it is compared with our own.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherUser`].
+    pub fn check_same_user(&self, _our_uid: u32) -> Result<(), Rejected> {
+        if self.same_user { Ok(()) } else { Err(Rejected::OtherUser) }
+    }
+
+    /// Whether the peer is confined.
+    ///
+    /// # Errors
+    /// [`Rejected::Jailed`].
+    pub fn check_not_jailed(&self) -> Result<(), Rejected> {
+        if self.confined { Err(Rejected::Jailed) } else { Ok(()) }
+    }
+
+    /// Never: a console can be had by any program, hidden ones included, so that it proves no person. Approvals
+    /// are answered with an approver's key here.
+    pub fn is_at_terminal_outside(&self, _agents: &HashSet<i32>) -> bool {
+        false
+    }
+
+    /// Whether the process still runs.
+    pub fn is_alive(&self) -> bool {
+        !self.process.has_ended(std::time::Duration::ZERO)
+    }
+}

@@ -1,0 +1,61 @@
+//! Connecting, and making sure that nobody else listens there before a byte is sent.
+
+use std::io;
+use std::path::Path;
+
+use super::ClientError;
+use crate::transport::{Stream, listen};
+
+/// What is wrong when nobody listens, and otherwise.
+fn absent(socket: &Path, e: &io::Error) -> ClientError {
+    match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused => {
+            ClientError::NotRunning(socket.to_owned())
+        }
+        _ => ClientError::Broken(format!("{}: {e}", socket.display())),
+    }
+}
+
+fn foreign(socket: &Path, what: String) -> ClientError {
+    ClientError::Foreign { socket: socket.to_owned(), what }
+}
+
+#[cfg(unix)]
+pub(super) async fn connect(socket: &Path) -> Result<Stream, ClientError> {
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    let us = crate::system::user_number();
+    let meta = std::fs::symlink_metadata(socket).map_err(|e| absent(socket, &e))?;
+    if !meta.file_type().is_socket() {
+        return Err(foreign(socket, "is not a socket".into()));
+    }
+    if meta.uid() != us {
+        return Err(foreign(socket, format!("belongs to uid {} and not to us, uid {us}", meta.uid())));
+    }
+    let stream = listen::connect(socket).await.map_err(|e| absent(socket, &e))?;
+    // The file may have been replaced since; the connection cannot.
+    #[cfg(target_os = "linux")]
+    {
+        let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(ClientError::broken)?;
+        if peer.uid.as_raw() != us {
+            let uid = peer.uid.as_raw();
+            return Err(foreign(socket, format!("is served by uid {uid} and not by us, uid {us}")));
+        }
+    }
+    Ok(stream)
+}
+
+#[cfg(windows)]
+pub(super) async fn connect(pipe: &Path) -> Result<Stream, ClientError> {
+    use std::os::windows::io::AsHandle as _;
+
+    use crate::system::{Token, process_serving};
+    let stream = listen::connect(pipe).await.map_err(|e| absent(pipe, &e))?;
+    let user_of = |token: io::Result<Token>| token.and_then(|token| token.user());
+    let us = user_of(Token::of_this_process()).map_err(ClientError::broken)?;
+    // Another user's process will not let itself be looked at, which says enough.
+    let server = process_serving(stream.as_handle()).and_then(|pid| user_of(Token::of_process(pid)));
+    if server.as_ref().ok() != Some(&us) {
+        return Err(foreign(pipe, "is served by another user and not by us".into()));
+    }
+    Ok(stream)
+}

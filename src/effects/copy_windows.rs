@@ -1,0 +1,99 @@
+//! A private copy of a working directory on Windows. Blocking.
+//!
+//! Everything is reached through handles of folders. Links, and whatever else is neither a file nor a folder, are
+//! left out: making links needs a right that users rarely have.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX};
+
+/// Why there is no copy. Safe to show.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoCopy {
+    #[error("the working directory is larger than {COPY_BYTES_MAX} bytes, too large for copy = true")]
+    TooLarge,
+    #[error("the working directory has more than {COPY_ENTRIES_MAX} entries, too many for copy = true")]
+    TooMany,
+    #[error("the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for copy = true")]
+    TooDeep,
+    #[error("the working directory could not be copied: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A copy. Removed when dropped.
+#[derive(Debug)]
+pub(super) struct Copied {
+    path: PathBuf,
+}
+
+impl Copied {
+    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
+    pub(super) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
+        fs::create_dir_all(into)?;
+        let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
+        fs::create_dir(&copied.path)?;
+        let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
+        let mut copier = Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX };
+        copier.directory(source, &target, COPY_DEPTH_MAX)?;
+        Ok(copied)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        if let Err(err) = fs::remove_dir_all(&self.path) {
+            tracing::warn!(%err, path = %self.path.display(), "a worker's copy was not removed; the next start tries again");
+        }
+    }
+}
+
+/// Removes what an earlier daemon has left.
+pub(super) fn remove_leftovers(copies: &Path) {
+    let Ok(entries) = fs::read_dir(copies) else { return };
+    for entry in entries.flatten() {
+        if let Err(err) = fs::remove_dir_all(entry.path()) {
+            tracing::warn!(%err, path = %entry.path().display(), "a worker's copy was not removed");
+        }
+    }
+}
+
+/// What may still be copied.
+struct Copier {
+    bytes: u64,
+    entries: u64,
+}
+
+impl Copier {
+    fn directory(&mut self, from: &Dir, to: &Dir, depth: usize) -> Result<(), NoCopy> {
+        let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
+        for entry in from.entries()? {
+            let entry = entry?;
+            let (name, kind) = (entry.file_name(), entry.file_type()?);
+            self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
+            if kind.is_dir() {
+                to.create_dir(&name)?;
+                self.directory(&entry.open_dir()?, &to.open_dir(&name)?, depth)?;
+            } else if kind.is_file() {
+                let source = entry.open()?;
+                let length = source.metadata()?.len();
+                self.bytes = self.bytes.checked_sub(length).ok_or(NoCopy::TooLarge)?;
+                let mut target = to.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
+                // A file that grows while it is read does not get past its bound.
+                let copied = io::copy(&mut source.take(length.saturating_add(self.bytes)), &mut target)?;
+                self.bytes = self.bytes.saturating_sub(copied.saturating_sub(length));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! SYSTEMS: what operating systems do differently, under one name for each thing.
+//!
+//! Promises: a function means the same everywhere, so that nobody else has to ask which system this is; where a
+//! system has no such thing, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
+//! peers to `auth` and confinement to `jail`.
+#![deny(unsafe_code)] // Windows has no safe words for users and processes; each block there says why it is sound
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+pub use unix::*;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub use windows::*;
+
+/// The name of this user, as far as the environment knows it; otherwise the number.
+pub fn user_name() -> String {
+    let name = USER_NAME.iter().find_map(|name| std::env::var(name).ok());
+    name.unwrap_or_else(|| user_number().to_string())
+}
+
+/// What someone outside wants of a daemon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// To end in order.
+    Stop,
+    /// To read configuration, policy and keys again. Windows has no such signal.
+    Reload,
+}

@@ -1,0 +1,156 @@
+//! Linux, macOS and their like.
+#![forbid(unsafe_code)]
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Signal;
+
+/// The variable that names the user's home.
+pub const HOME: &[&str] = &["HOME"];
+/// Those that name the folder of the user's configuration, the first that is set counting.
+pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME"];
+/// Those that name the folder of programs' state.
+pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME"];
+/// Those that have the user's name.
+pub const USER_NAME: &[&str] = &["USER", "LOGNAME"];
+/// The folder of configuration and rules that an administrator has made.
+pub const SYSTEM_CONFIG: &str = "/etc/provost";
+/// The rules among them.
+pub const SYSTEM_POLICY: &str = "/etc/provost/policy.toml";
+/// The longest address of a socket, in bytes, on every system that we know; longer ones cannot be bound.
+pub const ADDRESS_BYTES_MAX: usize = 103;
+
+/// The user's number.
+pub fn user_number() -> u32 {
+    geteuid().as_raw()
+}
+
+/// Whether whatever we do concerns the whole machine.
+pub fn is_superuser() -> bool {
+    geteuid().is_root()
+}
+
+/// Files made with these options are the user's alone.
+pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(0o600)
+}
+
+/// Makes a folder, and those above it that are missing, for the user alone. What is there already stays as it is.
+///
+/// # Errors
+/// What the system says.
+pub fn make_private_folders(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// What tells one state of a file from the next: its inode, and the second and nanosecond of its last change,
+/// which nobody can set.
+pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
+    (meta.ino(), meta.ctime(), meta.ctime_nsec())
+}
+
+/// Where a door of this name is, given the folder of the repository's sockets.
+pub fn socket(runtime: &Path, name: &str) -> PathBuf {
+    runtime.join(format!("{name}.sock"))
+}
+
+/// A socket's address as somebody has typed it, made absolute.
+///
+/// # Errors
+/// Never here; where addresses have a form of their own, what is wrong with this one.
+pub fn address(cwd: &Path, given: &Path) -> Result<PathBuf, String> {
+    Ok(cwd.join(given))
+}
+
+/// The columns of the terminal on standard output, if it is one.
+pub fn terminal_width() -> Option<u16> {
+    rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col)
+}
+
+/// Standard output, for whoever goes on using it when everybody else has let go.
+///
+/// # Errors
+/// When it is closed.
+pub fn standard_output() -> io::Result<File> {
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Prepares a command that outlives us; what is left to do the new process does with [`own_session`].
+pub fn detach(command: &mut Command) -> &mut Command {
+    command
+}
+
+/// Takes this process out of its terminal's hands.
+pub fn own_session() {
+    // Already the leader of a session when started by hand that way; then nothing is to be done.
+    let _own_session = rustix::process::setsid();
+}
+
+/// Takes as many descriptors as the system lets this user have: shells allow few by default, and every client takes
+/// two. What a worker may have is set for each.
+pub fn take_all_descriptors() {
+    let most = getrlimit(Resource::Nofile).maximum;
+    // It is raised to what is allowed; if that fails after all, fewer clients find room.
+    let _raised = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most });
+}
+
+/// A process whose end somebody waits for; nothing when it has ended already.
+#[derive(Debug)]
+pub struct Process(Option<OwnedFd>);
+
+impl Process {
+    /// Holds a process, so that its number cannot come to mean another one.
+    pub fn hold(pid: u32) -> Self {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        Self(pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits for its end, but not for longer than this.
+    pub fn has_ended(&self, at_most: Duration) -> bool {
+        let Some(process) = &self.0 else { return true };
+        let mut polled = [PollFd::new(process, PollFlags::IN)];
+        let patience = Timespec::try_from(at_most).ok();
+        rustix::event::poll(&mut polled, patience.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// What others tell this process to do.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// From now on signals do not end the process by themselves. Must be called within the runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn catch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next one. May be dropped while it waits; nothing is lost.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.interrupt.recv() => Signal::Stop,
+            _ = self.hangup.recv() => Signal::Reload,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Windows: consoles, handles and access tokens in the place of terminals, descriptors and users.
+
+mod token;
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::os::windows::fs::MetadataExt as _;
+use std::os::windows::io::{
+    AsHandle as _, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
+};
+use std::os::windows::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tokio::signal::windows::{
+    CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
+};
+use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
+use windows_sys::Win32::System::Console::{
+    CONSOLE_SCREEN_BUFFER_INFO, GetConsoleScreenBufferInfo, GetStdHandle, STD_OUTPUT_HANDLE,
+};
+use windows_sys::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeServerProcessId};
+use windows_sys::Win32::System::Threading::{
+    CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS, OpenProcess, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+};
+
+use super::Signal;
+use crate::base::Digest;
+
+pub use token::Token;
+
+/// The variables that name the user's home.
+pub const HOME: &[&str] = &["HOME", "USERPROFILE"];
+/// Those that name the folder of the user's configuration, the first that is set counting.
+pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME", "APPDATA"];
+/// Those that name the folder of programs' state.
+pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME", "LOCALAPPDATA"];
+/// Those that have the user's name.
+pub const USER_NAME: &[&str] = &["USERNAME", "USER"];
+/// The folder of configuration and rules that an administrator has made; nobody else can write there.
+pub const SYSTEM_CONFIG: &str = r"C:\Program Files\Provost";
+/// The rules among them.
+pub const SYSTEM_POLICY: &str = r"C:\Program Files\Provost\policy.toml";
+/// The longest name of a pipe, in bytes.
+pub const ADDRESS_BYTES_MAX: usize = 256;
+
+/// How every local pipe's name begins.
+const PIPES: &str = r"\\.\pipe\";
+
+/// Users have no numbers here; who a peer is its token says.
+pub fn user_number() -> u32 {
+    0
+}
+
+/// Whether this process runs elevated, so that whatever we do concerns the whole machine.
+pub fn is_superuser() -> bool {
+    // What cannot be found out counts as the worse of the two.
+    Token::of_this_process().and_then(|token| token.is_elevated()).unwrap_or(true)
+}
+
+/// Files are the user's alone by the access list of their folder.
+pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// Makes a folder, and those above it that are missing. What is there already stays as it is.
+///
+/// # Errors
+/// What the system says.
+pub fn make_private_folders(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).create(path)
+}
+
+/// What tells one state of a file from the next: when it was made and written, and how long it is.
+pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
+    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    (meta.creation_time(), signed(meta.last_write_time()), signed(meta.file_size()))
+}
+
+/// The pipe of a door of this name. Pipes have no folders: a digest of the folder where a socket would be, which is
+/// another one for every user and repository, is part of its name.
+pub fn socket(runtime: &Path, name: &str) -> PathBuf {
+    let digest = Digest::of(runtime.as_os_str().as_encoded_bytes()).to_string();
+    PathBuf::from(format!("{PIPES}provost-{}-{name}", &digest[..32]))
+}
+
+/// A pipe's name as somebody has typed it, in full. DevIt 1.1: `\\.\pipe\NAME`, `pipe:NAME`, or a name alone.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn address(_cwd: &Path, given: &Path) -> Result<PathBuf, String> {
+    let text = given.to_str().ok_or("the name of a pipe must be plain text")?.trim();
+    let name = match text.get(..PIPES.len()) {
+        Some(start) if start.eq_ignore_ascii_case(PIPES) => &text[PIPES.len()..],
+        _ => text.strip_prefix("pipe:").unwrap_or(text),
+    };
+    if name.contains(':') {
+        return Err(format!("{text}: TCP is not offered here; name a pipe, like {PIPES}devitd"));
+    }
+    if name.is_empty() || name.contains(['\\', '/']) {
+        return Err(format!("{text}: is not the name of a pipe; write {PIPES}NAME or pipe:NAME"));
+    }
+    Ok(PathBuf::from(format!("{PIPES}{name}")))
+}
+
+/// The columns of the console on standard output, if it is one.
+#[expect(unsafe_code, reason = "the console has no safe words for its size")]
+pub fn terminal_width() -> Option<u16> {
+    // SAFETY: takes a number and gives a handle that nobody has to close, or none.
+    let output = unsafe { GetStdHandle(STD_OUTPUT_HANDLE) };
+    let mut info = CONSOLE_SCREEN_BUFFER_INFO::default();
+    // SAFETY: `info` is writable, has the size that the call expects and outlives it; a handle that is no console's
+    // makes the call fail.
+    let known = unsafe { GetConsoleScreenBufferInfo(output, &raw mut info) };
+    let columns = i32::from(info.srWindow.Right) - i32::from(info.srWindow.Left) + 1;
+    (known != 0).then(|| u16::try_from(columns).ok()).flatten()
+}
+
+/// Standard output, for whoever goes on using it when everybody else has let go.
+///
+/// # Errors
+/// When it is closed.
+pub fn standard_output() -> io::Result<File> {
+    io::stdout().as_handle().try_clone_to_owned().map(File::from)
+}
+
+/// Prepares a command that outlives us, and our console.
+pub fn detach(command: &mut Command) -> &mut Command {
+    command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP)
+}
+
+/// Nothing to do: [`detach`] has done it.
+pub fn own_session() {}
+
+/// Nothing to do: handles are bounded by memory alone.
+pub fn take_all_descriptors() {}
+
+/// A process whose end somebody waits for; nothing when it has ended already.
+#[derive(Debug)]
+pub struct Process(Option<OwnedHandle>);
+
+impl Process {
+    /// Holds a process, so that its number cannot come to mean another one.
+    #[expect(unsafe_code, reason = "the standard library holds only processes that it has started")]
+    pub fn hold(pid: u32) -> Self {
+        // SAFETY: takes numbers, and gives a new handle or null.
+        let handle = unsafe { OpenProcess(PROCESS_SYNCHRONIZE, 0, pid) };
+        if handle.is_null() {
+            return Self(None);
+        }
+        // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+        Self(Some(unsafe { OwnedHandle::from_raw_handle(handle) }))
+    }
+
+    /// Waits for its end, but not for longer than this.
+    #[expect(unsafe_code, reason = "the standard library waits only for processes that it has started")]
+    pub fn has_ended(&self, at_most: Duration) -> bool {
+        let Some(process) = &self.0 else { return true };
+        let at_most = u32::try_from(at_most.as_millis()).unwrap_or(u32::MAX - 1);
+        // SAFETY: the handle is open for as long as `self` is borrowed.
+        unsafe { WaitForSingleObject(process.as_raw_handle(), at_most) == WAIT_OBJECT_0 }
+    }
+}
+
+/// The process that has opened a pipe of ours; stands for it only as long as it lives.
+///
+/// # Errors
+/// What the system says.
+#[expect(unsafe_code, reason = "no safe word for it")]
+pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
+    let mut pid = 0;
+    // SAFETY: the handle is open for as long as it is borrowed; `pid` is writable and outlives the call.
+    let known = unsafe { GetNamedPipeClientProcessId(pipe.as_raw_handle(), &raw mut pid) };
+    if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
+/// The process that serves a pipe which we have opened; stands for it only as long as it lives.
+///
+/// # Errors
+/// What the system says.
+#[expect(unsafe_code, reason = "no safe word for it")]
+pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
+    let mut pid = 0;
+    // SAFETY: the handle is open for as long as it is borrowed; `pid` is writable and outlives the call.
+    let known = unsafe { GetNamedPipeServerProcessId(pipe.as_raw_handle(), &raw mut pid) };
+    if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
+/// What others tell this process to do.
+#[derive(Debug)]
+pub struct Signals {
+    interrupt: CtrlC,
+    break_: CtrlBreak,
+    close: CtrlClose,
+    shutdown: CtrlShutdown,
+}
+
+impl Signals {
+    /// From now on these do not end the process by themselves. Must be called within the runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn catch() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: ctrl_c()?,
+            break_: ctrl_break()?,
+            close: ctrl_close()?,
+            shutdown: ctrl_shutdown()?,
+        })
+    }
+
+    /// The next one. May be dropped while it waits; nothing is lost.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.break_.recv() => {}
+            _ = self.close.recv() => {}
+            _ = self.shutdown.recv() => {}
+        }
+        Signal::Stop
+    }
+}

@@ -1,0 +1,132 @@
+//! What the kernel knows of the user behind a process.
+
+use std::io;
+use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
+
+use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
+use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
+use windows_sys::Win32::Security::{
+    GetTokenInformation, IsTokenRestricted, TOKEN_INFORMATION_CLASS, TOKEN_QUERY, TOKEN_USER, TokenElevation,
+    TokenIsAppContainer, TokenUser,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
+};
+
+/// Bytes of the largest answer about a token: a user's SID has at most 68.
+const ANSWER_BYTES_MAX: usize = 256;
+
+/// An answer, placed so that structures with pointers may lie at its beginning.
+#[repr(C, align(16))]
+struct Answer([u8; ANSWER_BYTES_MAX]);
+
+/// A process's access token.
+#[derive(Debug)]
+pub struct Token(OwnedHandle);
+
+impl Token {
+    /// Our own.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[expect(unsafe_code, reason = "no safe word for it")]
+    pub fn of_this_process() -> io::Result<Self> {
+        // SAFETY: gives a constant that stands for this process and needs no closing.
+        Self::of(unsafe { GetCurrentProcess() })
+    }
+
+    /// That of another process.
+    ///
+    /// # Errors
+    /// What the system says; `PermissionDenied` for most processes of others.
+    #[expect(unsafe_code, reason = "no safe word for it")]
+    pub fn of_process(pid: u32) -> io::Result<Self> {
+        // SAFETY: takes numbers, and gives a new handle or null.
+        let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
+        if process.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+        let process = unsafe { OwnedHandle::from_raw_handle(process) };
+        Self::of(process.as_raw_handle())
+    }
+
+    #[expect(unsafe_code, reason = "no safe word for it")]
+    fn of(process: HANDLE) -> io::Result<Self> {
+        let mut token: HANDLE = std::ptr::null_mut();
+        // SAFETY: both callers hold the process open; `token` is writable and outlives the call.
+        let opened = unsafe { OpenProcessToken(process, TOKEN_QUERY, &raw mut token) };
+        if opened == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded, so this is a new handle that nobody else owns.
+        Ok(Self(unsafe { OwnedHandle::from_raw_handle(token) }))
+    }
+
+    /// The user's SID, as text: `S-1-5-21-...`.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[expect(unsafe_code, reason = "a SID is behind a pointer")]
+    pub fn user(&self) -> io::Result<String> {
+        let answer = self.ask(TokenUser)?;
+        // SAFETY: the kernel has filled the answer with a `TOKEN_USER`, it is aligned for one, and the SID that it
+        // points to lies in the same answer, which stays where it is and outlives `user`.
+        let user = unsafe { &*(&raw const answer.0).cast::<TOKEN_USER>() };
+        let mut text: *mut u16 = std::ptr::null_mut();
+        // SAFETY: the SID is valid, see above; `text` is writable and outlives the call.
+        let converted = unsafe { ConvertSidToStringSidW(user.User.Sid, &raw mut text) };
+        if converted == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded, so `text` is a string that ends with a null.
+        let length = (0..).take_while(|at| unsafe { *text.add(*at) } != 0).count();
+        // SAFETY: so many characters were just looked at.
+        let sid = String::from_utf16_lossy(unsafe { std::slice::from_raw_parts(text, length) });
+        // SAFETY: the string was made for us by the call above, and is not used any more.
+        unsafe { LocalFree(text.cast()) };
+        Ok(sid)
+    }
+
+    /// Whether it has an administrator's rights in force.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn is_elevated(&self) -> io::Result<bool> {
+        self.flag(TokenElevation)
+    }
+
+    /// Whether the process is confined: its token was restricted, or it lives in an app container.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[expect(unsafe_code, reason = "no safe word for it")]
+    pub fn is_confined(&self) -> io::Result<bool> {
+        // SAFETY: the handle is open for as long as `self` is borrowed.
+        let restricted = unsafe { IsTokenRestricted(self.0.as_raw_handle()) } != 0;
+        Ok(restricted || self.flag(TokenIsAppContainer)?)
+    }
+
+    fn flag(&self, class: TOKEN_INFORMATION_CLASS) -> io::Result<bool> {
+        Ok(self.ask(class)?.0[..4] != [0; 4])
+    }
+
+    #[expect(unsafe_code, reason = "no safe word for it")]
+    fn ask(&self, class: TOKEN_INFORMATION_CLASS) -> io::Result<Box<Answer>> {
+        // Boxed before it is filled: what is in it may point into it.
+        let mut answer = Box::new(Answer([0; ANSWER_BYTES_MAX]));
+        let mut length = 0;
+        // SAFETY: the handle is open; the kernel writes at most as many bytes as it is told that there are, and both
+        // outlive the call.
+        let asked = unsafe {
+            GetTokenInformation(
+                self.0.as_raw_handle(),
+                class,
+                (&raw mut answer.0).cast(),
+                ANSWER_BYTES_MAX as u32,
+                &raw mut length,
+            )
+        };
+        if asked == 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+    }
+}
