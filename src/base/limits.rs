@@ -175,3 +175,22 @@ pub const BESIDE_MAX: usize = 16;
 
 /// Longest name of a model that a worker's word about itself is believed for, in bytes.
 pub const MODEL_LEN_MAX: usize = 200;
+
+/// Files, directories and links that are looked at for a hand-off report. At a microsecond or two each, a look takes
+/// a second at most; in a larger workspace the report is incomplete, and says so.
+pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
+
+/// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
+pub const SURVEY_KEPT_MAX: usize = 100_000;
+
+/// How long a look at a workspace may take, in milliseconds: a network's disk may be slow, and a task waits for it.
+pub const SURVEY_MS_MAX: u64 = 20_000;
+
+/// Deepest directory that is looked at; two descriptors are open for each level.
+pub const SURVEY_DEPTH_MAX: usize = 128;
+
+/// Findings listed in a hand-off report. Who is told of so many looks at everything anyway.
+pub const FINDINGS_MAX: usize = 64;
+
+/// Longest path in a hand-off report or among watched files, in bytes.
+pub const FINDING_PATH_BYTES_MAX: usize = 512;

@@ -138,6 +138,12 @@ impl Follow {
     }
 
     fn end(&self, task: &wire::Task) -> Result<u8, Complaint> {
+        if task.tainted == Some(true) {
+            out::note(format!(
+                "tainted: it has left files that run later; look before you run anything: provost task {}",
+                out::one_line(&task.id, 400)
+            ));
+        }
         if self.json {
             out::json(task)?;
             return Ok(exit_code(task));

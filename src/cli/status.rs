@@ -5,10 +5,13 @@ use serde::Serialize;
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::{Complaint, Here, approvals, out, tasks};
-use crate::client::wire;
+use crate::client::{Client, ClientError, wire};
 
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;
+
+/// Finished tasks among which tainted ones are looked for.
+const TAINTED_AMONG: usize = 200;
 
 /// Older failures need nobody any more; `provost tasks --filter failed` has them.
 const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
@@ -19,6 +22,7 @@ struct Needs {
     approvals: Vec<wire::Approval>,
     active: Vec<wire::Task>,
     failed: Vec<wire::Task>,
+    tainted: Vec<wire::Task>,
     broken_workers: Vec<wire::WorkerAt>,
     notes: Vec<String>,
 }
@@ -31,11 +35,14 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
         let failed = wire::TasksQuery { filter: Some("failed".into()), limit: Some(FAILURES_SHOWN) };
         let mut failed = client.tasks(&failed).await?.finished;
         failed.retain(is_recent);
+        let mut tainted = recently_tainted(&client).await?;
+        tainted.truncate(FAILURES_SHOWN);
         let active = wire::TasksQuery { filter: Some("active".into()), limit: None };
         Ok(Needs {
             approvals: client.approvals().await?,
             active: client.tasks(&active).await?.active,
             failed,
+            tainted,
             broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
             notes: about.notes,
         })
@@ -46,6 +53,13 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
     }
     out::text_as_is(&in_words(&needs))?;
     Ok(DONE)
+}
+
+async fn recently_tainted(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
+    let finished = wire::TasksQuery { filter: None, limit: Some(TAINTED_AMONG) };
+    let mut tasks = client.tasks(&finished).await?.finished;
+    tasks.retain(|task| task.tainted == Some(true) && is_recent(task));
+    Ok(tasks)
 }
 
 fn is_recent(task: &wire::Task) -> bool {
@@ -73,6 +87,11 @@ fn in_words(needs: &Needs) -> String {
         text.push_str(&tasks::table(needs.failed.iter().rev()));
         text.push_str("  look: provost task ID\n\n");
     }
+    if !needs.tainted.is_empty() {
+        text.push_str("Tainted: what they have left runs later, look before you run anything:\n");
+        text.push_str(&tasks::table(needs.tainted.iter().rev()));
+        text.push_str("  look: provost task ID\n\n");
+    }
     for worker in &needs.broken_workers {
         let why = out::one_line(worker.broken.as_deref().unwrap_or_default(), 400);
         text.push_str(&format!("Worker {} cannot be used: {why}\n", out::one_line(&worker.id, 60)));
@@ -84,11 +103,25 @@ fn in_words(needs: &Needs) -> String {
     text
 }
 
+/// The daemon at a glance, for programs.
+#[derive(Serialize)]
+struct Glance {
+    #[serde(flatten)]
+    about: wire::About,
+    /// Tasks of the last day whose runs have left something that runs later.
+    tainted: Vec<String>,
+}
+
 /// `provost status`.
 pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
-    let about = wait_for(async { Ok(here.client().about().await?) })?;
+    let Glance { about, tainted } = wait_for(async {
+        let client = here.client();
+        let about = client.about().await?;
+        let tainted = recently_tainted(&client).await?.into_iter().map(|task| task.id).collect();
+        Ok(Glance { about, tainted })
+    })?;
     if here.json {
-        out::json(&about)?;
+        out::json(&Glance { about, tainted })?;
         return Ok(DONE);
     }
     let row = |name: &str, value: &str| [name.to_owned(), out::one_line(value, 4096)];
@@ -117,6 +150,10 @@ pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
         "tasks",
         &format!("{} under way, {} completed, {} failed", about.active, about.completed, about.failed),
     ));
+    if !tainted.is_empty() {
+        let ids: Vec<&str> = tainted.iter().map(String::as_str).take(FAILURES_SHOWN).collect();
+        rows.push(row("tainted", &format!("{} of late: {}", tainted.len(), ids.join(", "))));
+    }
     rows.push(row("approvals", &format!("{} waiting", about.approvals)));
     rows.push(row("journal", &about.journal_anchor));
     out::text_as_is(&out::table(&rows))?;

@@ -148,6 +148,11 @@ pub(super) fn table<'a>(tasks: impl Iterator<Item = &'a wire::Task>) -> String {
 }
 
 fn state(task: &wire::Task) -> String {
+    let state = plain_state(task);
+    if task.tainted == Some(true) { format!("{state}, tainted") } else { state }
+}
+
+fn plain_state(task: &wire::Task) -> String {
     match (task.state.as_str(), task.approval, task.exit_code) {
         ("awaiting", Some(approval), _) => format!("awaiting {approval}"),
         ("failed", _, Some(code)) => format!("failed ({code})"),
@@ -216,12 +221,49 @@ fn in_full(task: &wire::Task) -> String {
     let rows: Vec<_> =
         facts.iter().map(|(name, fact)| [(*name).to_owned(), out::one_line(fact, 400)]).collect();
     let mut text = out::table(&rows);
+    if let Some(handoff) = &task.handoff {
+        text.push_str(&look_at(handoff));
+    }
+    if let Some(changed) = &task.files_changed {
+        text.push_str(&changed_files(changed));
+    }
     text.push_str(&fenced("goal", &task.goal));
     for note in &task.notes {
         let head = format!("{} {}: {}", short_time(&note.at), note.from, note.status);
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));
     }
     text
+}
+
+/// What to look at before anything in the workspace is run.
+fn look_at(handoff: &wire::Handoff) -> String {
+    let mut text = "tainted: look at these before you run anything in the workspace\n".to_owned();
+    if let Some(why) = &handoff.unknown {
+        text.push_str(&format!("  ? not everything was compared: {}\n", out::one_line(why, 400)));
+    }
+    for it in &handoff.findings {
+        let [kind, change] = [&it.kind, &it.change].map(|word| out::one_line(word, 20));
+        text.push_str(&format!("  ! {change} {kind}: {}\n", out::one_line(&it.path, 400)));
+    }
+    if handoff.more > 0 {
+        text.push_str(&format!("  ! and {} more\n", handoff.more));
+    }
+    text
+}
+
+/// What became of the files that its asker wanted watched.
+fn changed_files(changed: &wire::FilesChanged) -> String {
+    let mut text = format!("files changed: {}\n", changed.files.len() + changed.more as usize);
+    for it in &changed.files {
+        let from = it.from.as_ref().map(|from| format!(", before: {}", out::one_line(from, 400)));
+        let (change, path) = (out::one_line(&it.change, 20), out::one_line(&it.path, 400));
+        text.push_str(&format!("  {change} {path}{}\n", from.unwrap_or_default()));
+    }
+    if changed.more > 0 {
+        text.push_str(&format!("  and {} more\n", changed.more));
+    }
+    let incomplete = changed.incomplete.as_ref().map(|why| format!("  {}\n", out::one_line(why, 400)));
+    text + &incomplete.unwrap_or_default()
 }
 
 /// A failure is a word, or a word with details: `worker_failed: exit code 3`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Mail, Report, Scope, TaskState, Verdict};
+use super::{Failure, Handoff, Mail, Report, Scope, TaskState, Verdict, Watched};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
@@ -97,6 +97,8 @@ verbs! {
     TakeScreenshot => Captured,   needs Delegate,   Durable, judged;
     /// A worker process was confined and is about to run.
     BeginRun       => Begun,      needs Host,       Durable;
+    /// What was found out about the files of a task.
+    NoteFiles      => FilesNoted, needs Host,       Commit;
     /// A worker process is gone, with what it left.
     EndRun         => Ended,      needs Host,       Durable;
     /// An owed effect needs nothing more.
@@ -336,6 +338,23 @@ pub struct BeginRun {
 /// Go on, or do not: the task may have been cancelled meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begun;
+
+/// What a run has left, or what became of the files that a delegation wanted watched.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NoteFiles {
+    /// Its task, which may be over.
+    pub task: TaskId,
+    /// What a run has left that runs later.
+    pub handoff: Option<Handoff>,
+    /// Watched files that have changed since the task began.
+    pub watched: Option<Watched>,
+    /// Those of them that those who wait for the task have not heard of.
+    pub news: Option<Watched>,
+}
+
+/// It is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FilesNoted;
 
 /// A worker process has ended, or could not be started.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Failure, Mail, Parked, Status, Task, Uses, Verdict};
+use super::{Agent, Failure, Finding, Mail, Parked, Status, Task, Uses, Verdict};
 use crate::base::{
     AgentId, ApprovalId, Digest, EffectId, EventSeq, Json, MailSeq, RuleId, TaskId, Timestamp,
 };
@@ -89,6 +89,24 @@ pub enum EventKind {
         task: TaskId,
         /// The others.
         others: Vec<TaskId>,
+    },
+    /// A run has left something that runs later, or could not be compared.
+    TaskTainted {
+        /// Whose.
+        task: TaskId,
+        /// What; bounded.
+        findings: Vec<Finding>,
+        /// Findings that are not listed.
+        more: u32,
+        /// Why the comparison is incomplete.
+        unknown: Option<Box<str>>,
+    },
+    /// Files that a delegation wanted watched have changed.
+    FilesChanged {
+        /// Of this task.
+        task: TaskId,
+        /// How many, since it began.
+        count: u32,
     },
     /// A task's state was reported.
     TaskMoved {
@@ -204,6 +222,8 @@ impl EventKind {
             EventKind::TaskAssigned { .. } => "task_assigned",
             EventKind::TaskStarted { .. } => "task_started",
             EventKind::TaskBeside { .. } => "task_beside",
+            EventKind::TaskTainted { .. } => "task_tainted",
+            EventKind::FilesChanged { .. } => "files_changed",
             EventKind::TaskMoved { .. } => "task_moved",
             EventKind::TaskFinished { .. } => "task_finished",
             EventKind::TaskAcked { .. } => "task_acked",
@@ -225,6 +245,8 @@ impl EventKind {
             | EventKind::TaskAssigned { task, .. }
             | EventKind::TaskStarted { task }
             | EventKind::TaskBeside { task, .. }
+            | EventKind::TaskTainted { task, .. }
+            | EventKind::FilesChanged { task, .. }
             | EventKind::TaskMoved { task, .. }
             | EventKind::TaskFinished { task, .. }
             | EventKind::TaskAcked { task } => Some(task),
@@ -243,6 +265,8 @@ pub enum Change {
     PutTask(Arc<Task>),
     /// A task that has just finished: leaves memory, stays in the store as history.
     FinishTask(Arc<Task>),
+    /// More is known of a finished task; its place in history stays.
+    AmendTask(Arc<Task>),
     /// A known agent.
     PutAgent(Arc<Agent>),
     /// A sign of life. Memory only.

@@ -9,6 +9,7 @@
 mod approval;
 pub mod command;
 mod event;
+mod files;
 mod judge;
 mod mail;
 mod outbox;
@@ -30,6 +31,7 @@ pub use approval::{Approvals, Parked, Verdict, approvers_text};
 use command::{AnswerApproval, Answered, Collected, Delegated, EffectSettled, Recorded, Settled};
 pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
 pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
+pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
 pub use judge::{Approver, Decision, Directory, Facts, Judge, Network, Rate, Terms, Tier, WorkerKind};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use outbox::Outbox;
@@ -117,6 +119,8 @@ impl State {
         match change {
             Change::PutTask(task) => self.tasks.put(task.clone()),
             Change::FinishTask(task) => self.tasks.remove(task.id()),
+            // History is the store's.
+            Change::AmendTask(_) => {}
             Change::PutAgent(agent) => self.agents.put(agent.clone()),
             Change::Beat(agent, at) => self.agents.seen(agent, *at),
             Change::DropAgent(agent) => self.agents.forget(agent),
@@ -249,6 +253,7 @@ impl Command {
             Command::ReportTask(it) => Some(&it.task),
             Command::AckTask(it) => Some(&it.task),
             Command::CancelTask(it) => Some(&it.task),
+            Command::NoteFiles(it) => Some(&it.task),
             _ => None,
         }
     }
@@ -364,6 +369,7 @@ fn dispatch(
         Command::AnswerApproval(it) => answer(state, judge, call, it, out).map(Reply::Answered),
         Command::TakeScreenshot(_) => Err(Refusal::SwitchedOff { what: "Screenshot capability".into() }),
         Command::BeginRun(it) => state.begin_run(now, it, out).map(Reply::Begun),
+        Command::NoteFiles(it) => state.note_files(now, it, past, out).map(Reply::FilesNoted),
         Command::EndRun(it) => Ok(Reply::Ended(state.end_run(now, it, out))),
         Command::SettleEffect(it) => {
             out.put(Change::DropEffect(it.effect));

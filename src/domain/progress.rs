@@ -44,7 +44,7 @@ impl Ending {
 }
 
 /// A summary of bounded length, cut at a character.
-fn clip(text: &str) -> Box<str> {
+pub(super) fn clip(text: &str) -> Box<str> {
     let mut end = text.len().min(SUMMARY_LEN_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -55,7 +55,8 @@ fn clip(text: &str) -> Box<str> {
 impl State {
     /// Moves a task to its end, tells everybody who waits for it, and clears what it left in queues.
     pub(super) fn finish(&self, now: Timestamp, task: &Task, ending: Ending, out: &mut Outbox) {
-        let Ending { status, said, from, report, failure, message } = ending;
+        let Ending { status, said, from, mut report, failure, message } = ending;
+        report.metadata = task.with_files(report.metadata);
         out.say(EventKind::TaskFinished {
             task: task.id().clone(),
             status,

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{Delegate, Delegated, Status};
 use super::{
-    Change, Directory, Door, Effect, EventKind, Facts, Failure, MailKind, Mailboxes, Network, Outbox,
-    Principal, Refusal, Settings, Terms, WorkerKind,
+    Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
+    Outbox, Principal, Refusal, Settings, Terms, Watched, WorkerKind,
 };
 use crate::base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
@@ -186,6 +186,12 @@ pub struct Task {
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<TaskId>,
+    /// What its run has left that runs later; `None` when nothing was compared.
+    #[serde(default)]
+    pub handoff: Option<Handoff>,
+    /// What became of the files that its asker wanted watched.
+    #[serde(default)]
+    pub watched: Option<Watched>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Failure>,
     /// What was said about it: the first word and the newest ones.
@@ -294,6 +300,8 @@ impl Tasks {
             approval: None,
             model_used: None,
             beside: Vec::new(),
+            handoff: None,
+            watched: None,
             failure: None,
             notes: Vec::new(),
         }

@@ -11,12 +11,15 @@ mod compact;
 #[cfg_attr(windows, path = "copy_windows.rs")]
 mod copy;
 mod desk;
+mod handoff;
 mod prepare;
 mod reason;
 mod result;
 mod router;
 mod run;
 mod shell;
+mod survey;
+mod suspects;
 mod usage;
 mod worker;
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::copy::Copied;
+use super::handoff::Before;
 use super::result::requested_model;
+use super::survey::Ground;
 use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use crate::base::{Digest, Ttl};
 use crate::domain::{Failure, Network, Task, Tier};
@@ -38,6 +40,8 @@ pub(super) struct Prepared {
     pub(super) tier: Tier,
     pub(super) limit: Ttl,
     pub(super) model: Option<String>,
+    /// The workspace as it was; `None` for a worker whose changes are thrown away.
+    pub(super) before: Option<Before>,
     #[expect(
         dead_code,
         reason = "held open until the worker runs, so that no other directory gets its inode"
@@ -89,7 +93,13 @@ pub(super) fn prepare(
         draft.surroundings(root.clone());
     }
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
-    Ok(Prepared { plan, tier, limit, model, directory, copied })
+    let before = copied.is_none().then(|| Before::look(ground(root, directory.place())));
+    Ok(Prepared { plan, tier, limit, model, before, directory, copied })
+}
+
+/// What is compared after the run.
+fn ground(root: &jail::Place, directory: &jail::Place) -> Ground {
+    Ground { root: root.clone(), directory: directory.clone(), protected: std::collections::BTreeSet::new() }
 }
 
 /// The tightest of what worker, task and policy say.

@@ -6,13 +6,14 @@ use std::time::Duration;
 use tracing::Instrument;
 
 use super::desk::now;
+use super::handoff::Before;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
 use super::result::{End, Outcome, Output, Run, outcome};
 use super::shell::shell_profile;
 use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{BeginRun, EndRun};
-use crate::domain::{Failure, Task, TaskState, Tier};
+use crate::domain::command::{BeginRun, EndRun, NoteFiles};
+use crate::domain::{Failure, Handoff, Task, TaskState, Tier};
 use crate::jail::{ExitReason, Limits, LiveOutput, Profile, Running, Stream, launch};
 
 /// How long output can still be read after the end of its run, by those who follow it.
@@ -62,6 +63,11 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     };
     let profile = profile_of(&workers, &found);
     let over = Over::of(End::Lost("daemon ended"), started);
+    // What was compared before the crash stays true; otherwise nobody knows what the workspace was like.
+    if found.handoff.is_none() && !profile.copy {
+        let unknown = Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
+        hand_off(&workers, &task, unknown).await;
+    }
     report(&workers, effect, found, profile, over).await;
 }
 
@@ -131,6 +137,16 @@ impl Once {
             return workers.settle_if_over(&self.task, self.effect).await;
         }
         let over = self.watch(&prepared).await;
+        let ran = !matches!(over.end, End::NotStarted(_));
+        let mut prepared = prepared;
+        if ran {
+            let before = prepared.before.take();
+            // Without one, the worker had a copy that nobody gets to see.
+            let compare = move || before.as_ref().map_or_else(Handoff::default, Before::compare);
+            let unknown = |_| Handoff::unknown("the comparison failed; the daemon's log has the cause");
+            let compared = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
+            hand_off(workers, &self.task, compared).await;
+        }
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
@@ -213,6 +229,17 @@ impl Workers {
 fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     let worker = &task.order.worker;
     (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
+}
+
+/// Puts on record what a run has left, before its end: whoever hears of the end hears of that too.
+async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff) {
+    if handoff.is_tainted() {
+        tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");
+    }
+    let verb = NoteFiles { task: task.clone(), handoff: Some(handoff), watched: None, news: None };
+    if let Err(refusal) = workers.desk.tell(verb).await {
+        tracing::error!(%refusal, "a hand-off report is not on record");
+    }
 }
 
 /// Reads the result off what is known and puts it on record.

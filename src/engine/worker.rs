@@ -194,7 +194,7 @@ impl Worker {
         let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
         for change in &self.out.changes[before..] {
-            if let Change::FinishTask(task) = change {
+            if let Change::FinishTask(task) | Change::AmendTask(task) = change {
                 self.ended.insert(task.id().clone(), task.clone());
             }
         }

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::bounds::Limits;
 use super::control::Step;
 use super::environment::Environment;
+use super::guards::{GIT_GUARDS, Guard, MASKED, Missing, SETTINGS};
 use super::layer::Layer;
 use super::root::{Place, Program};
-use crate::base::RepoPath;
 use crate::base::limits::OUTPUT_BYTES_MAX;
 
 /// How a worker is confined. Policy names the least that it accepts.
@@ -38,53 +38,6 @@ pub enum Network {
     /// Named hosts. Not available in this version: such a plan is refused at launch.
     Hosts(Vec<String>),
 }
-
-/// What to do about a protected path that does not exist when the worker starts. If it stayed away, the worker
-/// could create it, and the host would run what it says after the run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Missing {
-    /// Put an empty directory there for the time of the run.
-    Directory,
-    /// Put an empty file there for the time of the run.
-    File,
-    /// Put a file with the one line `.` there for the time of the run: git's word for "here".
-    FileSayingHere,
-    /// Leave it away; a path that does no harm unless something else names it.
-    Leave,
-}
-
-/// A path beneath a writable directory that stays read-only.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Guard {
-    /// Relative to the writable directory.
-    pub path: RepoPath,
-    /// What to do when it is not there.
-    pub missing: Missing,
-}
-
-/// Git's files that name programs or lead to other files that do. `git` keeps working beside them.
-const GIT_GUARDS: [(&str, Missing); 6] = [
-    (".git/hooks", Missing::Directory),
-    (".git/config", Missing::File),
-    (".git/config.worktree", Missing::File),
-    (".git/commondir", Missing::FileSayingHere),
-    (".git/modules", Missing::Directory),
-    (".git/worktrees", Missing::Directory),
-];
-
-/// Settings of agents that start programs on the host the next time someone works in the directory. A missing
-/// file is stood in for by a directory too: git does not see an empty one, and would commit an empty file.
-const SETTING_GUARDS: [(&str, Missing); 6] = [
-    (".agents", Missing::Directory),
-    (".claude", Missing::Directory),
-    (".codex", Missing::Directory),
-    (".cursor", Missing::Directory),
-    (".gemini", Missing::Directory),
-    (".mcp.json", Missing::Directory),
-];
-
-/// Folders in which daemons meet their clients; a worker sees them empty.
-const MASKED: [&str; 5] = [".wit", ".devit", ".git-paw", ".agent-protocol", ".provost"];
 
 /// Credentials that live among the programs of a toolchain.
 const CREDENTIALS: [&str; 2] = ["credentials", "credentials.toml"];
@@ -223,10 +176,11 @@ impl Draft {
     }
 
     fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
-        let usual = GIT_GUARDS.iter().chain(&SETTING_GUARDS);
+        let settings = SETTINGS.iter().map(|path| (*path, Missing::Directory));
+        let usual = GIT_GUARDS.into_iter().chain(settings);
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
         for root in self.writable.iter().map(Place::path) {
-            guards.extend(usual.clone().map(|(path, missing)| (root.join(path), *missing)));
+            guards.extend(usual.clone().map(|(path, missing)| (root.join(path), missing)));
             guards.extend(
                 self.guards
                     .iter()
@@ -348,6 +302,11 @@ impl Plan {
     /// How the worker is confined.
     pub fn tier(&self) -> Tier {
         self.tier
+    }
+
+    /// The directories that the worker may change.
+    pub fn writable(&self) -> &[Place] {
+        &self.writable
     }
 
     /// What is executed.

@@ -159,6 +159,11 @@ impl Rows {
                 self.finished.retain(|old| old.id() != it.id());
                 self.finished.push(it.clone());
             }
+            Change::AmendTask(it) => {
+                if let Some(old) = self.finished.iter_mut().find(|old| old.id() == it.id()) {
+                    *old = it.clone();
+                }
+            }
             Change::PutAgent(it) => drop(self.agents.insert(it.id.clone(), it.clone())),
             Change::DropAgent(id) => drop(self.agents.remove(id)),
             Change::PutMail(it) => drop(self.mail.insert(it.seq, it.clone())),

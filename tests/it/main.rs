@@ -18,6 +18,7 @@ mod docs;
 mod engine;
 mod frames;
 mod greed;
+mod handoff;
 mod hostile;
 mod hostile_work;
 mod in_force;

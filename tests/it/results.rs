@@ -51,6 +51,8 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         approval: None,
         model_used: None,
         beside: Vec::new(),
+        handoff: None,
+        watched: None,
         failure: None,
         notes: vec![],
     };

@@ -320,6 +320,7 @@ fn in_brief(task: &Task, salt: &Digest) -> wire::Task {
         model: order.model.as_deref().map(beginning),
         model_resolved: task.model_used.as_deref().map(beginning),
         shared_directory_with: task.beside.iter().map(ToString::to_string).collect(),
+        tainted: task.tainted(),
         approval_id: approval,
     }
 }

@@ -251,6 +251,9 @@ pub(super) struct Task {
     /// Tasks that ran in its directory while it did; not among today's members.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) shared_directory_with: Vec<String>,
+    /// Whether its run has left something that runs later; not among today's members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tainted: Option<bool>,
     /// The approval it waits for; not among today's members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) approval_id: Option<String>,

@@ -9,8 +9,8 @@ use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Ttl};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
-    Command, Delegate, Parked, Refusal, Report, Status, Task, TaskNote, TaskState, Tool, Verdict, WorkerKind,
-    approvers_text,
+    Command, Delegate, Finding, Handoff, Parked, Refusal, Report, Status, Task, TaskNote, TaskState, Tool,
+    Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
 };
 use crate::service::Snapshot;
 
@@ -211,9 +211,38 @@ pub(super) fn task(task: &Task) -> wire::Task {
         model: order.model.as_ref().map(ToString::to_string),
         model_used: task.model_used.as_ref().map(ToString::to_string),
         beside: task.beside.iter().map(ToString::to_string).collect(),
+        tainted: task.tainted(),
+        handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(handoff),
+        files_changed: task.watched.as_ref().map(files_changed),
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),
+    }
+}
+
+fn handoff(it: &Handoff) -> wire::Handoff {
+    let finding = |it: &Finding| wire::Finding {
+        path: it.path.to_string(),
+        kind: it.kind.word().into(),
+        change: it.change.word().into(),
+    };
+    wire::Handoff {
+        findings: it.findings.iter().map(finding).collect(),
+        more: it.more,
+        unknown: it.unknown.as_ref().map(ToString::to_string),
+    }
+}
+
+fn files_changed(it: &Watched) -> wire::FilesChanged {
+    let file = |it: &WatchedFile| wire::ChangedFile {
+        path: it.path.to_string(),
+        change: it.change.word().into(),
+        from: it.from.as_ref().map(ToString::to_string),
+    };
+    wire::FilesChanged {
+        files: it.files.iter().map(file).collect(),
+        more: it.more,
+        incomplete: it.incomplete.as_ref().map(ToString::to_string),
     }
 }
 

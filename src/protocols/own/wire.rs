@@ -222,12 +222,67 @@ pub struct Task {
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<String>,
+    /// Whether its run has left something that runs later; absent when nothing was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tainted: Option<bool>,
+    /// What that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
+    /// What became of the files that its asker wanted watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_changed: Option<FilesChanged>,
     /// Why it failed, when the daemon says so.
     pub failure: Option<Value>,
     /// Exit code of its worker process.
     pub exit_code: Option<i64>,
     /// What was said about it.
     pub notes: Vec<Note>,
+}
+
+/// What a run has left that runs later.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Handoff {
+    /// The gravest first; bounded.
+    pub findings: Vec<Finding>,
+    /// Findings that are not listed.
+    pub more: u32,
+    /// Why the comparison is incomplete.
+    pub unknown: Option<String>,
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// Relative to the workspace.
+    pub path: String,
+    /// `git`, `setting`, `protected`, `setuid`, `link`, `ci`, `build`, `lock`, `executable`.
+    pub kind: String,
+    /// `new`, `changed`, `removed`.
+    pub change: String,
+}
+
+/// What became of watched files.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FilesChanged {
+    /// Bounded.
+    pub files: Vec<ChangedFile>,
+    /// Changed files that are not listed.
+    pub more: u32,
+    /// Why some changes may be missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChangedFile {
+    /// Relative to the task's working directory.
+    pub path: String,
+    /// `new`, `changed`, `renamed`, `removed`.
+    pub change: String,
+    /// Its earlier name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
 }
 
 /// `GET /tasks`.

@@ -17,6 +17,10 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
                 *finished = finished.saturating_add(1);
                 put_task(db, task, Some(*finished))?;
             }
+            Change::AmendTask(task) => {
+                let row = params![task.id().as_str(), text(task)?];
+                put(db, "UPDATE task SET body = ?2 WHERE id = ?1 AND live = 0", row)?;
+            }
             Change::PutAgent(it) => {
                 put(db, "INSERT OR REPLACE INTO agent VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;
             }

@@ -17,10 +17,8 @@ use rustix::fs::{
 };
 
 use super::about;
-use crate::jail::plan::{Missing, Plan};
-
-/// Seconds of the time of modification of a placeholder: "provost" on the keys of a telephone.
-const MARK: i64 = 7_768_678;
+use crate::jail::guards::{Missing, PLACEHOLDER_MTIME as MARK};
+use crate::jail::plan::Plan;
 
 /// Attempts to agree with other supervisors that come and go.
 const ATTEMPTS: u32 = 100;

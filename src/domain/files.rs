@@ -1,0 +1,271 @@
+//! What happened to files while a task ran: the hand-off report, and the files that its asker wanted watched.
+//!
+//! Work that was done in the jail is used outside of it. The hand-off report names what a run has left that
+//! runs later, by itself or when somebody builds; a task with such findings, or one that could not be compared,
+//! is *tainted*. It is a hint where to look, not a verdict: what a person changed meanwhile counts too.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::command::{FilesNoted, NoteFiles, Status};
+use super::{Change, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
+use crate::base::{Json, Timestamp};
+
+/// What became of a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
+    /// It was not there before.
+    New,
+    /// It is not the same as before.
+    Changed,
+    /// It had another name.
+    Renamed,
+    /// It is gone.
+    Removed,
+}
+
+impl FileChange {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            FileChange::New => "new",
+            FileChange::Changed => "changed",
+            FileChange::Renamed => "renamed",
+            FileChange::Removed => "removed",
+        }
+    }
+}
+
+/// Why a file matters after the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// Hooks and configuration of git, and half-done operations that it would take up again.
+    Git,
+    /// Settings of editors, shells and agents that start programs.
+    Setting,
+    /// A path that the configuration, or git's, names.
+    Protected,
+    /// Runs with its owner's rights.
+    Setuid,
+    /// A symbolic link that leads out of the workspace.
+    Link,
+    /// What a build server runs.
+    Ci,
+    /// What a build runs.
+    Build,
+    /// What a build fetches.
+    Lock,
+    /// May be executed.
+    Executable,
+}
+
+impl FindingKind {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            FindingKind::Git => "git",
+            FindingKind::Setting => "setting",
+            FindingKind::Protected => "protected",
+            FindingKind::Setuid => "setuid",
+            FindingKind::Link => "link",
+            FindingKind::Ci => "ci",
+            FindingKind::Build => "build",
+            FindingKind::Lock => "lock",
+            FindingKind::Executable => "executable",
+        }
+    }
+}
+
+/// Something that a run has left and that runs later.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// Relative to the workspace.
+    pub path: Box<str>,
+    /// Why it matters.
+    pub kind: FindingKind,
+    /// What became of it.
+    pub change: FileChange,
+}
+
+/// What a run has left.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Handoff {
+    /// What runs later, the gravest first; bounded.
+    pub findings: Vec<Finding>,
+    /// Findings that are not listed.
+    pub more: u32,
+    /// Why the comparison is incomplete. What was not looked at may be anything.
+    pub unknown: Option<Box<str>>,
+}
+
+impl Handoff {
+    /// A run that nobody could compare.
+    pub fn unknown(why: &str) -> Self {
+        Self { unknown: Some(why.into()), ..Self::default() }
+    }
+
+    /// Whether somebody should look before anything in the workspace is run.
+    pub fn is_tainted(&self) -> bool {
+        !self.findings.is_empty() || self.unknown.is_some()
+    }
+}
+
+/// A file that matched a watch pattern and changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WatchedFile {
+    /// Relative to the task's working directory.
+    pub path: Box<str>,
+    /// What became of it since the task began.
+    pub change: FileChange,
+    /// Its earlier name, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Box<str>>,
+}
+
+/// What became of the files that a delegation wanted watched.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Watched {
+    /// Against the beginning of the task; bounded.
+    pub files: Vec<WatchedFile>,
+    /// Changed files that are not listed.
+    pub more: u32,
+    /// Why some changes may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Box<str>>,
+}
+
+impl Watched {
+    /// How many files have changed.
+    fn count(&self) -> usize {
+        self.files.len() + self.more as usize
+    }
+
+    fn value(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl Task {
+    /// Whether its run has left something to be looked at; `None` for one that was not compared.
+    pub fn tainted(&self) -> Option<bool> {
+        self.handoff.as_ref().map(Handoff::is_tainted)
+    }
+
+    /// Metadata of a report, completed by what is known of the task's files.
+    pub(super) fn with_files(&self, metadata: Option<Json>) -> Option<Json> {
+        if self.handoff.is_none() && self.watched.is_none() {
+            return metadata;
+        }
+        let mut block = metadata.map_or_else(|| json!({}), |it| it.value());
+        if let Some(members) = block.as_object_mut() {
+            if let Some(handoff) = &self.handoff {
+                members.insert("tainted".into(), handoff.is_tainted().into());
+                if handoff.is_tainted() {
+                    members.insert("handoff".into(), json!(handoff));
+                }
+            }
+            members.extend(self.watched.as_ref().map(|it| ("files_changed".to_owned(), it.value())));
+        }
+        Some(Json::from_value(&block))
+    }
+}
+
+impl State {
+    /// What was found out about a task's files. A task may be over by then: a cancelled worker has left
+    /// something too.
+    pub(super) fn note_files(
+        &self,
+        now: Timestamp,
+        verb: &NoteFiles,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Result<FilesNoted, Refusal> {
+        let found = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        let mut task = Task::clone(found);
+        task.updated_at = now;
+        if let Some(watched) = &verb.watched
+            && task.watched.as_ref() != Some(watched)
+        {
+            let count = u32::try_from(watched.count()).unwrap_or(u32::MAX);
+            out.say(EventKind::FilesChanged { task: verb.task.clone(), count });
+            task.watched = Some(watched.clone());
+        }
+        if let Some(handoff) = &verb.handoff {
+            if handoff.is_tainted() {
+                out.say(EventKind::TaskTainted {
+                    task: verb.task.clone(),
+                    findings: handoff.findings.clone(),
+                    more: handoff.more,
+                    unknown: handoff.unknown.clone(),
+                });
+            }
+            task.handoff = Some(handoff.clone());
+        }
+        match task.state {
+            TaskState::Finished { status, .. } => self.amend(now, task, status, verb, out),
+            _ => {
+                if let Some(progress) = progress(verb) {
+                    self.tell(now, &task, "progress", false, progress, out);
+                }
+                out.put(Change::PutTask(Arc::new(task)));
+            }
+        }
+        Ok(FilesNoted)
+    }
+
+    /// A finished task's record is completed, and those who had its last word hear of a taint.
+    fn amend(&self, now: Timestamp, mut task: Task, status: Status, verb: &NoteFiles, out: &mut Outbox) {
+        let said = task.notes.last_mut().and_then(|note| note.report.metadata.take());
+        let complete = task.with_files(said);
+        if let Some(note) = task.notes.last_mut() {
+            note.report.metadata.clone_from(&complete);
+        }
+        if verb.handoff.as_ref().is_some_and(Handoff::is_tainted) {
+            let summary = "Its worker has left files that run later; see metadata.handoff".into();
+            let report = Report { summary, metadata: complete, ..Report::default() };
+            self.tell(now, &task, status.word(), true, report, out);
+        }
+        out.put(Change::AmendTask(Arc::new(task)));
+    }
+
+    /// A word of the daemon to those who wait for a task.
+    fn tell(&self, now: Timestamp, task: &Task, said: &str, last: bool, report: Report, out: &mut Outbox) {
+        for listener in task.listeners(last) {
+            let word = MailKind::Word {
+                task: task.id().clone(),
+                from: None,
+                worker: task.order.worker.clone(),
+                goal: task.order.goal.clone(),
+                said: said.into(),
+                last,
+                report: report.clone(),
+                failure: None,
+                return_to: task.order.return_to.clone(),
+            };
+            self.mail.post(now, &listener, word, out);
+        }
+    }
+}
+
+/// News of watched files, in words and as data.
+fn progress(verb: &NoteFiles) -> Option<Report> {
+    let news = verb.news.as_ref()?;
+    let named: Vec<&str> = news.files.iter().take(3).map(|it| &*it.path).collect();
+    let rest = match news.count() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let summary = format!("Files changed: {}{rest}", named.join(", "));
+    let details = json!({ "files_changed": news.value() });
+    Some(Report {
+        summary: super::progress::clip(&summary),
+        details: Some(Json::from_value(&details)),
+        ..Report::default()
+    })
+}
