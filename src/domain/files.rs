@@ -17,7 +17,7 @@ use crate::base::{Json, Timestamp};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
-    /// It was not there before.
+    /// It was not there before, or not as what it is now.
     New,
     /// It is not the same as before.
     Changed,

@@ -85,9 +85,11 @@ impl Placeholders {
         Ok(all)
     }
 
-    /// What has to be mounted, each path once.
-    pub(super) fn binds(&self) -> &[Bind] {
-        &self.binds
+    /// What has to be mounted, for a process that was forked off and is not to hold anything: its descriptors would
+    /// count against the worker's own. The locks are the supervisor's and stay.
+    pub(super) fn without_holding(mut self) -> Vec<Bind> {
+        self.held.clear();
+        std::mem::take(&mut self.binds)
     }
 
     /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When

@@ -237,7 +237,8 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Child => {
             let fault = fault.for_writing();
             drop((status_read, input.writer));
-            namespaces::main(plan, owner, placeholders.binds(), processes, input.reader, fault, &status_write)
+            let binds = placeholders.without_holding();
+            namespaces::main(plan, owner, &binds, processes, input.reader, fault, &status_write)
         }
         Forked::Parent(first) => first,
     };
