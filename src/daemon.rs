@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,13 +21,13 @@ use crate::auth::keys::{KeyRing, Role};
 use crate::auth::replay::ReplayGuard;
 use crate::auth::role;
 use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, NONCES_MAX};
-use crate::base::{AgentId, Digest, Json, Secret, Timestamp};
+use crate::base::{AgentId, Digest, EffectId, Json, Secret, Timestamp};
 use crate::config::env::Environment;
 use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
-use crate::domain::{Judge as _, Principal};
-use crate::effects::{Hands, Parts, WorkerParts};
+use crate::domain::{Effect, Judge as _, Owed, Principal};
+use crate::effects::{Hands, HookCommand, HookParts, Parts, WorkerParts};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
@@ -191,6 +191,7 @@ struct Daemon {
     doors: TaskTracker,
     shared: Arc<Mutex<Shared>>,
     policy: PolicyFile,
+    hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
     idle_since: Timestamp,
 }
@@ -266,7 +267,10 @@ async fn assemble(
     let outputs = OutputBoard::default();
     let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
     let keys = Arc::new(open_keys(&start, config)?);
-    let hands = start_hands(&start, prepared, &provost, open_root()?, started.effects, started.owed)?;
+    let (hook, hook_command) = watch::channel(wiring::hook(config));
+    let hooks = wiring::hook_parts(&start, config, hook_command);
+    let work = (started.effects, started.owed);
+    let hands = start_hands(&start, prepared, &provost, open_root()?, hooks, work)?;
 
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
@@ -288,6 +292,7 @@ async fn assemble(
         doors: TaskTracker::new(),
         shared,
         policy,
+        hook,
         auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
         idle_since: now(),
     };
@@ -306,13 +311,21 @@ fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
     Ok(keys)
 }
 
+/// Effects to come, and those owed from before.
+type Work = (mpsc::UnboundedReceiver<(EffectId, Effect)>, Vec<Owed>);
+
+/// Makes the ids of approvals on the wire this repository's own.
+fn approval_salt(start: &Start) -> Digest {
+    Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
+}
+
 fn start_hands(
     start: &Start,
     prepared: &Prepared,
     provost: &Provost,
     root: Root,
-    effects: mpsc::UnboundedReceiver<(crate::base::EffectId, crate::domain::Effect)>,
-    owed: Vec<crate::domain::Owed>,
+    hooks: HookParts,
+    (effects, owed): Work,
 ) -> Result<Hands> {
     let places = &start.places;
     let home = Environment::current().home.context("HOME is not set")?;
@@ -332,7 +345,7 @@ fn start_hands(
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
     };
-    let parts = Parts { engine: provost.engine().clone(), host: role::host(), workers };
+    let parts = Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks };
     Ok(Hands::start(parts, effects, owed))
 }
 
@@ -341,7 +354,7 @@ fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
         dialect_document: config.devit.dialect_document,
-        salt: Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()]),
+        salt: approval_salt(start),
         uid: prepared.uid,
     }
 }
@@ -464,6 +477,7 @@ impl Daemon {
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);
+        self.hook.send_replace(wiring::hook(&loaded.config));
         self.policy = policy;
         self.put_in_force(rules).await?;
         Ok("configuration, policy and keys were read again; doors and limits keep what they started with"

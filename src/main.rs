@@ -1,4 +1,4 @@
-//! The one executable: a worker's supervisor, the daemon, or the command line.
+//! The one executable: a worker's supervisor, a hook's keeper, the daemon, or the command line.
 
 use std::process::ExitCode;
 
@@ -8,6 +8,7 @@ use provost::daemon::{self, DevitdForm, Start};
 fn main() -> ExitCode {
     // A supervisor forks, so this comes before any thread exists.
     provost::jail::main_if_asked();
+    provost::effects::keep_if_asked();
     cli::main(&serve)
 }
 

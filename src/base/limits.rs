@@ -48,6 +48,28 @@ pub const MAIL_BYTES_MAX: usize = 8 << 20;
 /// Bytes queued for all agents together; beyond it no work is taken on until somebody has collected mail.
 pub const MAIL_TOTAL_BYTES_MAX: usize = 256 << 20;
 
+/// Notification hooks owed at once; beyond it the oldest progress gives way.
+pub const HOOKS_OWED_MAX: usize = 1_000;
+
+/// Bytes of what owed hooks are to be told, held in memory and in the store.
+pub const HOOKS_OWED_BYTES_MAX: usize = 64 << 20;
+
+/// Longest JSON value in a variable of a hook, in bytes. Three of them and what stands beside them make up the payload,
+/// which Linux takes up to 128 KiB; what is larger is in a file.
+pub const HOOK_VALUE_BYTES_MAX: usize = 30 << 10;
+
+/// How much of a failed hook's standard error is logged, in bytes.
+pub const HOOK_COMPLAINT_MAX: usize = 2_000;
+
+/// How long the processes of a hook that is over may take to die, in milliseconds. They are killed, so it takes one.
+pub const HOOK_END_MS_MAX: u64 = 5_000;
+
+/// Connections that wait at one hook's ACK socket; a hook needs one. The oldest gives way.
+pub const ACK_PEERS_MAX: usize = 16;
+
+/// Longest path of an ACK socket, in bytes: what `sun_path` holds, with a zero at its end.
+pub const ACK_SOCKET_PATH_MAX: usize = 107;
+
 /// Agents remembered at once.
 pub const AGENTS_MAX: usize = 4_096;
 

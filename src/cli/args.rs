@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use super::{allow, approvals, delegate, journal, keys, log, policy, tasks, up};
+use super::{allow, approvals, delegate, hook, journal, keys, log, policy, tasks, up};
 use crate::base::Ttl;
 
 const ABOUT: &str =
@@ -115,6 +115,9 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json"
     )]
     Log(log::Log),
+    /// For notification hooks
+    #[command(subcommand, after_help = "Example:\n  provost hook wait --timeout 30s && echo seen")]
+    Hook(hook::Hook),
     /// Look for what is wrong with this machine, the files and the daemon
     #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
     Doctor,

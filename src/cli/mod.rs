@@ -15,6 +15,7 @@ mod devitd;
 mod doctor;
 mod follow;
 mod here;
+mod hook;
 mod init;
 mod journal;
 mod keys;
@@ -65,6 +66,7 @@ fn provost(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
         Some(Command::Completions(it)) => manual::completions(it.shell),
         Some(Command::Man) => manual::page(),
         Some(Command::Doctor) => doctor::doctor(json),
+        Some(Command::Hook(it)) => hook::hook(it, json),
         Some(command) => Here::find(json).and_then(|here| in_repository(&here, command, run)),
     };
     done.map_err(|complaint| complaint.for_program(json))
@@ -92,7 +94,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Reload => up::reload(here),
         Command::Journal(it) => journal::journal(here, it),
         Command::Log(it) => log::log(here, &it),
-        Command::Completions(_) | Command::Man | Command::Doctor => Ok(complaint::DONE),
+        Command::Completions(_) | Command::Man | Command::Doctor | Command::Hook(_) => Ok(complaint::DONE),
     }
 }
 

@@ -59,7 +59,7 @@ const NEVER_READ: &[(&str, &str)] = &[
     ),
     (
         "orchestration.notify_hook",
-        "was never read by devitd; set DEVIT_NOTIFY_HOOK, or `[notify] hook` in your own provost.toml",
+        "was never read by devitd; set DEVIT_NOTIFY_HOOK, or `[hooks.notify] command` in your own provost.toml",
     ),
     (
         "orchestration.delegation",

@@ -47,7 +47,7 @@ pub const VARIABLES: &[Variable] = &[
         "daemon",
         "`daemon.auto_shutdown_after` in seconds, 0 for off, when no file sets it.",
     ),
-    variable("DEVIT_NOTIFY_HOOK", "daemon", "`notify.hook`, when no file sets it."),
+    variable("DEVIT_NOTIFY_HOOK", "daemon", "`hooks.notify.command`, when no file sets it."),
     variable(
         "DEVIT_EXPECTED_DAEMON_VERSION",
         "clients",
@@ -115,7 +115,7 @@ pub struct Environment {
 const SETTINGS: [(&str, &str, &str); 4] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
-    ("DEVIT_NOTIFY_HOOK", "notify", "hook"),
+    ("DEVIT_NOTIFY_HOOK", "hooks.notify", "command"),
     ("PROVOST_LOG", "log", "level"),
 ];
 

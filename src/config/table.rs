@@ -174,12 +174,14 @@ settings! {
         mail_keep: Ttl = Ttl::minutes(24 * 60), "duration";
     }
 
-    /// What is run when a task's state changes.
-    ["notify"] notify: Notify {
-        /// A shell command run outside the jail for every notification; it gets the `DEVIT_NOTIFY_*` variables.
-        hook: Option<String> = None, "shell command", Owner;
-        /// A hook that runs longer than this is killed.
-        hook_timeout: Ttl = Ttl::minutes(1), "duration";
+    /// What is run for every notification, outside of the jail. How many run at once is in `limits.hooks`.
+    ["hooks.notify"] notify: Notify {
+        /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables.
+        command: Option<String> = None, "shell command", Owner;
+        /// A hook that runs longer than this is killed, with everything it has started.
+        timeout: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60), Owner;
+        /// Environment variables of the hook, besides the few that it inherits and the documented ones.
+        env: BTreeMap<String, String> = BTreeMap::new(), "", Owner;
     }
 
     /// Pictures of the screen. Policy has its word on each one besides.

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
+use super::Start;
 use crate::base::AgentId;
 use crate::config::{self, Config, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
-use crate::effects::shell_profile;
+use crate::effects::{HookCommand, HookParts, shell_profile};
 use crate::jail::{Bounds, ParseMode, Profile};
 use crate::service::Profiles;
 
@@ -21,6 +24,7 @@ pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
     settings.mail_keep = config.devit.mail_keep;
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
+    settings.hooks = hook(config).is_some();
     let mut profiles = BTreeMap::new();
     for (id, worker) in &config.workers {
         if worker.kind == config::WorkerKind::Polling {
@@ -44,6 +48,30 @@ pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
         settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, broken));
     }
     (settings, Arc::new(profiles))
+}
+
+/// What is run for notifications, if anything is.
+pub(super) fn hook(config: &Config) -> Option<Arc<HookCommand>> {
+    let line = config.notify.command.as_deref().map(str::trim).filter(|line| !line.is_empty())?;
+    let (timeout, env) = (config.notify.timeout.as_duration(), config.notify.env.clone());
+    Some(Arc::new(HookCommand { line: line.to_owned(), timeout, env }))
+}
+
+/// What running it takes.
+pub(super) fn hook_parts(
+    start: &Start,
+    config: &Config,
+    command: watch::Receiver<Option<Arc<HookCommand>>>,
+) -> HookParts {
+    let salt = super::approval_salt(start);
+    HookParts {
+        command,
+        words: Box::new(move |notice| crate::protocols::devit::hook_words(notice, &salt)),
+        folder: start.places.runtime.join("hooks"),
+        root: start.places.root.clone(),
+        executable: crate::jail::Supervisor::default().executable().to_owned(),
+        concurrent: config.limits.hooks as usize,
+    }
 }
 
 fn setting(worker: &Worker, kind: domain::WorkerKind, broken: Option<Box<str>>) -> WorkerSetting {
@@ -135,9 +163,6 @@ fn find_program(binary: &str) -> Option<PathBuf> {
 /// Settings that are read and not yet carried out are named, so that nobody relies on them.
 pub(super) fn not_available(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
-    if config.notify.hook.is_some() {
-        notes.push("notify.hook is set, but notification hooks are not available in this version".to_owned());
-    }
     if config.screenshot.enabled {
         notes.push(
             "screenshot.enabled is set, but screen capture is not available in this version".to_owned(),

@@ -276,7 +276,10 @@ pub struct AckTask {
 
 /// The acknowledgement is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Acked;
+pub struct Acked {
+    /// How many notification hooks that releases; zero when none waits.
+    pub released: usize,
+}
 
 /// Take a task back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

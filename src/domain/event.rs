@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Failure, Finding, Mail, Parked, Status, Task, Uses, Verdict};
+use super::{Agent, Failure, Finding, Mail, Notice, Parked, Status, Task, Uses, Verdict};
 use crate::base::{
     AgentId, ApprovalId, Digest, EffectId, EventSeq, Json, MailSeq, RuleId, TaskId, Timestamp,
 };
@@ -135,6 +135,13 @@ pub enum EventKind {
         /// Which.
         task: TaskId,
     },
+    /// A notification hook will not run: too many are owed.
+    HookDropped {
+        /// What it was to tell of.
+        task: TaskId,
+        /// The effect that is not owed any more.
+        effect: EffectId,
+    },
     /// A message was queued.
     MailQueued {
         /// Its number.
@@ -227,6 +234,7 @@ impl EventKind {
             EventKind::TaskMoved { .. } => "task_moved",
             EventKind::TaskFinished { .. } => "task_finished",
             EventKind::TaskAcked { .. } => "task_acked",
+            EventKind::HookDropped { .. } => "hook_dropped",
             EventKind::MailQueued { .. } => "mail_queued",
             EventKind::MailDelivered { .. } => "mail_delivered",
             EventKind::MailDropped { .. } => "mail_dropped",
@@ -249,7 +257,8 @@ impl EventKind {
             | EventKind::FilesChanged { task, .. }
             | EventKind::TaskMoved { task, .. }
             | EventKind::TaskFinished { task, .. }
-            | EventKind::TaskAcked { task } => Some(task),
+            | EventKind::TaskAcked { task }
+            | EventKind::HookDropped { task, .. } => Some(task),
             EventKind::Denied { task, .. }
             | EventKind::MailQueued { task, .. }
             | EventKind::ApprovalAsked { task, .. } => task.as_ref(),
@@ -285,6 +294,8 @@ pub enum Change {
     DropApproval(ApprovalId),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
+    /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
+    OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
     /// An effect needs nothing more.
@@ -327,6 +338,16 @@ pub enum Effect {
         /// Why, for its result.
         reason: Box<str>,
     },
+    /// Run the notification hook. At least once, each time with the same number of the effect.
+    RunHook {
+        /// What it is told.
+        notice: Arc<Notice>,
+    },
+    /// Release the hooks of a task that were owed before. At least once.
+    SignalAck {
+        /// Which task.
+        task: TaskId,
+    },
 }
 
 /// An owed effect as the store remembers it.
@@ -338,4 +359,14 @@ pub struct Owed {
     pub effect: Effect,
     /// Whether a daemon had begun to carry it out.
     pub started: bool,
+}
+
+impl Owed {
+    /// What memory knows of it, for a start.
+    pub fn in_memory(&self) -> Option<Change> {
+        match &self.effect {
+            Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),
+            _ => None,
+        }
+    }
 }

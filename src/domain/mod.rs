@@ -10,6 +10,7 @@ mod approval;
 pub mod command;
 mod event;
 mod files;
+mod hook;
 mod judge;
 mod mail;
 mod outbox;
@@ -32,6 +33,7 @@ use command::{AnswerApproval, Answered, Collected, Delegated, EffectSettled, Rec
 pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
 pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
+pub use hook::{Hooks, Notice};
 pub use judge::{Approver, Decision, Directory, Facts, Judge, Network, Rate, Terms, Tier, WorkerKind};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use outbox::Outbox;
@@ -89,6 +91,8 @@ pub struct State {
     pub mail: Mailboxes,
     /// Uses of rate-limited rules.
     pub quota: Quota,
+    /// Hooks that are owed.
+    pub hooks: Hooks,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -107,6 +111,7 @@ impl State {
             approvals: Approvals::default(),
             mail: Mailboxes::default(),
             quota: Quota::default(),
+            hooks: Hooks::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -130,7 +135,9 @@ impl State {
             Change::PutApproval(parked) => self.approvals.put(parked.clone()),
             Change::DropApproval(id) => self.approvals.remove(*id),
             Change::PutUses(uses) => self.quota.put(uses),
-            Change::StartEffect(_) | Change::DropEffect(_) => {}
+            Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
+            Change::DropEffect(id) => self.hooks.remove(*id),
+            Change::StartEffect(_) => {}
             Change::Count(counters) => self.counters = *counters,
         }
     }

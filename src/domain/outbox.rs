@@ -104,9 +104,10 @@ impl Outbox {
         self.events.push(Event { seq: self.counters.event, at, actor, kind });
     }
 
-    pub(super) fn owe(&mut self, effect: Effect) {
+    pub(super) fn owe(&mut self, effect: Effect) -> EffectId {
         self.counters.effect = self.counters.effect.next();
         self.effects.push((self.counters.effect, effect));
+        self.counters.effect
     }
 
     pub(super) fn next_approval(&mut self) -> ApprovalId {
@@ -157,6 +158,6 @@ impl Outbox {
 impl Change {
     /// Whether the store keeps this; the rest is memory's alone.
     pub fn is_stored(&self) -> bool {
-        !matches!(self, Change::Beat(..) | Change::CarryMail(..))
+        !matches!(self, Change::Beat(..) | Change::CarryMail(..) | Change::OweHook(..))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::command::{
     AckTask, Acked, BeginRun, Begun, CancelTask, Cancelled, EndRun, Ended, ReportTask, Reported, Status,
 };
+use super::hook::Words;
 use super::task::AGAIN_AFTER;
 use super::{
     Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Refusal, Report, Scope, State, Task,
@@ -77,6 +78,8 @@ impl State {
             };
             self.mail.post(now, &listener, word, out);
         }
+        let words = Words { said: &said, last: true, report: &report, failure: failure.as_ref() };
+        self.owe_hook(now, task, &words, out);
         self.mail.withdraw_work(&task.order.worker, task.id(), out);
         out.count_finished(status == Status::Failed);
         let from = from.unwrap_or_else(super::provost);
@@ -161,6 +164,7 @@ impl State {
             };
             self.mail.post(now, &listener, word, out);
         }
+        self.owe_hook(now, task, &Words { said: &said, last: false, report: &report, failure: None }, out);
         self.mail.withdraw_work(&task.order.worker, task.id(), out);
         let since = task.state.since().unwrap_or(now);
         let lease_until = task.within_terms(since, now.after(task.lease(&self.settings)));
@@ -216,7 +220,7 @@ impl State {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
         out.say(EventKind::TaskAcked { task: verb.task.clone() });
-        Ok(Acked)
+        Ok(Acked { released: self.signal_hooks(&verb.task, out) })
     }
 
     /// Takes a task back, wherever it is.

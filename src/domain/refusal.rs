@@ -186,6 +186,22 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether the task was not let through, by a rule, an approver or the sandbox, so that no work was begun.
+    pub fn is_denial(&self) -> bool {
+        match self {
+            Failure::PolicyDenied { .. }
+            | Failure::ApprovalDenied { .. }
+            | Failure::ApprovalTimeout { .. }
+            | Failure::Sandbox { .. } => true,
+            Failure::LeaseTimeout { .. }
+            | Failure::WorkerAway { .. }
+            | Failure::RunTimeout { .. }
+            | Failure::Lost
+            | Failure::JailRefused { .. }
+            | Failure::WorkerFailed { .. } => false,
+        }
+    }
+
     /// The word for `metadata.failure.reason` and for filters.
     pub fn reason(&self) -> &'static str {
         match self {

@@ -28,6 +28,8 @@ pub struct Settings {
     pub tasks_per_agent: u32,
     /// Whether screens may be captured at all.
     pub screenshots: bool,
+    /// Whether there is a notification hook.
+    pub hooks: bool,
 }
 
 /// A worker of the configuration, as far as rules care.
@@ -58,6 +60,7 @@ impl Settings {
             approval_wait_max: Ttl::minutes(24 * 60),
             tasks_per_agent: 1_000,
             screenshots: false,
+            hooks: false,
         }
     }
 

@@ -357,7 +357,9 @@ impl Tasks {
             approval: task.approval,
         });
         match task.kind {
-            WorkerKind::Cli => out.owe(Effect::SpawnWorker { task: task.id().clone() }),
+            WorkerKind::Cli => {
+                out.owe(Effect::SpawnWorker { task: task.id().clone() });
+            }
             WorkerKind::Polling => mail.post(now, &task.order.worker, work, out),
         }
         let done = Delegated { task: task.id().clone(), state: task.state };

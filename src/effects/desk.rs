@@ -65,6 +65,11 @@ impl Desk {
         self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
     }
 
+    /// Anything else that memory knows.
+    pub(super) async fn look_at<V: View + Copy>(&self, view: V) -> Result<V::Out, Refusal> {
+        self.persist(|| self.engine.view(view)).await
+    }
+
     async fn persist<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Refusal>
     where
         F: Future<Output = Result<T, Refusal>>,

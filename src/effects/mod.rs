@@ -2,16 +2,20 @@
 //!
 //! Promises: a worker is started at most once for each effect, and never before its start is on record; what it
 //! left reaches the core even when the core is busy at that moment; a run that this daemon did not see end is
-//! reported as lost, never as done. What a worker says is bounded and cleaned before it becomes a report.
+//! reported as lost, never as done. A hook runs at least once, and nothing of it outlives it. What a worker says is
+//! bounded and cleaned before it becomes a report.
 //!
 //! Left to others: whether a task may run (`policy`), how it is confined (`jail`), who hears of it (`domain`).
 #![forbid(unsafe_code)]
 
+mod ack;
 mod compact;
 #[cfg_attr(windows, path = "copy_windows.rs")]
 mod copy;
 mod desk;
 mod handoff;
+mod hook;
+mod keeper;
 mod prepare;
 mod reason;
 mod result;
@@ -23,6 +27,8 @@ mod suspects;
 mod usage;
 mod worker;
 
+pub use hook::{HookCommand, HookParts, Told};
+pub use keeper::keep_if_asked;
 pub use result::{End, Outcome, Output, Run, outcome};
 pub use router::{Hands, Parts};
 pub use shell::shell_profile;

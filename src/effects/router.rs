@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::desk::Desk;
+use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
 use crate::base::EffectId;
 use crate::domain::{Effect, Owed, Principal};
@@ -18,6 +19,8 @@ pub struct Parts {
     pub host: Principal,
     /// What running workers takes.
     pub workers: WorkerParts,
+    /// What running hooks takes.
+    pub hooks: HookParts,
 }
 
 /// Carries out effects until it is told to stop.
@@ -29,6 +32,7 @@ pub struct Hands {
 struct Router {
     desk: Desk,
     workers: Arc<Workers>,
+    hooks: Arc<Hooks>,
 }
 
 impl Hands {
@@ -39,7 +43,11 @@ impl Hands {
         owed: Vec<Owed>,
     ) -> Self {
         let desk = Desk::new(parts.engine, parts.host);
-        let router = Router { desk: desk.clone(), workers: Workers::new(desk.clone(), parts.workers) };
+        let router = Router {
+            desk: desk.clone(),
+            workers: Workers::new(desk.clone(), parts.workers),
+            hooks: Hooks::new(desk.clone(), parts.hooks),
+        };
         desk.tracker.spawn(router.work(effects, owed));
         Self { desk }
     }
@@ -56,6 +64,7 @@ impl Hands {
 impl Router {
     async fn work(self, mut effects: mpsc::UnboundedReceiver<(EffectId, Effect)>, owed: Vec<Owed>) {
         self.workers.sweep().await;
+        self.hooks.sweep().await;
         for Owed { id, effect, started } in owed {
             self.take_up(id, effect, started);
         }
@@ -76,6 +85,8 @@ impl Router {
         match effect {
             Effect::SpawnWorker { task } => self.workers.spawn(id, task, started),
             Effect::StopWorker { task, reason } => self.workers.stop(id, &task, reason),
+            Effect::RunHook { notice } => self.hooks.run(id, notice.task.clone()),
+            Effect::SignalAck { task } => self.hooks.signal(id, &task),
         }
     }
 }

@@ -46,7 +46,8 @@ impl Supervisor {
         self.user
     }
 
-    pub(super) fn executable(&self) -> &Path {
+    /// The executable.
+    pub fn executable(&self) -> &Path {
         &self.executable
     }
 }

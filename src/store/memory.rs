@@ -181,7 +181,7 @@ impl Rows {
             }
             Change::DropEffect(id) => drop(self.effects.remove(id)),
             Change::Count(counters) => self.counters = *counters,
-            Change::Beat(..) | Change::CarryMail(..) => {}
+            Change::Beat(..) | Change::CarryMail(..) | Change::OweHook(..) => {}
         }
     }
 
@@ -202,8 +202,11 @@ impl Rows {
         let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
-        let owed = owed.map(|(id, (effect, started))| (*id, effect.clone(), *started));
-        (state, owed.map(|(id, effect, started)| Owed { id, effect, started }).collect())
+        let owed =
+            owed.map(|(id, (effect, started))| Owed { id: *id, effect: effect.clone(), started: *started });
+        let owed: Vec<Owed> = owed.collect();
+        owed.iter().filter_map(Owed::in_memory).for_each(|change| state.apply(&change));
+        (state, owed)
     }
 }
 

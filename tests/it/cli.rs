@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 35] = [
+const COMMANDS: [&str; 37] = [
     "init",
     "up",
     "down",
@@ -46,6 +46,8 @@ const COMMANDS: [&str; 35] = [
     "policy explain",
     "policy diff",
     "reload",
+    "hook",
+    "hook wait",
     "journal",
     "journal verify",
     "journal head",

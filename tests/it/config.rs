@@ -470,12 +470,13 @@ fn what_is_pinned_is_what_was_shown() {
 
 #[test]
 fn an_allowed_file_still_may_not_set_what_is_the_owners() {
-    let (machine, root, state) =
-        repository("[policy]\nfile = \"open.toml\"\n[notify]\nhook = \"evil\"\n[log]\nlevel = \"warn\"\n");
+    let (machine, root, state) = repository(
+        "[policy]\nfile = \"open.toml\"\n[hooks.notify]\ncommand = \"evil\"\n[log]\nlevel = \"warn\"\n",
+    );
     pin::allow(&root, &state, pin::PROVOST, only(pending(&root, &state).unwrap()).digest).unwrap();
     let repository = pending(&root, &state).unwrap();
     let loaded = machine.load(&Sources { root, repository, ..Sources::default() }).unwrap();
-    assert!(loaded.config.policy.file.is_none() && loaded.config.notify.hook.is_none());
+    assert!(loaded.config.policy.file.is_none() && loaded.config.notify.command.is_none());
     assert_eq!(loaded.config.log.level.as_str(), "warn");
     assert_eq!(notes(&loaded).iter().filter(|note| note.contains("a repository may not set it")).count(), 2);
 }
@@ -649,7 +650,7 @@ fn the_environment_speaks_only_where_the_files_are_silent() {
     let config = machine.load(&Sources::default()).unwrap().config;
     assert_eq!(config.daemon.expected_worker_version, Versions(vec!["a/1".into(), "b/2".into()]));
     assert_eq!(config.daemon.auto_shutdown_after, Some(seconds(90)));
-    assert_eq!(config.notify.hook.as_deref(), Some("notify-me"));
+    assert_eq!(config.notify.command.as_deref(), Some("notify-me"));
 
     let user = Some(machine.write("u.toml", "[daemon]\nexpected_worker_version = \"c/3\"\n"));
     let loaded = machine.load(&Sources { user, ..Sources::default() }).unwrap();

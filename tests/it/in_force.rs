@@ -15,17 +15,16 @@ fn status(world: &World) -> Value {
 fn what_this_version_cannot_do_is_said_and_refused() {
     let world = World::new();
     world.configure(
-        "[notify]\nhook = \"true\"\n[screenshot]\nenabled = true\n\
+        "[screenshot]\nenabled = true\n\
          [workers.spoken]\ntype = \"mcp\"\nbinary = \"/bin/cat\"\nmcp_tool = \"x\"\n\
          [workers.keyed]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nsecrets = [\"token\"]\n\
          [workers.online]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nnetwork = \"hosts\"\nhosts = [\"example.org:443\"]\n",
     );
     let daemon = world.start();
     let notes = status(&world)["notes"].to_string();
-    for word in ["notify.hook", "screenshot.enabled"] {
-        assert!(notes.contains(word) && notes.contains("not available in this version"), "{notes}");
-        assert!(world.log().contains(word), "{}", world.log());
-    }
+    let word = "screenshot.enabled";
+    assert!(notes.contains(word) && notes.contains("not available in this version"), "{notes}");
+    assert!(world.log().contains(word), "{}", world.log());
     let client = world.client(&daemon, "orch:a");
     for worker in ["spoken", "keyed", "online"] {
         let err = client.delegate(worker, "anything", json!({})).1.message();

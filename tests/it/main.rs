@@ -19,6 +19,7 @@ mod engine;
 mod frames;
 mod greed;
 mod handoff;
+mod hooks;
 mod hostile;
 mod hostile_work;
 mod in_force;

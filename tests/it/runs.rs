@@ -19,7 +19,7 @@ use provost::domain::{
     Principal, Proof, Refusal, Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
     WorkerSetting,
 };
-use provost::effects::{Hands, Parts, WorkerParts, shell_profile};
+use provost::effects::{Hands, HookParts, Parts, Told, WorkerParts, shell_profile};
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{MemoryControl, MemoryStore, Retention};
@@ -108,7 +108,15 @@ impl World {
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
         };
-        let parts = Parts { engine: self.engine.clone(), host: host(), workers };
+        let hooks = HookParts {
+            command: tokio::sync::watch::channel(None).1,
+            words: Box::new(|_| Told::default()),
+            folder: self.path("hooks"),
+            root: self.path("repo"),
+            executable: provost(),
+            concurrent: 1,
+        };
+        let parts = Parts { engine: self.engine.clone(), host: host(), workers, hooks };
         Hands::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
     }
 

@@ -301,7 +301,9 @@ impl Sim {
         }
         let (effect, (what, started)) = self.pick(&owed);
         let said = match what {
-            Effect::StopWorker { .. } => self.say(&host(), SettleEffect { effect }),
+            Effect::StopWorker { .. } | Effect::RunHook { .. } | Effect::SignalAck { .. } => {
+                self.say(&host(), SettleEffect { effect })
+            }
             Effect::SpawnWorker { task } if !started => {
                 let until = self.now.after(Ttl::minutes(10));
                 let said = self.say(&host(), BeginRun { effect, task, until });

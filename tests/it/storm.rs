@@ -11,9 +11,9 @@ use provost::domain::command::{
 };
 use provost::domain::{Agent, Approvals, Mail, Network};
 use provost::domain::{
-    Answer, Approver, Call, Change, Command, Core, Counters, Decision, Door, Effect, Facts, Judge, Outbox,
-    Owed, Principal, Proof, Quota, Rate, Reply, Report, Scope, Settings, State, Task, Tasks, Terms, Tier,
-    Tool, Verdict, WorkerKind, WorkerSetting,
+    Answer, Approver, Call, Change, Command, Core, Counters, Decision, Door, Effect, Facts, Hooks, Judge,
+    Outbox, Owed, Principal, Proof, Quota, Rate, Reply, Report, Scope, Settings, State, Task, Tasks, Terms,
+    Tier, Tool, Verdict, WorkerKind, WorkerSetting,
 };
 use provost::store::Store;
 
@@ -74,6 +74,7 @@ pub(crate) fn settings() -> Settings {
         broken: None,
     };
     settings.workers.insert(agent("cli"), worker);
+    settings.hooks = true;
     settings
 }
 
@@ -91,6 +92,7 @@ pub(crate) struct Rest {
     pub(crate) approvals: Approvals,
     pub(crate) mail: Vec<Arc<Mail>>,
     pub(crate) quota: Quota,
+    pub(crate) hooks: Hooks,
     pub(crate) counters: Counters,
 }
 
@@ -102,6 +104,7 @@ impl Rest {
             approvals: state.approvals.clone(),
             mail: state.mail.iter().cloned().collect(),
             quota: state.quota.clone(),
+            hooks: state.hooks.clone(),
             counters: state.counters,
         }
     }
@@ -272,7 +275,9 @@ impl Storm {
                 let (effect, status) = (owed.id, Status::Completed);
                 self.say("host", EndRun { effect, task, status, report, failure: None, model_used: None });
             }
-            Effect::StopWorker { .. } => drop(self.say("host", SettleEffect { effect: owed.id })),
+            Effect::StopWorker { .. } | Effect::RunHook { .. } | Effect::SignalAck { .. } => {
+                self.say("host", SettleEffect { effect: owed.id });
+            }
         }
     }
 }

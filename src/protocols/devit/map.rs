@@ -8,8 +8,8 @@ use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
-    Delegate, Denial, Failure, Mail, MailKind, Refusal, Report, Status, Task, TaskNote, TaskState, Tool,
-    Verdict,
+    Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Status, Task, TaskNote, TaskState,
+    Tool, Verdict,
 };
 use crate::service::{Snapshot, TaskFilter};
 
@@ -343,6 +343,14 @@ fn note(task: &Task, note: &TaskNote, salt: &Digest) -> wire::Note {
         auto_generated: true,
         metadata,
     }
+}
+
+/// `details` and `metadata` of what a hook is told.
+pub(super) fn told(notice: &Notice, salt: &Digest) -> (Option<Value>, Option<Value>) {
+    let (worker, goal) = (&notice.worker, &notice.goal);
+    let why = notice.failure.as_ref();
+    let why = why.map(|it| dated(it, notice.at, salt, failure(it, &notice.task, worker, goal)));
+    with_failure(&notice.report, why)
 }
 
 /// `details` and `metadata` of a report, completed by why the daemon let it fail.

@@ -7,6 +7,7 @@
 
 mod document;
 mod map;
+mod notice;
 mod signed;
 mod wire;
 
@@ -34,6 +35,7 @@ use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use crate::transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
 use map::Message;
+pub use notice::hook_words;
 use wire::Fault;
 
 /// A payload beyond this can take milliseconds to look through; a mebibyte of numbers takes a third of a second.

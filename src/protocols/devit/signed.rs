@@ -126,19 +126,18 @@ impl Devit {
     }
 
     pub(super) async fn notified(&self, who: &Principal, notified: Notified) -> Result<Value, Fault> {
-        let task = match notified {
+        match notified {
             Notified::Ack(verb) => {
                 let task = verb.task.clone();
-                self.submit(who, verb).await?;
-                task
+                let done = self.submit(who, verb).await?;
+                Ok(json!({ "ok": true, "task_id": task.as_str(), "released": done.released }))
             }
             Notified::Report(verb) => {
                 let task = verb.task.clone();
                 self.submit(who, *verb).await?;
-                task
+                Ok(json!({ "ok": true, "task_id": task.as_str() }))
             }
-        };
-        Ok(json!({ "ok": true, "task_id": task.as_str() }))
+        }
     }
 
     pub(super) async fn status(&self, payload: &str) -> Result<Json, Fault> {

@@ -40,7 +40,9 @@ pub(super) fn live(
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let id = EffectId(nat(row.get(0)?)?);
-        owed.push(Owed { id, effect: parse(&row.get::<_, String>(1)?)?, started: row.get(2)? });
+        let it = Owed { id, effect: parse(&row.get::<_, String>(1)?)?, started: row.get(2)? };
+        it.in_memory().iter().for_each(|change| state.apply(change));
+        owed.push(it);
     }
     Ok((state, owed))
 }

@@ -49,8 +49,8 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }
             Change::DropEffect(id) => put(db, "DELETE FROM effect WHERE id = ?1", params![int(id.0)?])?,
-            // The first two are memory's alone; the last count of a batch is written once.
-            Change::Beat(..) | Change::CarryMail(..) | Change::Count(_) => {}
+            // All but the last are memory's alone; the last count of a batch is written once.
+            Change::Beat(..) | Change::CarryMail(..) | Change::OweHook(..) | Change::Count(_) => {}
         }
     }
     Ok(())

@@ -1,0 +1,134 @@
+//! `provost hook wait`: what a notification hook does until its ACK comes, for scripts without a socket tool.
+
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand, ValueHint};
+use serde_json::json;
+
+use super::args::duration;
+use super::complaint::{Complaint, DONE, NOT_RUNNING, USAGE};
+use super::out;
+use crate::base::Ttl;
+
+/// How often the marker is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What a released hook is sent. DevIt 1.9.
+const RELEASE: u8 = 1;
+
+/// `provost hook`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Hook {
+    /// Wait, in a notification hook, until its notification is acknowledged
+    #[command(after_help = "\
+Examples:
+  provost hook wait --timeout 30s && echo seen
+  provost hook wait --timeout 10s || notify-send \"$DEVIT_NOTIFY_SUMMARY\"
+
+Exit codes: 0 acknowledged; 1 not within the timeout; 2 this is no notification hook; 3 the daemon has gone.")]
+    Wait(Wait),
+}
+
+/// `provost hook wait`.
+#[derive(Args, Debug)]
+pub(super) struct Wait {
+    /// Give up after this long; the daemon ends the hook after `hooks.notify.timeout` in any case
+    #[arg(long, value_parser = duration, default_value = "1m")]
+    timeout: Ttl,
+    /// The hook's ACK socket
+    #[arg(long, env = "DEVIT_ACK_SOCKET", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    socket: Option<PathBuf>,
+    /// The file that appears with the ACK, where there is no socket
+    #[arg(long, env = "DEVIT_ACK_MARKER", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    marker: Option<PathBuf>,
+}
+
+/// How waiting ended.
+enum Waited {
+    Acknowledged,
+    TimedOut,
+    DaemonGone,
+}
+
+pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
+    let Hook::Wait(asked) = asked;
+    let given = |path: Option<PathBuf>| path.filter(|path| !path.as_os_str().is_empty());
+    let (socket, marker) = (given(asked.socket), given(asked.marker));
+    let until = Instant::now() + asked.timeout.as_duration();
+    let stream = socket.as_deref().map(UnixStream::connect);
+    let waited = match (stream, &marker) {
+        (Some(Ok(stream)), _) => at_socket(stream, marker.as_deref(), until),
+        (_, Some(marker)) => for_marker(marker, until),
+        (Some(Err(err)), None) => {
+            return Err(Complaint::of("nobody acknowledges at this socket")
+                .because(err)
+                .next("run it in a notification hook, while that runs")
+                .with_code(NOT_RUNNING));
+        }
+        (None, None) => {
+            return Err(Complaint::of("this is no notification hook")
+                .because("neither DEVIT_ACK_SOCKET nor DEVIT_ACK_MARKER is set")
+                .next("set [hooks.notify] command in ~/.config/provost/provost.toml, and wait in there")
+                .with_code(USAGE));
+        }
+    };
+    match waited.map_err(|err| Complaint::of("the ACK cannot be waited for").because(err))? {
+        Waited::Acknowledged if json => out::json(&json!({ "acknowledged": true })).map(|()| DONE),
+        Waited::Acknowledged => out::line("acknowledged").map(|()| DONE),
+        Waited::TimedOut => {
+            Err(Complaint::of(format!("not acknowledged within {:?}", asked.timeout.as_duration()))
+                .next("provost notify TASK --status ack, from whoever was notified"))
+        }
+        Waited::DaemonGone => Err(Complaint::of("the daemon ended the wait without an ACK")
+            .next("nothing; if it stopped, the hook runs again after its next start")
+            .with_code(NOT_RUNNING)),
+    }
+}
+
+/// One byte releases; the end of the connection without it means that nobody will.
+fn at_socket(mut stream: UnixStream, marker: Option<&Path>, until: Instant) -> io::Result<Waited> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Waited::TimedOut);
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(1) if byte[0] == RELEASE => return Ok(Waited::Acknowledged),
+            Ok(1) => {}
+            Ok(_) if marker.is_some_and(is_there) => return Ok(Waited::Acknowledged),
+            Ok(_) => return Ok(Waited::DaemonGone),
+            Err(err) if err.kind() == io::ErrorKind::ConnectionReset => return Ok(Waited::DaemonGone),
+            Err(err)
+                if matches!(
+                    err.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                ) => {}
+            Err(err) => return Err(err),
+        }
+    }
+}
+
+fn for_marker(marker: &Path, until: Instant) -> io::Result<Waited> {
+    loop {
+        if is_there(marker) {
+            return Ok(Waited::Acknowledged);
+        }
+        if marker.parent().is_some_and(|folder| !folder.is_dir()) {
+            return Ok(Waited::DaemonGone);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Waited::TimedOut);
+        }
+        std::thread::sleep(left.min(LOOK_EVERY));
+    }
+}
+
+/// Whether the daemon's file is there; a link to somewhere else is not it.
+fn is_there(marker: &Path) -> bool {
+    marker.symlink_metadata().is_ok_and(|meta| meta.is_file())
+}
