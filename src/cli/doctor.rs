@@ -10,7 +10,7 @@ use super::{Complaint, Here, out};
 use crate::client::keys::KeyRing;
 use crate::config::env::weak_secret;
 use crate::config::{Loaded, Severity};
-use crate::jail::{Supervisor, probe};
+use crate::jail::{OPEN_IN_LL, Supervisor, Tier, probe};
 use crate::policy::{SYSTEM_POLICY, Source, check};
 use crate::store;
 
@@ -99,6 +99,11 @@ fn confinement(found: &mut Findings) {
         false => {
             found.add("confinement", Health::Fine, format!("workers can run in tier {}", tiers.join(" and ")))
         }
+    }
+    if host.tiers.contains(&Tier::Ll) {
+        let open: Vec<&str> = OPEN_IN_LL.iter().map(|open| open.what).collect();
+        let says = format!("needs an approval by default, since a worker there can {}", open.join(", "));
+        found.add("tier ll", Health::Note, says);
     }
 }
 

@@ -27,6 +27,38 @@ pub struct HostSupport {
     pub tiers: Vec<Tier>,
 }
 
+/// A way out that is known and not closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownOpen {
+    /// Its name in `docs/escapes.md`.
+    pub attempt: &'static str,
+    /// What a worker can do there.
+    pub what: &'static str,
+}
+
+const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
+    KnownOpen { attempt, what }
+}
+
+/// What stays open in tier `ll`; in tier `ns` nothing does that is known. In the order of `docs/escapes.md`, with
+/// which the escape tests compare it.
+pub const OPEN_IN_LL: [KnownOpen; 14] = [
+    open("fs.proc_daemon_fd", "count the daemon's descriptors"),
+    open("fs.chmod_outside", "change modes of this user's files"),
+    open("fs.utimes_outside", "change their times"),
+    open("fs.xattr_outside", "change their extended attributes"),
+    open("fs.stat_secret", "see their sizes and that they exist"),
+    open("fs.inotify_secret", "see when they are used"),
+    open("git.hook_write", "write git's hooks in the workspace"),
+    open("git.config_write", "write git's settings there"),
+    open("git.hooks_dir_swap", "replace the folder of hooks"),
+    open("git.dotgit_swap", "replace .git"),
+    open("cfg.agent_settings_create", "make settings for agents there"),
+    open("proc.daemon_cmdline", "read command lines"),
+    open("proc.list_host", "list processes"),
+    open("info.proc_net_unix", "list sockets"),
+];
+
 /// What a system says about itself; nothing, on a system without jails.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Facts {

@@ -19,6 +19,8 @@ pub enum Layer {
     NetNamespace,
     /// Shared memory, semaphores and queues of its own (`ns`).
     IpcNamespace,
+    /// No user namespaces inside of the worker's own (`ns`).
+    NoNestedNamespaces,
     /// The system call filter.
     Seccomp,
     /// The worker's Landlock domain. The supervisor's own, which keeps signals inside in `ll`, always stays: what

@@ -42,7 +42,7 @@ pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
-pub use host::{Finding, HostSupport, probe};
+pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
 pub use launch::{Exit, ExitReason, Running, Supervisor, launch};
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};

@@ -40,6 +40,7 @@ mod runs;
 mod script;
 mod sessions;
 mod sim;
+mod slow;
 mod source;
 mod store;
 mod store_sqlite;

@@ -114,7 +114,9 @@ fn world(plan: &Plan, owner: Owner, binds: &[Bind], fault: &FaultWriter) -> Resu
         sys::set_hostname(c"jail")
     })?;
     // Written before /proc/sys becomes read-only. It holds for this user namespace and all below it.
-    step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
+    if !plan.lacks(Layer::NoNestedNamespaces) {
+        step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
+    }
     match plan.lacks(Layer::Root) {
         true => Ok(()),
         false => mounts::build(plan, binds),

@@ -251,13 +251,15 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         }
     };
     control.say(&Said::Ready { layers: namespaces::layers(), first, scratch: None });
+    // Without mounts there is no protection that could be lost.
+    let intact = || plan.lacks(Layer::Root) || placeholders.are_intact();
     let woken = wait(control, watched.as_fd(), &mut input, || {
-        if placeholders.are_intact() { watch.tick() } else { Some(Breach::Protection) }
+        if intact() { watch.tick() } else { Some(Breach::Protection) }
     });
     // The kernel lets the first process of a namespace end only after all others in it.
     let own = end(first);
     // Looked at once more: a worker could have made use of it and left before the last look.
-    let woken = if placeholders.are_intact() { woken } else { Woken::Breached(Breach::Protection) };
+    let woken = if intact() { woken } else { Woken::Breached(Breach::Protection) };
     let mut status = [0; 4];
     let workers = File::from(status_read).read_exact(&mut status).ok().map(|()| i32::from_le_bytes(status));
     Ok(ended(workers.or(own), woken, 0, &mut watch))
