@@ -64,7 +64,7 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     ("ipc.docker", |_, _| knock(STREAM, path_name(Path::new("/var/run/docker.sock")))),
     ("ipc.sysv_shm", |f, _| {
         let found = call(libc::SYS_shmget, [signed(f.memory_key), 0, 0]);
-        by(found.and_then(|memory| attach(memory)), "attached")
+        by(found.and_then(attach), "attached")
     }),
     ("ipc.posix_mq", |f, _| {
         by(call(libc::SYS_mq_open, [text(&c(&f.queue)), libc::O_RDONLY as usize, 0, 0]), "opened")
