@@ -5,6 +5,8 @@ mod policy_file;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
 mod wiring;
+#[cfg(unix)]
+mod worker_doors;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Effect, Judge as _, Owed, Principal};
-use crate::effects::{Hands, HookCommand, HookParts, Parts, WorkerParts};
+use crate::effects::{Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
@@ -267,11 +269,6 @@ async fn assemble(
     let outputs = OutputBoard::default();
     let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
     let keys = Arc::new(open_keys(&start, config)?);
-    let (hook, hook_command) = watch::channel(wiring::hook(config));
-    let hooks = wiring::hook_parts(&start, config, hook_command);
-    let work = (started.effects, started.owed);
-    let hands = start_hands(&start, prepared, &provost, open_root()?, hooks, work)?;
-
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
     let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
@@ -280,6 +277,11 @@ async fn assemble(
     let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
     let options = devit_options(&start, prepared, config);
     let devit = Devit::new(provost.clone(), keys.clone(), replay, options, now);
+    let doors = doors_of_workers(&start, prepared, &devit)?;
+    let (hook, hook_command) = watch::channel(wiring::hook(config));
+    let hooks = wiring::hook_parts(&start, config, hook_command);
+    let work = (started.effects, started.owed);
+    let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), hooks, work)?;
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let mut daemon = Daemon {
@@ -319,11 +321,24 @@ fn approval_salt(start: &Start) -> Digest {
     Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
 }
 
+/// Each run gets a door of its own, where workers can be confined at all.
+#[cfg(unix)]
+fn doors_of_workers(start: &Start, prepared: &Prepared, like: &Devit) -> Result<Option<OpenDoor>> {
+    let folder = start.places.runtime.join("runs");
+    let opener = worker_doors::opener(like, &folder, prepared.worker_user.is_some());
+    opener.map(Some).with_context(|| format!("the doors of workers: {}", folder.display()))
+}
+
+#[cfg(not(unix))]
+fn doors_of_workers(_start: &Start, _prepared: &Prepared, _like: &Devit) -> Result<Option<OpenDoor>> {
+    Ok(None)
+}
+
 fn start_hands(
     start: &Start,
     prepared: &Prepared,
     provost: &Provost,
-    root: Root,
+    (root, doors): (Root, Option<OpenDoor>),
     hooks: HookParts,
     (effects, owed): Work,
 ) -> Result<Hands> {
@@ -341,6 +356,8 @@ fn start_hands(
         root,
         grounds: Grounds { home, forbidden },
         copies,
+        doors,
+        program: std::env::current_exe().ok(),
         supervisor,
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,

@@ -50,6 +50,8 @@ pub enum Rejected {
     OtherUser,
     /// The peer runs in another pid namespace than we do.
     Jailed,
+    /// The peer is not in a jail, and this door is for the workers of one.
+    NotJailed,
     /// The peer has ended, or the kernel would not say who it is.
     Gone,
     /// The token is not one of ours, or has expired, or belongs to someone else.
@@ -71,10 +73,19 @@ impl Rejected {
             Self::TooMany => "too many messages within one second",
             Self::OtherUser => "the peer is another user",
             Self::Jailed => "the peer is in another pid namespace",
+            Self::NotJailed => "the peer is not in a jail",
             Self::Gone => "the peer has gone",
             Self::BadToken => "the token is not valid",
         }
     }
+}
+
+/// A secret for one use, such as one run of a worker.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub fn fresh_secret() -> Result<Secret, getrandom::Error> {
+    random_hex()
 }
 
 /// 32 random bytes as 64 hexadecimal digits.

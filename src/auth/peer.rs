@@ -71,6 +71,20 @@ impl PeerId {
         if same { Ok(()) } else { Err(Rejected::Jailed) }
     }
 
+    /// Whether the peer runs in a pid namespace below ours, as the workers of tier `ns` do, and is alive.
+    ///
+    /// # Errors
+    /// [`Rejected::NotJailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as ours.
+    pub fn check_jailed(&self) -> Result<(), Rejected> {
+        let peer = pids(self.pidfd.as_fd()).map_err(|_| Rejected::NotJailed)?;
+        let ours = our_depth().ok_or(Rejected::NotJailed)?;
+        match peer.first() {
+            Some(1..) if peer.len() > ours => Ok(()),
+            Some(0..) => Err(Rejected::NotJailed),
+            _ => Err(Rejected::Gone),
+        }
+    }
+
     /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an ancestor
     /// is one of `agents`, the processes known to be agents or workers.
     pub fn is_at_terminal_outside(&self, agents: &HashSet<i32>) -> bool {

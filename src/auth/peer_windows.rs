@@ -56,6 +56,14 @@ impl PeerId {
         if self.confined { Err(Rejected::Jailed) } else { Ok(()) }
     }
 
+    /// Never: no worker has a door of its own here, since none is confined.
+    ///
+    /// # Errors
+    /// [`Rejected::NotJailed`].
+    pub fn check_jailed(&self) -> Result<(), Rejected> {
+        Err(Rejected::NotJailed)
+    }
+
     /// Never: a console can be had by any program, hidden ones included, so that it proves no person. Approvals
     /// are answered with an approver's key here.
     pub fn is_at_terminal_outside(&self, _agents: &HashSet<i32>) -> bool {

@@ -122,6 +122,11 @@ impl ReplayGuard {
         Ok(())
     }
 
+    /// For how long before and after the present frames are believed.
+    pub fn window_seconds(&self) -> u64 {
+        self.window_seconds
+    }
+
     /// How many nonces are remembered.
     pub fn remembered(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).count

@@ -3,7 +3,7 @@
 //! The only functions that make a [`Principal`]. Each names the proof it stands on; calling one without that
 //! proof would be the bug this module exists to make visible.
 
-use crate::base::{AgentId, SessionId};
+use crate::base::{AgentId, SessionId, TaskId};
 use crate::domain::{Door, Principal, Proof, Scope, Scopes, provost};
 
 /// What an agent with a key of its own may do beyond delegating and working.
@@ -53,6 +53,14 @@ pub fn user(name: AgentId, terminal: bool) -> Principal {
 pub fn local_agent(agent: AgentId) -> Principal {
     let scopes = Scopes::of(&AGENT);
     Principal::establish(agent.clone(), session_of(&agent), Door::Own, scopes, Proof::PeerUid)
+}
+
+/// A jailed worker at the door that was made for its run. It works and coordinates; it hands nothing on, answers
+/// no approval and captures nothing. Its session is its task, which is the only one that it has a say in.
+pub fn worker(agent: AgentId, task: &TaskId) -> Principal {
+    let scopes = Scopes::of(&[Scope::Join, Scope::Coordinate, Scope::Work]);
+    let session = SessionId::parse(task.as_str()).expect("both kinds of id accept the same text");
+    Principal::establish(agent, session, Door::Worker, scopes, Proof::Jailed)
 }
 
 /// The daemon's own hands: effects that report back, and what the daemon puts on record.

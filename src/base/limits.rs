@@ -216,3 +216,32 @@ pub const FINDINGS_MAX: usize = 64;
 
 /// Longest path in a hand-off report or among watched files, in bytes.
 pub const FINDING_PATH_BYTES_MAX: usize = 512;
+
+/// Words of progress about one task that wait for one agent, when they come from inside a jail; newer ones take the
+/// place of older ones.
+pub const PROGRESS_WAITING_MAX: usize = 16;
+
+/// Size of one report from inside a jail, in bytes. What is larger is a file in the workspace.
+pub const WORKER_REPORT_BYTES_MAX: usize = 64 << 10;
+
+/// Connections at once at the door of one run. A worker and a few of its tools; each may hold one frame.
+pub const WORKER_CONNECTIONS_MAX: usize = 8;
+
+/// Lines that the door of one run takes at once; after them it takes one every [`WORKER_LINE_EVERY_MS`].
+pub const WORKER_LINES_BURST: u32 = 100;
+
+/// Lines that a report counts for: it is stored, told, and may start a hook.
+pub const WORKER_REPORT_LINES: u32 = 5;
+
+/// Pause between two lines at the door of one run, in milliseconds, once the burst is used up: a worker cannot keep
+/// the daemon busy, and progress is for people to read.
+pub const WORKER_LINE_EVERY_MS: u64 = 100;
+
+/// Bytes held for one run's connections before they have proved anything.
+pub const WORKER_UNPROVEN_BYTES_MAX: usize = 4 << 20;
+
+/// Nonces remembered for one run; within the window of time there cannot be many more lines.
+pub const WORKER_NONCES_MAX: usize = 1 << 13;
+
+/// Refused claims of one run that are put on record one by one; those beyond are counted and told at its end.
+pub const WORKER_CLAIMS_MAX: u32 = 8;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+#[cfg(unix)]
+use super::worker;
 use super::{allow, approvals, delegate, hook, journal, keys, log, policy, tasks, up};
 use crate::base::Ttl;
 
@@ -121,6 +123,10 @@ pub(super) enum Command {
     /// Look for what is wrong with this machine, the files and the daemon
     #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
     Doctor,
+    /// What a worker says from inside its jail
+    #[cfg(unix)]
+    #[command(subcommand, after_help = "Example:\n  provost worker report \"half of it\" --percent 50")]
+    Worker(worker::Worker),
     /// Print the completions of a shell
     #[command(
         after_help = "Example:\n  provost completions bash > ~/.local/share/bash-completion/completions/provost"

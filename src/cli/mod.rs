@@ -26,6 +26,8 @@ mod policy;
 mod status;
 mod tasks;
 mod up;
+#[cfg(unix)]
+mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -67,6 +69,8 @@ fn provost(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
         Some(Command::Man) => manual::page(),
         Some(Command::Doctor) => doctor::doctor(json),
         Some(Command::Hook(it)) => hook::hook(it, json),
+        #[cfg(unix)]
+        Some(Command::Worker(it)) => worker::worker(&it, json),
         Some(command) => Here::find(json).and_then(|here| in_repository(&here, command, run)),
     };
     done.map_err(|complaint| complaint.for_program(json))
@@ -94,6 +98,8 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Reload => up::reload(here),
         Command::Journal(it) => journal::journal(here, it),
         Command::Log(it) => log::log(here, &it),
+        #[cfg(unix)]
+        Command::Worker(_) => Ok(complaint::DONE),
         Command::Completions(_) | Command::Man | Command::Doctor | Command::Hook(_) => Ok(complaint::DONE),
     }
 }

@@ -7,6 +7,8 @@
 
 pub mod keys;
 mod meet;
+#[cfg(unix)]
+pub mod worker;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

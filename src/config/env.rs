@@ -54,6 +54,16 @@ pub const VARIABLES: &[Variable] = &[
         "Our client too refuses a daemon of another version.",
     ),
     variable("DEVIT_NO_AUTO_START", "clients", "Set to anything: do not start a daemon. `CI` does the same."),
+    variable(
+        "PROVOST_WORKER_SOCKET",
+        "workers",
+        "Given to a worker in tier `ns`: the door of its run. `DEVIT_SOCK` says the same, and `DEVIT_SECRET` is good there alone.",
+    ),
+    variable(
+        "PROVOST_WORKER_FD",
+        "workers",
+        "Given to a worker in tier `ll`: the number of the connected socket that is the door of its run.",
+    ),
     variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
     variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),

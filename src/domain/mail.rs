@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{CollectMail, SettleMail};
 use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report};
-use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX};
+use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
@@ -223,6 +223,24 @@ impl Mailboxes {
             }
         }
         self.announce_dropped(to, count, "superseded by the task's last word", out);
+    }
+
+    /// Before one more word of progress about a task: an agent that does not collect keeps the newest ones only, so
+    /// that a worker that talks without end pushes nothing else out of the queue.
+    pub(super) fn thin_out_progress(&self, to: &AgentId, about: &TaskId, out: &mut Outbox) {
+        let Some(queue) = self.queues.get(to) else { return };
+        let (_, gone) = out.mail_of(to);
+        let words = queue.mail.iter().filter(|(seq, mail)| {
+            let its = matches!(&mail.kind, MailKind::Word { task, last: false, .. } if task == about);
+            its && !queue.carried.contains(seq) && !gone.contains(seq)
+        });
+        let words: Vec<MailSeq> = words.map(|(seq, _)| *seq).collect();
+        let many = words.len().saturating_sub(PROGRESS_WAITING_MAX - 1);
+        for seq in &words[..many] {
+            out.put(Change::DropMail(to.clone(), *seq));
+        }
+        let count = u32::try_from(many).unwrap_or(u32::MAX);
+        self.announce_dropped(to, count, "superseded by newer progress", out);
     }
 
     fn announce_dropped(&self, to: &AgentId, count: u32, why: &str, out: &mut Outbox) {

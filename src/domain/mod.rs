@@ -11,6 +11,7 @@ pub mod command;
 mod event;
 mod files;
 mod hook;
+mod inside;
 mod judge;
 mod mail;
 mod outbox;

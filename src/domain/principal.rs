@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, SessionId};
+use crate::base::{AgentId, SessionId, TaskId};
 
 /// The front door a caller came through.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub enum Door {
     Own,
     /// The daemon itself: effects that report back.
     Internal,
+    /// The door that was made for one run of a jailed worker.
+    Worker,
 }
 
 impl Door {
@@ -25,6 +27,7 @@ impl Door {
             Door::Devit => "devit",
             Door::Own => "own",
             Door::Internal => "internal",
+            Door::Worker => "worker",
         }
     }
 }
@@ -82,6 +85,8 @@ pub enum Proof {
     Terminal,
     /// The daemon's own hands.
     Internal,
+    /// The door that it came through is reached from one jail and from nowhere else.
+    Jailed,
 }
 
 /// An authenticated caller. Only `auth` can make one, so holding it is proof.
@@ -129,6 +134,11 @@ impl Principal {
     /// Whether the caller holds a scope.
     pub fn may(&self, scope: Scope) -> bool {
         self.scopes.has(scope)
+    }
+
+    /// Whether this is a jailed worker that works on this task; its session is that task.
+    pub fn works_inside_on(&self, task: &TaskId) -> bool {
+        self.proof == Proof::Jailed && self.session.as_str() == task.as_str()
     }
 
     /// Whether this is a person at a terminal, as far as the kernel can tell.

@@ -9,8 +9,8 @@ use super::command::{
 use super::hook::Words;
 use super::task::AGAIN_AFTER;
 use super::{
-    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Refusal, Report, Scope, State, Task,
-    TaskNote, TaskState, WorkerKind,
+    Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
+    Task, TaskNote, TaskState, WorkerKind,
 };
 use crate::base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use crate::base::{AgentId, Json, TaskId, Timestamp, Ttl};
@@ -100,6 +100,9 @@ impl State {
         past: Option<&Arc<Task>>,
         out: &mut Outbox,
     ) -> Result<Reported, Refusal> {
+        if who.proof() == Proof::Jailed {
+            return self.report_from_inside(now, who, verb, past, out);
+        }
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
         if task.kind == WorkerKind::Cli || task.order.worker != *who.agent() {
             if verb.status == Status::Cancelled && task.asked_by == *who.agent() {
@@ -144,27 +147,7 @@ impl State {
         (said, report): (Box<str>, Report),
         out: &mut Outbox,
     ) -> TaskState {
-        out.say(EventKind::TaskMoved {
-            task: task.id().clone(),
-            to: verb.status,
-            said: said.clone(),
-            report: report.digest(),
-        });
-        for listener in task.listeners(false) {
-            let word = MailKind::Word {
-                task: task.id().clone(),
-                from: Some(who.agent().clone()),
-                worker: task.order.worker.clone(),
-                goal: task.order.goal.clone(),
-                said: said.clone(),
-                last: false,
-                report: report.clone(),
-                failure: None,
-                return_to: task.order.return_to.clone(),
-            };
-            self.mail.post(now, &listener, word, out);
-        }
-        self.owe_hook(now, task, &Words { said: &said, last: false, report: &report, failure: None }, out);
+        self.announce_progress(now, who, verb.status, task, (&said, &report), out);
         self.mail.withdraw_work(&task.order.worker, task.id(), out);
         let since = task.state.since().unwrap_or(now);
         let lease_until = task.within_terms(since, now.after(task.lease(&self.settings)));
@@ -184,6 +167,35 @@ impl State {
         task.state = state;
         out.put(Change::PutTask(Arc::new(task)));
         state
+    }
+
+    /// Puts progress on record and tells everybody who waits for it.
+    pub(super) fn announce_progress(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        to: Status,
+        task: &Task,
+        (said, report): (&str, &Report),
+        out: &mut Outbox,
+    ) {
+        let (id, digest) = (task.id().clone(), report.digest());
+        out.say(EventKind::TaskMoved { task: id, to, said: said.into(), report: digest });
+        for listener in task.listeners(false) {
+            let word = MailKind::Word {
+                task: task.id().clone(),
+                from: Some(who.agent().clone()),
+                worker: task.order.worker.clone(),
+                goal: task.order.goal.clone(),
+                said: said.into(),
+                last: false,
+                report: report.clone(),
+                failure: None,
+                return_to: task.order.return_to.clone(),
+            };
+            self.mail.post(now, &listener, word, out);
+        }
+        self.owe_hook(now, task, &Words { said, last: false, report, failure: None }, out);
     }
 
     /// A polling worker has its task in hand.

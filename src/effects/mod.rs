@@ -13,6 +13,7 @@ mod compact;
 #[cfg_attr(windows, path = "copy_windows.rs")]
 mod copy;
 mod desk;
+mod door;
 mod handoff;
 mod hook;
 mod keeper;
@@ -27,6 +28,7 @@ mod suspects;
 mod usage;
 mod worker;
 
+pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookParts, Told};
 pub use keeper::keep_if_asked;
 pub use result::{End, Outcome, Output, Run, outcome};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::copy::Copied;
+use super::door::{self, OpenDoor, WorkersDoor};
 use super::handoff::Before;
 use super::result::requested_model;
 use super::survey::Ground;
@@ -23,7 +24,6 @@ const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 
 /// Where runs take place.
-#[derive(Debug)]
 pub(super) struct Place {
     /// The workspace.
     pub(super) root: Root,
@@ -31,6 +31,10 @@ pub(super) struct Place {
     pub(super) grounds: Grounds,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
+    /// Opens the way back to the daemon.
+    pub(super) doors: Option<OpenDoor>,
+    /// Our own program.
+    pub(super) program: Option<PathBuf>,
 }
 
 /// Everything that one run needs.
@@ -42,6 +46,7 @@ pub(super) struct Prepared {
     pub(super) model: Option<String>,
     /// The workspace as it was; `None` for a worker whose changes are thrown away.
     pub(super) before: Option<Before>,
+    pub(super) door: Option<WorkersDoor>,
     #[expect(
         dead_code,
         reason = "held open until the worker runs, so that no other directory gets its inode"
@@ -92,9 +97,13 @@ pub(super) fn prepare(
     if copied.is_none() && directory.place() != root {
         draft.surroundings(root.clone());
     }
+    // Last, so that nothing is opened for a worker that cannot start.
+    let open = |open: &OpenDoor| open(task, tier).map_err(|e| jail_refused(format!("its own door: {e}")));
+    let door = place.doors.as_ref().map(open).transpose()?;
+    door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let before = copied.is_none().then(|| Before::look(ground(root, directory.place())));
-    Ok(Prepared { plan, tier, limit, model, before, directory, copied })
+    Ok(Prepared { plan, tier, limit, model, door, before, directory, copied })
 }
 
 /// What is compared after the run.

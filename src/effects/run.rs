@@ -14,7 +14,7 @@ use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles};
 use crate::domain::{Failure, Handoff, Task, TaskState, Tier};
-use crate::jail::{ExitReason, Limits, LiveOutput, Profile, Running, Stream, launch};
+use crate::jail::{ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, launch_with};
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ impl Once {
     }
 
     /// The start goes on record first, so that no crash can make it happen twice.
-    async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, prepared: Prepared) {
+    async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, mut prepared: Prepared) {
         let workers = &self.workers;
         if workers.desk.shutdown.is_cancelled() {
             return;
@@ -136,9 +136,14 @@ impl Once {
             // The task is over, or the core takes nothing any more and the start stays owed.
             return workers.settle_if_over(&self.task, self.effect).await;
         }
-        let over = self.watch(&prepared).await;
+        let mut door = prepared.door.take();
+        let socket = door.as_mut().and_then(|door| door.socket.take());
+        let over = self.watch(&prepared, Handed { door: socket, ..Handed::default() }).await;
+        // What the worker said before it ended comes before its end.
+        if let Some(door) = door {
+            door.close().await;
+        }
         let ran = !matches!(over.end, End::NotStarted(_));
-        let mut prepared = prepared;
         if ran {
             let before = prepared.before.take();
             // Without one, the worker had a copy that nobody gets to see.
@@ -152,14 +157,14 @@ impl Once {
         tokio::task::spawn_blocking(move || drop(prepared));
     }
 
-    async fn watch(&self, prepared: &Prepared) -> Over {
+    async fn watch(&self, prepared: &Prepared, handed: Handed) -> Over {
         let workers = &self.workers;
         let live = LiveOutput::new(prepared.plan.limits().output_bytes);
         workers.outputs.add(self.task.clone(), live.clone());
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = now();
-        let launched = launch(&workers.supervisor, &prepared.plan, None, live.clone()).await;
+        let launched = launch_with(&workers.supervisor, &prepared.plan, handed, live.clone()).await;
         let over = match launched {
             Err(error) => {
                 tracing::warn!(%error, "worker not started");

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::copy::remove_leftovers;
 use super::desk::Desk;
+use super::door::OpenDoor;
 use super::prepare::Place;
 use super::run::{Once, lost};
 use crate::base::{AgentId, EffectId, TaskId};
@@ -36,6 +37,10 @@ pub struct WorkerParts {
     /// Folder for the private copies of workers with `copy = true`; ours alone, emptied at start. It lies outside
     /// of the daemon's other folders, since a worker is shown a part of it.
     pub copies: PathBuf,
+    /// Opens a door for each run; without it workers have no way to the daemon.
+    pub doors: Option<OpenDoor>,
+    /// Our own program, with which workers speak there.
+    pub program: Option<PathBuf>,
     /// How jails are started.
     pub supervisor: Supervisor,
     /// Where output can be followed.
@@ -65,7 +70,8 @@ pub(super) struct Order {
 
 impl Workers {
     pub(super) fn new(desk: Desk, parts: WorkerParts) -> Arc<Self> {
-        let place = Place { root: parts.root, grounds: parts.grounds, copies: parts.copies };
+        let WorkerParts { root, grounds, copies, doors, program, .. } = parts;
+        let place = Place { root, grounds, copies, doors, program };
         Arc::new(Self {
             desk,
             profiles: parts.profiles,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! daemon      supervisor
-//!   Request ──────▶          plan and the worker's input, once
+//!   Request ──────▶          plan, the worker's input and the sockets that it inherits, once
 //!           ◀────── Ready    every layer holds, the worker runs   (or Refused: nothing ran)
 //!           ◀────── Ended    no process of the jail is left
 //!   (end)   ──────▶          the daemon has closed its side, or died: kill everything
@@ -241,7 +241,22 @@ pub(super) struct Request {
     pub(super) plan: Plan,
     /// `None` is no input at all: the worker reads from `/dev/null`.
     pub(super) input: Option<usize>,
+    /// What the descriptors are that come last, with one byte.
+    #[serde(default)]
+    pub(super) handed: Vec<HandedOver>,
 }
+
+/// What a descriptor that travels to the supervisor is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum HandedOver {
+    /// The worker's way to the daemon; it stays open in the worker.
+    Door,
+    /// What the worker reads on its standard input.
+    Input,
+}
+
+/// Most descriptors that travel at once.
+pub(super) const HANDED_MAX: usize = 2;
 
 /// The supervisor's messages.
 #[derive(Debug, Serialize, Deserialize)]

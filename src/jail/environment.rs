@@ -189,6 +189,22 @@ impl Environment {
         self.set("PATH", &path)
     }
 
+    /// Puts a directory after all others that programs are looked for in.
+    ///
+    /// # Errors
+    /// [`EnvironmentRefused::Value`] for a relative one, or one that holds the separator.
+    pub fn append_path(&mut self, directory: &str) -> Result<(), EnvironmentRefused> {
+        if !directory.starts_with('/') || directory.contains(':') {
+            return Err(EnvironmentRefused::Value("PATH".into()));
+        }
+        let path = match self.0.get("PATH") {
+            Some(first) if first.split(':').any(|part| part == directory) => return Ok(()),
+            Some(first) => format!("{first}:{directory}"),
+            None => directory.into(),
+        };
+        self.set("PATH", &path)
+    }
+
     /// Names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))

@@ -7,13 +7,14 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::sync::{oneshot, watch};
@@ -21,8 +22,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::child::{First, sweep_orphans};
-use super::control::{Breach, Ended, REFUSED, Said, SetupError, Step};
-use super::launch::{Exit, ExitReason, Running, Supervisor};
+use super::control::{Breach, Ended, HANDED_MAX, REFUSED, Said, SetupError, Step};
+use super::launch::{Exit, ExitReason, Handle, Running, Supervisor};
 use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
@@ -31,7 +32,7 @@ use crate::base::limits::{JAIL_END_MS_MAX, JAIL_SETUP_MS_MAX, PLAN_BYTES_MAX};
 /// Sends the request to a new supervisor and waits until the worker runs, or cannot.
 pub(super) async fn start(
     supervisor: &Supervisor,
-    request: Vec<u8>,
+    (request, descriptors): (Vec<u8>, Vec<Handle>),
     plan: &Plan,
     output: LiveOutput,
 ) -> Result<Running, SetupError> {
@@ -45,6 +46,7 @@ pub(super) async fn start(
     let deadline = Instant::now() + plan.limits().wall.as_duration();
     let hello = async {
         control.write_all(&request).await?;
+        hand_over(&control, descriptors).await?;
         listen(&mut control).await
     };
     let said = match timeout(Duration::from_millis(JAIL_SETUP_MS_MAX), hello).await {
@@ -106,6 +108,26 @@ fn reader(
             to.push(stream, &block[..read]);
         }
     })
+}
+
+/// Sends descriptors with one byte, after the request that says what they are. Ours are closed then.
+async fn hand_over(control: &UnixStream, descriptors: Vec<Handle>) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    if descriptors.is_empty() {
+        return Ok(());
+    }
+    let fds: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    control
+        .async_io(Interest::WRITABLE, || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED_MAX))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
+                return Err(io::Error::other("too many descriptors at once"));
+            }
+            let sent = sendmsg(control, &[io::IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
+            if sent == 1 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+        })
+        .await
 }
 
 async fn listen(control: &mut UnixStream) -> io::Result<Said> {

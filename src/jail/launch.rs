@@ -8,11 +8,11 @@ use tokio::sync::{oneshot, watch};
 use super::bounds::Space;
 #[cfg(not(target_os = "linux"))]
 use super::child::start;
-use super::control::{Request, SetupError, Step, frame};
+use super::control::{HandedOver, Request, SetupError, Step, frame};
 #[cfg(target_os = "linux")]
 use super::keeper::start;
 use super::output::LiveOutput;
-use super::plan::{Network, Plan};
+use super::plan::{Entrance, Network, Plan};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 
 /// How the supervisor is started: which executable has it.
@@ -129,6 +129,24 @@ impl Running {
     }
 }
 
+/// An open socket or pipe that travels to a worker.
+#[cfg(unix)]
+pub type Handle = std::os::fd::OwnedFd;
+/// An open socket or pipe that travels to a worker.
+#[cfg(windows)]
+pub type Handle = std::os::windows::io::OwnedHandle;
+
+/// What a worker is given at its start, beside its plan.
+#[derive(Debug, Default)]
+pub struct Handed {
+    /// What it reads on its standard input; without anything it reads from `/dev/null`.
+    pub input: Option<Vec<u8>>,
+    /// The end of a pipe or socket that is its standard input, instead of `input`.
+    pub stdin: Option<Handle>,
+    /// The socket of [`Entrance::Inherited`].
+    pub door: Option<Handle>,
+}
+
 /// Starts a worker. Its output goes to `output`, from the first byte. `input` is what it reads on its standard
 /// input; `None` gives it `/dev/null`.
 ///
@@ -140,19 +158,51 @@ pub async fn launch(
     input: Option<Vec<u8>>,
     output: LiveOutput,
 ) -> Result<Running, SetupError> {
-    let mut request = request(plan, input.as_deref())?;
-    request.extend(input.unwrap_or_default());
-    start(supervisor, request, plan, output).await
+    launch_with(supervisor, plan, Handed { input, ..Handed::default() }, output).await
 }
 
-fn request(plan: &Plan, input: Option<&[u8]>) -> Result<Vec<u8>, SetupError> {
+/// The same for a worker that is given more than bytes to read.
+///
+/// # Errors
+/// As [`launch()`]; also when the plan speaks of a socket that is not handed over, or the other way around.
+pub async fn launch_with(
+    supervisor: &Supervisor,
+    plan: &Plan,
+    handed: Handed,
+    output: LiveOutput,
+) -> Result<Running, SetupError> {
+    let (descriptors, kinds) = descriptors(plan, &handed)?;
+    let mut request = request(plan, handed.input.as_deref(), kinds)?;
+    request.extend(handed.input.unwrap_or_default());
+    start(supervisor, (request, descriptors), plan, output).await
+}
+
+fn descriptors(plan: &Plan, handed: &Handed) -> Result<(Vec<Handle>, Vec<HandedOver>), SetupError> {
+    let failed = |e: std::io::Error| SetupError::new(Step::Input, e);
+    if (plan.entrance == Some(Entrance::Inherited)) != handed.door.is_some() {
+        return Err(failed(std::io::Error::other("the plan and what is handed over do not fit")));
+    }
+    if handed.stdin.is_some() && handed.input.is_some() {
+        return Err(failed(std::io::Error::other("there is one standard input")));
+    }
+    let (mut descriptors, mut kinds) = (Vec::new(), Vec::new());
+    for (kind, fd) in [(HandedOver::Door, &handed.door), (HandedOver::Input, &handed.stdin)] {
+        if let Some(fd) = fd {
+            descriptors.push(fd.try_clone().map_err(failed)?);
+            kinds.push(kind);
+        }
+    }
+    Ok((descriptors, kinds))
+}
+
+fn request(plan: &Plan, input: Option<&[u8]>, handed: Vec<HandedOver>) -> Result<Vec<u8>, SetupError> {
     if plan.network != Network::None {
         return Err(SetupError::new(Step::Grant, "network grants are not available in this version"));
     }
     if input.is_some_and(|input| input.len() > STDIN_BYTES_MAX) {
         return Err(SetupError::new(Step::Input, format!("more than {STDIN_BYTES_MAX} bytes of input")));
     }
-    let request = Request { plan: plan.clone(), input: input.map(<[u8]>::len) };
+    let request = Request { plan: plan.clone(), input: input.map(<[u8]>::len), handed };
     let request = frame(&request).map_err(|e| SetupError::new(Step::Supervisor, e))?;
     if request.len() > PLAN_BYTES_MAX {
         return Err(SetupError::new(Step::Grant, format!("the plan has more than {PLAN_BYTES_MAX} bytes")));

@@ -36,6 +36,8 @@ mod profile;
 mod root;
 
 pub use bounds::{Limits, Space, size};
+#[cfg(unix)]
+pub use child::inherited_socket;
 #[cfg(debug_assertions)]
 pub use child::main_of_the_tests_if_asked;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
@@ -43,9 +45,9 @@ pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
 pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
-pub use launch::{Exit, ExitReason, Running, Supervisor, launch};
+pub use launch::{Exit, ExitReason, Handed, Handle, Running, Supervisor, launch, launch_with};
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
-pub use plan::{Draft, Grounds, Network, Plan, PlanRefused, Tier, Topic};
+pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
 pub use profile::{BadRun, Bounds, Fill, ParseMode, Profile};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};

@@ -48,6 +48,23 @@ const SYSTEM: [&str; 13] = [
     "/usr",
 ];
 
+/// Where a worker finds the door that was made for its run, in a root directory of its own.
+pub const ENTRANCE: &str = "/run/provost/worker.sock";
+
+/// The variable with the number of the socket that a worker inherits instead.
+pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
+
+/// How a worker reaches the door that was made for its run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entrance {
+    /// A socket of the host, absolute and without symbolic links, that appears in the jail as [`ENTRANCE`]. Tier
+    /// `ns` only.
+    Mounted(PathBuf),
+    /// A connected socket that is handed over at launch; the one descriptor above 2 that a worker ever has.
+    Inherited,
+}
+
 /// What a caller asks for. Paths were found by [`Root`](super::Root) and [`find_place`](super::find_place).
 #[derive(Clone, Debug)]
 pub struct Draft {
@@ -73,6 +90,8 @@ pub struct Draft {
     pub tier: Tier,
     /// Its bounds.
     pub limits: Limits,
+    /// Its way to the daemon; without one there is none.
+    pub entrance: Option<Entrance>,
 }
 
 impl Draft {
@@ -90,6 +109,7 @@ impl Draft {
             network: Network::None,
             tier: Tier::Ns,
             limits: Limits::default(),
+            entrance: None,
         }
     }
 
@@ -118,6 +138,9 @@ impl Draft {
         if self.args.iter().any(|arg| arg.contains('\0')) {
             return Err(PlanRefused::Argument);
         }
+        if self.tier == Tier::Ll && matches!(self.entrance, Some(Entrance::Mounted(_))) {
+            return Err(PlanRefused::Entrance);
+        }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
         let places = self.writable.iter().chain(&self.read_only).map(Place::path);
         if let Some(odd) = places.chain([self.program.asked(), grounds.home.as_path()]).find(|p| !utf8(p)) {
@@ -139,6 +162,7 @@ impl Draft {
             network: self.network,
             tier: self.tier,
             limits: self.limits,
+            entrance: self.entrance,
             fail_at: None,
             without: Vec::new(),
         })
@@ -243,6 +267,9 @@ pub enum PlanRefused {
     /// A zero byte.
     #[error("an argument of the worker contains a zero byte")]
     Argument,
+    /// A socket cannot be put into a root directory that is not the worker's own.
+    #[error("a worker of tier ll inherits its door; only tier ns has a place to mount one")]
+    Entrance,
     /// A limit of zero is a mistake, not "no limit".
     #[error("every limit of a worker is above zero, and output is at most {OUTPUT_BYTES_MAX} bytes")]
     Limits,
@@ -264,6 +291,7 @@ pub struct Plan {
     pub(super) network: Network,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
+    pub(super) entrance: Option<Entrance>,
     pub(super) fail_at: Option<Step>,
     /// Always empty outside of the tests; see [`Layer`].
     #[serde(default)]
@@ -292,6 +320,8 @@ pub enum Topic {
     Environment,
     /// What it may reach.
     Network,
+    /// Its way to the daemon.
+    Door,
     /// How it is confined.
     Tier,
     /// Its bounds.
@@ -372,6 +402,7 @@ impl Plan {
         let names: Vec<&str> = self.environment.iter().map(|(name, _)| name).collect();
         lines.push((Topic::Environment, names.join(" ")));
         lines.push((Topic::Network, self.describe_network()));
+        lines.push((Topic::Door, self.describe_entrance().into()));
         let tier = match self.tier {
             Tier::Ns => "ns: own namespaces and root directory, Landlock, system call filter, limits",
             Tier::Ll => "ll: Landlock, system call filter, limits; no namespaces",
@@ -386,6 +417,14 @@ impl Plan {
             Network::None => "none".into(),
             Network::Ports(ports) => format!("local ports {ports:?}"),
             Network::Hosts(hosts) => format!("hosts {}", hosts.join(" ")),
+        }
+    }
+
+    fn describe_entrance(&self) -> &'static str {
+        match self.entrance {
+            None => "none",
+            Some(Entrance::Mounted(_)) => "a socket made for its run, at /run/provost/worker.sock",
+            Some(Entrance::Inherited) => "a connected socket made for its run, inherited",
         }
     }
 }

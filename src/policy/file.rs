@@ -70,12 +70,14 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("apply", Action::Apply),
     ("approve", Action::Approve),
 ];
-pub(super) const DOORS: &[(&str, Door)] = &[("devit", Door::Devit), ("own", Door::Own)];
+pub(super) const DOORS: &[(&str, Door)] =
+    &[("devit", Door::Devit), ("own", Door::Own), ("worker", Door::Worker)];
 pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("shared_key", Proof::SharedKey),
     ("own_key", Proof::OwnKey),
     ("peer_uid", Proof::PeerUid),
     ("person", Proof::Terminal),
+    ("jailed", Proof::Jailed),
 ];
 pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("polling", WorkerKind::Polling)];
 pub(super) const TIERS: &[(&str, Tier)] = &[("ll", Tier::Ll), ("ns", Tier::Ns)];

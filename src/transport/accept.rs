@@ -160,6 +160,25 @@ pub async fn accept_loop<S, F>(
     }
 }
 
+/// Serves one connection that was made without an address, until its end or `stop`, after which it has `grace`.
+pub async fn serve_one<S, F>(stream: Stream, stop: CancellationToken, grace: Duration, serve: S)
+where
+    S: FnOnce(Stream, Guard) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let connections = Arc::new(Connections { max: 1, open: Mutex::default() });
+    let Some((_entry, _close)) = connections.enter() else { return };
+    let guard = Guard { id: 0, connections: Arc::clone(&connections), stop: stop.child_token() };
+    let mut work = std::pin::pin!(serve(stream, guard));
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = work.as_mut() => return,
+    }
+    // What was begun is finished, or cut off.
+    let _finished = timeout(grace, work).await;
+}
+
 /// Whether trying again at once would fail again. A peer that has given up meanwhile is no reason to wait.
 fn wait_after(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};

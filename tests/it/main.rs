@@ -49,4 +49,5 @@ mod support;
 mod tasks;
 mod tidy;
 mod transport;
+mod worker_door;
 mod workers;

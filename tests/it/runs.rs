@@ -104,6 +104,8 @@ impl World {
             root: Root::open(&self.path("repo")).unwrap(),
             grounds: Grounds { home: self.path("home"), forbidden: vec![self.path("state")] },
             copies: self.path("copies"),
+            doors: None,
+            program: None,
             supervisor: Supervisor::at(provost()),
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,

@@ -8,10 +8,12 @@ mod linux;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{First, host_facts};
 #[cfg(target_os = "linux")]
-pub use linux::{become_subreaper, harden_daemon, sweep_orphans};
+pub use linux::{become_subreaper, harden_daemon, inherited_socket, sweep_orphans};
 
 #[cfg(not(target_os = "linux"))]
 mod other;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub use other::inherited_socket;
 #[cfg(not(target_os = "linux"))]
 pub use other::{become_subreaper, harden_daemon, sweep_orphans};
 #[cfg(not(target_os = "linux"))]

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::jail::control::{REFUSED, SetupError, Step};
 use crate::jail::host::Facts;
-use crate::jail::launch::{Running, Supervisor};
+use crate::jail::launch::{Handle, Running, Supervisor};
 use crate::jail::output::LiveOutput;
 use crate::jail::plan::Plan;
 
@@ -17,7 +17,7 @@ pub(super) fn main() -> ! {
 /// Refuses, whatever is asked.
 pub(in crate::jail) async fn start(
     _supervisor: &Supervisor,
-    _request: Vec<u8>,
+    _request: (Vec<u8>, Vec<Handle>),
     _plan: &Plan,
     _output: LiveOutput,
 ) -> Result<Running, SetupError> {
@@ -43,6 +43,15 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Never.
 pub fn harden_daemon() -> io::Result<()> {
     Ok(())
+}
+
+/// There is none: no worker runs on this system.
+///
+/// # Errors
+/// Always.
+#[cfg(unix)]
+pub fn inherited_socket(_number: i32) -> io::Result<std::os::fd::OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Nothing to do: no worker runs on this system.

@@ -167,7 +167,7 @@ fn standing(talk: &Talk, agent: &AgentId, key: &Digest) -> Option<Standing> {
         use subtle::ConstantTimeEq as _;
         bool::from(Digest::of(secret.expose()).as_bytes().ct_eq(key.as_bytes()))
     };
-    match talk.door.0.keys.lookup(agent, (talk.door.0.now)()) {
+    match talk.door.lookup(agent, (talk.door.0.now)()) {
         Keys::Shared(_) if role::is_reserved(agent) => None,
         Keys::Shared(secret) => same(&secret).then_some(Standing::Shared),
         Keys::Own { role, secrets } => {

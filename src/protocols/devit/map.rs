@@ -34,6 +34,16 @@ impl Message {
         Self { msg_type, msg_id: None, from: wire::ORCHESTRATOR.into(), payload }
     }
 
+    /// The same, saying which message it answers: several processes may share a connection.
+    pub(super) fn answering(mut self, msg_id: &str) -> Self {
+        let mut payload = self.payload.value();
+        if let Some(members) = payload.as_object_mut() {
+            members.insert("in_reply_to".into(), json!(msg_id));
+            self.payload = Json::from_value(&payload);
+        }
+        self
+    }
+
     pub(super) fn ack(payload: &Value) -> Self {
         Self::new("ACK", Json::from_value(payload))
     }

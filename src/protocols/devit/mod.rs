@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod inside;
 mod map;
 mod notice;
 mod signed;
@@ -27,6 +28,7 @@ use crate::auth::peer::PeerId;
 use crate::auth::replay::ReplayGuard;
 use crate::auth::role;
 use crate::auth::token::Tokens;
+use crate::base::limits::TTL_MAX_MS;
 use crate::base::{AgentId, Digest, Secret, Timestamp};
 use crate::domain::{Mail, Principal};
 use crate::engine::Slot;
@@ -34,6 +36,8 @@ use crate::service::Provost;
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use crate::transport::lines::{ByteBudget, Line, LineReader, delivered, write_line};
+use inside::Inside;
+pub use inside::{Way, WorkerDoor};
 use map::Message;
 pub use notice::hook_words;
 use wire::Fault;
@@ -70,12 +74,21 @@ pub struct Devit(Arc<Parts>);
 
 struct Parts {
     provost: Provost,
-    keys: Arc<KeyRing>,
+    lock: Lock,
     replay: Arc<ReplayGuard>,
     tokens: Arc<Tokens>,
     budget: ByteBudget,
     options: Options,
     now: fn() -> Timestamp,
+}
+
+/// Which keys open a door.
+#[derive(Clone)]
+enum Lock {
+    /// Those of the user's key ring.
+    Ring(Arc<KeyRing>),
+    /// The one that was made for a run.
+    Inside(Arc<Inside>),
 }
 
 /// What a line was answered with.
@@ -139,7 +152,7 @@ impl Devit {
         let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
         let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
         let replay = Arc::new(replay);
-        Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
+        Self(Arc::new(Parts { provost, lock: Lock::Ring(keys), replay, tokens, budget, options, now }))
     }
 
     /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
@@ -149,15 +162,27 @@ impl Devit {
         let Parts { provost, replay, tokens, budget, options, now, .. } = &*self.0;
         let (provost, replay, tokens) = (provost.clone(), replay.clone(), tokens.clone());
         let (budget, options, now) = (budget.clone(), options.clone(), *now);
-        Self(Arc::new(Parts { provost, keys, replay, tokens, budget, options, now }))
+        Self(Arc::new(Parts { provost, lock: Lock::Ring(keys), replay, tokens, budget, options, now }))
+    }
+
+    /// Whether this door is for such a peer. One that holds an inherited socket was given it by us.
+    fn let_in(&self, peer: PeerId) -> Result<PeerId, Rejected> {
+        match self.inside() {
+            None => {
+                peer.check_same_user(self.0.options.uid)?;
+                peer.check_not_jailed()?;
+            }
+            Some(run) if !run.is_inherited() => {
+                peer.check_same_user(self.0.options.uid)?;
+                peer.check_jailed()?;
+            }
+            Some(_) => {}
+        }
+        Ok(peer)
     }
 
     async fn converse(self, stream: Stream, guard: Guard) {
-        let peer = match PeerId::of(&stream).and_then(|peer| {
-            peer.check_same_user(self.0.options.uid)?;
-            peer.check_not_jailed()?;
-            Ok(peer)
-        }) {
+        let peer = match PeerId::of(&stream).and_then(|peer| self.let_in(peer)) {
             Ok(peer) => peer,
             Err(rejected) => {
                 tracing::warn!(door = "devit", cause = rejected.cause(), "connection refused");
@@ -165,8 +190,12 @@ impl Devit {
                 return;
             }
         };
-        let reader = LineReader::new(stream, LINE_TIME_MAX).within(&self.0.budget);
-        let mut talk = Talk { door: self, peer, reader, guard, proven: false, carried: None, slot: None };
+        let mut reader = LineReader::new(stream, LINE_TIME_MAX).within(&self.0.budget);
+        let proven = self.inside().is_some_and(Inside::is_inherited);
+        if proven {
+            reader.proven();
+        }
+        let mut talk = Talk { door: self, peer, reader, guard, proven, carried: None, slot: None };
         if let Some(last_words) = talk.run().await {
             talk.reader.into_inner().close_with_reset(last_words.as_bytes());
         }
@@ -258,7 +287,12 @@ impl Talk {
     }
 
     fn patience(&self) -> Duration {
-        if self.proven { SILENT_PROVEN_MAX } else { SILENT_UNPROVEN_MAX }
+        match self.door.inside() {
+            // A worker has no other connection; this one ends with its run.
+            Some(run) if run.is_inherited() => Duration::from_millis(TTL_MAX_MS.into()),
+            _ if self.proven => SILENT_PROVEN_MAX,
+            _ => SILENT_UNPROVEN_MAX,
+        }
     }
 
     /// Whether a peer that sends nothing more has read the message that was written last, if there is one.
@@ -274,12 +308,18 @@ impl Talk {
     }
 
     async fn answer(&mut self, line: &[u8]) -> Next {
+        if let Some(run) = self.door.inside() {
+            run.turn().await;
+        }
         let frame = match Frame::parse(line) {
             Ok(frame) => frame,
             Err(fault) => return self.not_a_frame(line, &fault.to_string()).await,
         };
         if let Err(fault) = frame.check_separators() {
             return self.say_unsigned(&Fault::invalid(fault.to_string())).await;
+        }
+        if let Some(fault) = self.door.foreign(&frame).await {
+            return self.say_inside(&fault, &frame).await;
         }
         let now = (self.door.0.now)();
         let proved = apart(frame.payload.len(), || self.door.believe(&frame, now));
@@ -296,12 +336,16 @@ impl Talk {
         if frame.msg_type == "HEARTBEAT" && self.slot(&agent).is_idle(now) {
             return self.write(b"").await;
         }
-        let who = role::devit(agent, standing);
+        let who = match self.door.inside() {
+            Some(run) => run.principal(),
+            None => role::devit(agent, standing),
+        };
         let (to, form) = (frame.from.clone(), frame.form);
         let said = self.door.handle(&frame, &who, &self.peer).await;
         let mut carried = None;
         let message = match said {
             Said::Nothing => return self.write(b"").await,
+            Said::Message(message) if self.door.inside().is_some() => message.answering(&frame.msg_id),
             Said::Message(message) => message,
             Said::Mail(mail) => {
                 let message = map::mail(&mail, (self.door.0.now)(), &self.door.0.options.salt);
@@ -342,6 +386,9 @@ impl Talk {
     async fn refuse(&mut self, frame: &Frame<'_>, rejected: Rejected, key: Option<Secret>) -> Next {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
         let Some(key) = key else {
+            if self.door.inside().is_some_and(Inside::is_inherited) {
+                return self.say_unsigned(&refusal(rejected)).await;
+            }
             if self.proven {
                 self.say_unsigned(&refusal(rejected)).await;
                 return Next::Hangup;
@@ -350,6 +397,14 @@ impl Talk {
         };
         let message = Message::fault(&refusal(rejected));
         let line = self.door.sign(&message, &frame.from, &key, frame.form);
+        self.write(line.as_bytes()).await
+    }
+
+    /// Says no to a frame that was not looked into, with the key of the run.
+    async fn say_inside(&mut self, fault: &Fault, frame: &Frame<'_>) -> Next {
+        let Some(run) = self.door.inside() else { return Next::Hangup };
+        let message = Message::fault(fault).answering(&frame.msg_id);
+        let line = self.door.sign(&message, &frame.from, run.secret(), frame.form);
         self.write(line.as_bytes()).await
     }
 

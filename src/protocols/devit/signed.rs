@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::inside::Inside;
 use super::map::{self, Message, Notified};
 use super::wire::{self, Code, Fault};
-use super::{Devit, Said, apart};
+use super::{Devit, Lock, Said, apart};
 use crate::auth::Rejected;
 use crate::auth::frame::Frame;
 use crate::auth::keys::{Keys, Role};
@@ -27,7 +28,7 @@ impl Devit {
     ) -> Result<(AgentId, Standing, Secret), (Rejected, Option<Secret>)> {
         let parts = &self.0;
         let agent = AgentId::parse(&frame.from).map_err(|_| (Rejected::NoKey, None))?;
-        let (standing, key) = match parts.keys.lookup(&agent, now) {
+        let (standing, key) = match self.lookup(&agent, now) {
             Keys::Shared(_) if role::is_reserved(&agent) => return Err((Rejected::NoKey, None)),
             Keys::Shared(secret) => {
                 frame.verify(&secret).map_err(|rejected| (rejected, None))?;
@@ -46,8 +47,21 @@ impl Devit {
         }
     }
 
+    /// The keys that speak for an agent here.
+    pub(super) fn lookup(&self, agent: &AgentId, now: Timestamp) -> Keys {
+        match &self.0.lock {
+            Lock::Ring(ring) => ring.lookup(agent, now),
+            Lock::Inside(run) => run.keys_of(agent),
+        }
+    }
+
     /// Carries out one verified frame.
     pub(super) async fn handle(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Said {
+        if let Some(run) = self.inside()
+            && let Some(said) = self.said_inside(run, frame, who).await
+        {
+            return said;
+        }
         let done = match &*frame.msg_type {
             "HEARTBEAT" => return self.collect(who, true, Duration::ZERO).await,
             "POLL" => return self.collect(who, false, self.0.options.hold).await,
@@ -78,7 +92,9 @@ impl Devit {
     async fn register(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Result<Message, Fault> {
         let payload: wire::Register = wire::payload(frame.payload)?;
         let announced = payload.version.clone();
-        let verb = map::register(payload, u32::try_from(peer.pid).ok());
+        // Of an inherited socket the kernel knows who made it: us.
+        let pid = (!self.inside().is_some_and(Inside::is_inherited)).then_some(peer.pid);
+        let verb = map::register(payload, pid.and_then(|pid| u32::try_from(pid).ok()));
         let expected = match self.submit(who, verb).await? {
             expected if expected.expected.is_empty() => Value::Null,
             expected => json!(expected.expected.join(" or ")),
@@ -199,7 +215,7 @@ impl Devit {
     }
 }
 
-fn encode(value: &impl serde::Serialize) -> Result<Json, Fault> {
+pub(super) fn encode(value: &impl serde::Serialize) -> Result<Json, Fault> {
     // A status may be a mebibyte.
     let value = apart(usize::MAX, || serde_json::to_value(value).map(|value| Json::from_value(&value)));
     value.map_err(|_| Fault::new(Code::Internal, "cannot encode the answer"))

@@ -5,12 +5,13 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::FdFlags;
 use rustix::process::Signal;
 
 use super::landlock::{self, Fenced};
@@ -19,7 +20,7 @@ use super::seccomp::{self, Filtered};
 use super::{about, step, sys};
 use crate::jail::control::{SetupError, Step};
 use crate::jail::layer::Layer;
-use crate::jail::plan::Plan;
+use crate::jail::plan::{ENTRANCE_FD, Plan};
 
 /// Where a worker finds its home and its temporary files.
 pub(super) struct Inside {
@@ -45,12 +46,22 @@ impl Inside {
     }
 }
 
+/// What the worker gets from outside, beside its words.
+pub(super) struct Inherited {
+    /// Its standard input; without one it reads from `/dev/null`.
+    pub(super) input: Option<OwnedFd>,
+    /// Its way to the daemon.
+    pub(super) door: Option<OwnedFd>,
+}
+
 /// A process in which every layer is in force. Nothing else can be executed.
 #[must_use]
 struct Confined {
     program: File,
     args: Vec<CString>,
     environment: Vec<CString>,
+    /// Stays open over the exec.
+    _door: Option<OwnedFd>,
     _limited: Limited,
     _fenced: Fenced,
     _powerless: Powerless,
@@ -58,19 +69,24 @@ struct Confined {
 }
 
 /// Confines this process and becomes the worker. Comes back only with the reason why not.
-pub(super) fn become_the_worker(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> SetupError {
-    match confine(plan, inside, input) {
+pub(super) fn become_the_worker(plan: &Plan, inside: &Inside, inherited: Inherited) -> SetupError {
+    match confine(plan, inside, inherited) {
         Ok(confined) => execute(plan, &confined),
         Err(error) => error,
     }
 }
 
-fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confined, SetupError> {
+fn confine(plan: &Plan, inside: &Inside, inherited: Inherited) -> Result<Confined, SetupError> {
+    let Inherited { input, door } = inherited;
     step(plan, Step::DeathSignal, || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)))?;
     step(plan, Step::WorkingDirectory, || working_directory(plan))?;
     let program = step(plan, Step::Program, || program(plan))?;
-    let (args, environment) = step(plan, Step::Program, || words(plan, inside))?;
-    step(plan, Step::Input, || input.map_or(Ok(()), |input| sys::redirect(&input, 0)))?;
+    let (args, environment) = step(plan, Step::Program, || words(plan, inside, door.as_ref()))?;
+    step(plan, Step::Input, || -> io::Result<()> {
+        // Every other descriptor closes at the exec.
+        door.as_ref().map_or(Ok(()), |door| rustix::io::fcntl_setfd(door, FdFlags::empty()))?;
+        input.map_or(Ok(()), |input| sys::redirect(&input, 0))
+    })?;
     step(plan, Step::Session, sys::reset_signals)?;
     let limited = step(plan, Step::Limits, || limits::set(plan, inside.processes))?;
     step(plan, Step::NoNewPrivileges, || no_new_privileges(plan))?;
@@ -81,6 +97,7 @@ fn confine(plan: &Plan, inside: &Inside, input: Option<OwnedFd>) -> Result<Confi
         program,
         args,
         environment,
+        _door: door,
         _limited: limited,
         _fenced: fenced,
         _powerless: powerless,
@@ -128,14 +145,15 @@ fn program(plan: &Plan) -> io::Result<File> {
 
 type Words = Vec<CString>;
 
-fn words(plan: &Plan, inside: &Inside) -> io::Result<(Words, Words)> {
+fn words(plan: &Plan, inside: &Inside, door: Option<&OwnedFd>) -> io::Result<(Words, Words)> {
     let own_name = sys::c_string(plan.program().asked().as_os_str().as_bytes());
     let args = plan.args.iter().map(sys::c_string);
     let args = std::iter::once(own_name).chain(args).collect::<io::Result<_>>()?;
     let ours = [("HOME", &inside.home), ("TMPDIR", &inside.tmp), ("PWD", &plan.cwd.path().to_path_buf())]
         .map(|(name, path)| sys::c_string(format!("{name}={}", path.display())));
     let given = plan.environment.iter().map(|(name, value)| sys::c_string(format!("{name}={value}")));
-    let mut environment: Words = ours.into_iter().chain(given).collect::<io::Result<_>>()?;
+    let door = door.map(|door| sys::c_string(format!("{ENTRANCE_FD}={}", door.as_raw_fd())));
+    let mut environment: Words = ours.into_iter().chain(door).chain(given).collect::<io::Result<_>>()?;
     if plan.lacks(Layer::Environment) {
         let inherited = std::env::vars_os()
             .map(|(name, value)| sys::c_string([name.as_bytes(), b"=", value.as_bytes()].concat()));

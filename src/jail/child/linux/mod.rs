@@ -29,6 +29,7 @@ use std::io;
 pub(in crate::jail) use daemon::{First, host_facts};
 pub use daemon::{become_subreaper, harden_daemon, sweep_orphans};
 pub(super) use supervisor::main;
+pub use sys::inherited_socket;
 
 use crate::jail::control::{SetupError, Step};
 use crate::jail::plan::Plan;

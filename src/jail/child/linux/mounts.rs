@@ -17,7 +17,7 @@ use super::sys::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{about, step};
 use crate::jail::control::{SetupError, Step};
 use crate::jail::layer::Layer;
-use crate::jail::plan::Plan;
+use crate::jail::plan::{ENTRANCE, Entrance, Plan};
 use crate::jail::root::Place;
 
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
@@ -48,6 +48,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
     let (system, links) = step(plan, Step::Sources, system)?;
     let sources = step(plan, Step::Sources, || sources(plan, binds))?;
     let devices = step(plan, Step::Devices, devices)?;
+    let entrance = step(plan, Step::Sources, || entrance(plan))?;
     step(plan, Step::NewRoot, || new_root(plan))?;
     step(plan, Step::Binds, || {
         for (link, target) in &links {
@@ -57,6 +58,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
     })?;
     step(plan, Step::Devices, || attach_devices(&devices))?;
     step(plan, Step::Binds, || attach_sources(&sources, binds))?;
+    step(plan, Step::Binds, || entrance.iter().try_for_each(attach))?;
     step(plan, Step::Proc, || proc(plan))?;
     step(plan, Step::Pivot, pivot)?;
     step(plan, Step::ReadOnlyRoot, || {
@@ -131,6 +133,14 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     // A stable order by depth: of two for the same path, the later and stricter one covers the earlier.
     sources.sort_by_key(|source: &Source| source.path.components().count());
     Ok(sources)
+}
+
+/// The socket of the worker's own door, at its place inside. Whoever can see it can connect, also where it is
+/// mounted read-only.
+fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
+    let Some(Entrance::Mounted(path)) = &plan.entrance else { return Ok(None) };
+    let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;
+    Ok(Some(Source { path: ENTRANCE.into(), ..source }))
 }
 
 fn devices() -> io::Result<Vec<Source>> {

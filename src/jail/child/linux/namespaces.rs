@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Signal};
 
-use super::confined::{Inside, become_the_worker};
+use super::confined::{Inherited, Inside, become_the_worker};
 use super::fault::FaultWriter;
 use super::placeholders::Bind;
 
@@ -55,7 +55,7 @@ pub(super) fn main(
     owner: Owner,
     binds: &[Bind],
     processes: u64,
-    input: Option<OwnedFd>,
+    inherited: Inherited,
     fault: FaultWriter,
     status: &OwnedFd,
 ) -> ! {
@@ -66,12 +66,12 @@ pub(super) fn main(
     }
     let worker = match step(plan, Step::Fork, || sys::fork_into(0)) {
         Ok(Forked::Child) => {
-            fault.unless(|| become_the_worker(plan, &Inside::own_root(plan, processes), input))
+            fault.unless(|| become_the_worker(plan, &Inside::own_root(plan, processes), inherited))
         }
         Ok(Forked::Parent(worker)) => worker,
         Err(error) => fault.give_up(&error),
     };
-    drop(input);
+    drop(inherited);
     if let Err(error) = become_inert(status) {
         fault.give_up(&SetupError::new(Step::Capabilities, error));
     }

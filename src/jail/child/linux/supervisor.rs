@@ -3,15 +3,17 @@
 #![forbid(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags};
 
-use super::confined::{Inside, become_the_worker};
+use super::confined::{Inherited, Inside, become_the_worker};
 use super::family;
 use super::fault::Fault;
 use super::placeholders::Placeholders;
@@ -19,7 +21,9 @@ use super::sys::{self, Forked};
 use super::watch::Watch;
 use super::{landlock, limits, namespaces, step};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
-use crate::jail::control::{Breach, Ended, REFUSED, Request, Said, SetupError, Step, frame};
+use crate::jail::control::{
+    Breach, Ended, HANDED_MAX, HandedOver, REFUSED, Request, Said, SetupError, Step, frame,
+};
 use crate::jail::layer::Layer;
 use crate::jail::plan::{Plan, Tier};
 
@@ -53,7 +57,7 @@ impl Control {
         Ok(Self(File::from(socket)))
     }
 
-    fn request(&mut self) -> io::Result<(Plan, Option<Vec<u8>>)> {
+    fn request(&mut self) -> io::Result<(Plan, Option<Vec<u8>>, Handed)> {
         let mut len = [0; 4];
         self.0.read_exact(&mut len)?;
         let len = u32::from_le_bytes(len) as usize;
@@ -63,10 +67,39 @@ impl Control {
         let mut body = vec![0; len];
         self.0.read_exact(&mut body)?;
         let request: Request = serde_json::from_slice(&body)?;
-        let Some(len) = request.input else { return Ok((request.plan, None)) };
-        let mut input = vec![0; len.min(STDIN_BYTES_MAX)];
-        self.0.read_exact(&mut input)?;
-        Ok((request.plan, Some(input)))
+        let input = match request.input {
+            None => None,
+            Some(len) => {
+                let mut input = vec![0; len.min(STDIN_BYTES_MAX)];
+                self.0.read_exact(&mut input)?;
+                Some(input)
+            }
+        };
+        Ok((request.plan, input, self.handed(&request.handed)?))
+    }
+
+    /// The descriptors that the request has announced come with one byte after everything else.
+    fn handed(&self, announced: &[HandedOver]) -> io::Result<Handed> {
+        let mut handed = Handed::default();
+        if announced.is_empty() {
+            return Ok(handed);
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED_MAX))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        recvmsg(&self.0, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+        let mut came = ancillary.drain().flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => fds.collect::<Vec<_>>(),
+            _ => Vec::new(),
+        });
+        for kind in announced {
+            let fd = came.next().ok_or_else(|| io::Error::other("an announced descriptor did not come"))?;
+            match kind {
+                HandedOver::Door => handed.door = Some(fd),
+                HandedOver::Input => handed.input = Some(fd),
+            }
+        }
+        Ok(handed)
     }
 
     /// A daemon that does not listen any more cannot be told; its end is noticed elsewhere.
@@ -78,7 +111,7 @@ impl Control {
 }
 
 fn run(control: &mut Control, whole_jails_only: bool) -> Result<(), SetupError> {
-    let (plan, input) = control.request().map_err(|e| SetupError::new(Step::Supervisor, e))?;
+    let (plan, input, handed) = control.request().map_err(|e| SetupError::new(Step::Supervisor, e))?;
     let plan = &plan;
     if whole_jails_only && !plan.without.is_empty() {
         return Err(SetupError::new(Step::Grant, "this executable builds no jail that lacks a layer"));
@@ -88,10 +121,10 @@ fn run(control: &mut Control, whole_jails_only: bool) -> Result<(), SetupError> 
         false => Ok(()),
     })?;
     step(plan, Step::Session, || session(plan))?;
-    let input = step(plan, Step::Input, || Input::new(input))?;
+    let input = step(plan, Step::Input, || Input::new(input, handed.input))?;
     let ended = match plan.tier {
-        Tier::Ns => tier_ns(plan, control, input)?,
-        Tier::Ll => tier_ll(plan, control, input)?,
+        Tier::Ns => tier_ns(plan, control, input, handed.door)?,
+        Tier::Ll => tier_ll(plan, control, input, handed.door)?,
     };
     control.say(&Said::Ended(ended));
     Ok(())
@@ -115,6 +148,13 @@ fn session(plan: &Plan) -> io::Result<()> {
     }
 }
 
+/// Descriptors that came from the daemon.
+#[derive(Default)]
+struct Handed {
+    door: Option<OwnedFd>,
+    input: Option<OwnedFd>,
+}
+
 /// What the worker reads on its standard input.
 struct Input {
     /// The worker's end; without one it reads from `/dev/null`.
@@ -125,9 +165,9 @@ struct Input {
 }
 
 impl Input {
-    fn new(bytes: Option<Vec<u8>>) -> io::Result<Self> {
+    fn new(bytes: Option<Vec<u8>>, handed: Option<OwnedFd>) -> io::Result<Self> {
         let Some(bytes) = bytes else {
-            return Ok(Self { reader: None, writer: None, bytes: Vec::new(), written: 0 });
+            return Ok(Self { reader: handed, writer: None, bytes: Vec::new(), written: 0 });
         };
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         // Only our end must not wait; the flag belongs to each end alone.
@@ -221,7 +261,12 @@ fn end(pid: i32) -> Option<i32> {
     Some(status.1.as_raw())
 }
 
-fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
+fn tier_ns(
+    plan: &Plan,
+    control: &mut Control,
+    mut input: Input,
+    door: Option<OwnedFd>,
+) -> Result<Ended, SetupError> {
     // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
@@ -238,11 +283,12 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
             let fault = fault.for_writing();
             drop((status_read, input.writer));
             let binds = placeholders.without_holding();
-            namespaces::main(plan, owner, &binds, processes, input.reader, fault, &status_write)
+            let inherited = Inherited { input: input.reader, door };
+            namespaces::main(plan, owner, &binds, processes, inherited, fault, &status_write)
         }
         Forked::Parent(first) => first,
     };
-    drop((status_write, input.reader.take()));
+    drop((status_write, input.reader.take(), door));
     let watched = match started(fault, first) {
         Ok(watched) => watched,
         Err(error) => {
@@ -265,7 +311,12 @@ fn tier_ns(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
     Ok(ended(workers.or(own), woken, 0, &mut watch))
 }
 
-fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended, SetupError> {
+fn tier_ll(
+    plan: &Plan,
+    control: &mut Control,
+    mut input: Input,
+    door: Option<OwnedFd>,
+) -> Result<Ended, SetupError> {
     step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
     step(plan, Step::SignalScope, landlock::scope_signals)?;
     let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
@@ -278,11 +329,12 @@ fn tier_ll(plan: &Plan, control: &mut Control, mut input: Input) -> Result<Ended
         Forked::Child => {
             let fault = fault.for_writing();
             drop(input.writer);
-            fault.unless(|| become_the_worker(plan, &inside, input.reader))
+            let inherited = Inherited { input: input.reader, door };
+            fault.unless(|| become_the_worker(plan, &inside, inherited))
         }
         Forked::Parent(worker) => worker,
     };
-    drop(input.reader.take());
+    drop((input.reader.take(), door));
     let mut family = family::Family::new(worker);
     let watched = match started(fault, worker) {
         Ok(watched) => watched,

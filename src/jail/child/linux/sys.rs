@@ -87,6 +87,20 @@ pub(super) fn redirect(fd: impl AsFd, onto: RawFd) -> io::Result<()> {
     done(unsafe { libc::dup2(fd.as_fd().as_raw_fd(), onto) }).map(drop)
 }
 
+/// The socket that this process was given under a number when it was started, by another number that nobody else
+/// in this process knows.
+///
+/// # Errors
+/// The system's, when nothing is open under that number, and `InvalidInput` when it is no local socket.
+pub fn inherited_socket(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: plain numbers; the kernel makes a new descriptor, whatever the old one is.
+    let fd = owned(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) }.into())?;
+    match rustix::net::sockopt::socket_domain(&fd) {
+        Ok(rustix::net::AddressFamily::UNIX) => Ok(fd),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a local socket")),
+    }
+}
+
 /// Marks every descriptor from `first` on to be closed at the next exec.
 pub(super) fn close_at_exec(first: c_uint) -> io::Result<()> {
     // SAFETY: plain numbers; nothing is closed now.

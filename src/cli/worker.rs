@@ -1,0 +1,128 @@
+//! What a worker says from inside its jail, at the door that was made for its run.
+
+use std::env::var_os;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::complaint::{DONE, FAILED, USAGE};
+use super::{Complaint, out};
+use crate::base::{AgentId, Secret, TaskId};
+use crate::client::worker::{Way, WorkerError};
+use crate::jail::{ENTRANCE_FD, inherited_socket};
+
+/// `provost worker`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Worker {
+    /// Tell whoever waits for the task how it is going
+    #[command(
+        after_help = "Examples:\n  provost worker report \"12 of 40 tests done\" --percent 30\n  provost worker report --status blocked \"needs the licence file\""
+    )]
+    Report(Report),
+    /// Show the task as the daemon sees it
+    #[command(after_help = "Example:\n  provost worker task")]
+    Task,
+}
+
+/// `provost worker report`.
+#[derive(Args, Debug)]
+pub(super) struct Report {
+    /// What to tell
+    text: String,
+    /// How it stands; how it ended, the daemon sees by itself
+    #[arg(long, value_enum, default_value_t = Status::Progress)]
+    status: Status,
+    /// How much of it is done
+    #[arg(long, value_name = "0-100", value_parser = clap::value_parser!(u8).range(0..=100))]
+    percent: Option<u8>,
+    /// Anything else, as JSON
+    #[arg(long, value_name = "JSON")]
+    details: Option<String>,
+}
+
+/// Words for work that goes on.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Status {
+    /// Under way
+    Progress,
+    /// Waits for something
+    Blocked,
+}
+
+pub(super) fn worker(asked: &Worker, json: bool) -> Result<u8, Complaint> {
+    let inside = inside()?;
+    match asked {
+        Worker::Report(asked) => report(&inside, asked, json),
+        Worker::Task => {
+            let task = say(&inside, "TASK_REQUEST", &json!({ "task_id": inside.task.as_str() }))?;
+            if json { out::json(&task) } else { out::line(in_words(&task)) }.map(|()| DONE)
+        }
+    }
+}
+
+fn report(inside: &crate::client::worker::Worker, asked: &Report, json: bool) -> Result<u8, Complaint> {
+    let details: Option<Value> = match asked.details.as_deref().map(serde_json::from_str).transpose() {
+        Ok(details) => details,
+        Err(e) => return Err(Complaint::of("--details is not JSON").because(e).with_code(USAGE)),
+    };
+    let status = match asked.status {
+        Status::Progress => "progress",
+        Status::Blocked => "blocked",
+    };
+    let mut artifacts = json!({ "summary": asked.text });
+    if let Some(details) = details {
+        artifacts["details"] = details;
+    }
+    if let Some(percent) = asked.percent {
+        artifacts["metadata"] = json!({ "percent": percent });
+    }
+    let payload = json!({ "task_id": inside.task.as_str(), "status": status, "artifacts": artifacts });
+    let done = say(inside, "NOTIFY", &payload)?;
+    if json {
+        out::json(&done)?
+    };
+    Ok(DONE)
+}
+
+fn in_words(task: &Value) -> String {
+    let text = |name: &str| out::one_line(task[name].as_str().unwrap_or("-"), out::width());
+    let names = ["id", "status", "delegated_to", "created_at", "goal"];
+    let rows: Vec<_> = names.iter().map(|name| [(*name).to_owned(), text(name)]).collect();
+    out::table(&rows).trim_end().to_owned()
+}
+
+fn say(inside: &crate::client::worker::Worker, msg_type: &str, payload: &Value) -> Result<Value, Complaint> {
+    inside.say(msg_type, payload).map_err(|err| match err {
+        WorkerError::Refused { ref code, .. } if code == "E_FORBIDDEN" => Complaint::refusal(err),
+        _ => Complaint::of(err).with_code(FAILED),
+    })
+}
+
+/// What the jail has told us about this run.
+fn inside() -> Result<crate::client::worker::Worker, Complaint> {
+    let outside = || {
+        Complaint::of("this is not a worker in a jail")
+            .because("DEVIT_TASK_ID, DEVIT_IDENT, DEVIT_SECRET and a way to the door are set there")
+            .next("from outside: provost notify TASK --status in_progress --summary TEXT")
+            .with_code(USAGE)
+    };
+    let text = |name: &str| var_os(name).and_then(|it| it.into_string().ok()).filter(|it| !it.is_empty());
+    let way = match (text("PROVOST_WORKER_SOCKET"), text(ENTRANCE_FD)) {
+        (Some(path), _) => Way::Socket(path.into()),
+        (None, Some(number)) => {
+            let number: i32 = number.parse().map_err(|_| outside())?;
+            let socket = inherited_socket(number).map_err(|e| {
+                Complaint::of(format!("the inherited socket {number} is gone"))
+                    .because(e)
+                    .next("start the command without closing inherited descriptors")
+            })?;
+            Way::Inherited(socket, var_os("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from))
+        }
+        (None, None) => return Err(outside()),
+    };
+    let ident = text("DEVIT_IDENT").and_then(|it| AgentId::parse(&it).ok()).ok_or_else(outside)?;
+    let task = text("DEVIT_TASK_ID").and_then(|it| TaskId::parse(&it).ok()).ok_or_else(outside)?;
+    let secret = text("DEVIT_SECRET").map(|it| Secret::new(it.into_bytes())).ok_or_else(outside)?;
+    Ok(crate::client::worker::Worker { way, ident, task, secret })
+}

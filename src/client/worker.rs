@@ -1,0 +1,150 @@
+//! Talking to the daemon from inside a jail: signed frames at the door that was made for this run.
+//!
+//! Every question names itself and every answer says which one it answers, so that several processes of a worker can
+//! share an inherited connection; a lock in the worker's own temporary folder lets them take turns.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::FlockOperation;
+use serde_json::Value;
+
+use crate::auth::frame::{Form, Frame, Outgoing};
+use crate::base::limits::FRAME_LEN_MAX;
+use crate::base::{AgentId, Json, Secret, TaskId};
+
+/// How long an answer may take. A door that is flooded answers slowly, but within seconds.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Between two looks at a lock that another process of this worker holds.
+const TURN_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The daemon said no.
+    #[error("{message}")]
+    Refused {
+        /// DevIt's word for it, such as `E_FORBIDDEN`.
+        code: String,
+        /// Why.
+        message: String,
+    },
+    /// Nobody answers.
+    #[error("the daemon does not answer at this run's door: {0}")]
+    Gone(#[from] io::Error),
+    /// Something answers that is not the daemon.
+    #[error("the answer makes no sense: {0}")]
+    Broken(String),
+}
+
+/// How this run's door is reached.
+#[derive(Debug)]
+pub enum Way {
+    /// A socket.
+    Socket(PathBuf),
+    /// A connection that this process has inherited, and the folder in which processes take turns.
+    Inherited(OwnedFd, PathBuf),
+}
+
+/// A worker in its jail.
+pub struct Worker {
+    /// How to reach the door.
+    pub way: Way,
+    /// The worker's name.
+    pub ident: AgentId,
+    /// Its task.
+    pub task: TaskId,
+    /// What signs, for this run.
+    pub secret: Secret,
+}
+
+impl Worker {
+    /// Says something and answers what the daemon says to it.
+    ///
+    /// # Errors
+    /// [`WorkerError`].
+    pub fn say(&self, msg_type: &str, payload: &Value) -> Result<Value, WorkerError> {
+        let (stream, _turn) = self.connect()?;
+        stream.set_read_timeout(Some(ANSWER_MAX))?;
+        stream.set_write_timeout(Some(ANSWER_MAX))?;
+        let id = uuid::Uuid::new_v4().to_string();
+        let line = self.sign(msg_type, &id, payload);
+        (&stream).write_all(format!("{line}\n").as_bytes())?;
+        let mut reader = BufReader::new(&stream);
+        let until = Instant::now() + ANSWER_MAX;
+        while Instant::now() < until {
+            let line = read_line(&mut reader)?;
+            // What was meant for a process that has not waited for it is in nobody's way.
+            let Some(payload) = self.answer(&line, &id)? else { continue };
+            return match payload["code"].as_str() {
+                Some(code) => Err(WorkerError::Refused {
+                    code: code.to_owned(),
+                    message: payload["message"].as_str().unwrap_or("refused").to_owned(),
+                }),
+                None => Ok(payload),
+            };
+        }
+        Err(WorkerError::Gone(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn connect(&self) -> Result<(UnixStream, Option<File>), WorkerError> {
+        match &self.way {
+            Way::Socket(path) => Ok((UnixStream::connect(path)?, None)),
+            Way::Inherited(socket, folder) => {
+                let turn = take_turn(folder)?;
+                Ok((UnixStream::from(socket.try_clone()?), Some(turn)))
+            }
+        }
+    }
+
+    fn sign(&self, msg_type: &str, msg_id: &str, payload: &Value) -> String {
+        let ts = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let nonce = uuid::Uuid::new_v4().to_string();
+        let payload = Json::from_value(payload);
+        let (from, to) = (self.ident.as_str(), "orchestrator");
+        let outgoing = Outgoing { msg_type, msg_id, from, to, ts, nonce: &nonce, payload: &payload };
+        outgoing.sign(&self.secret, Form::Standard)
+    }
+
+    /// The payload of the answer to a message; `None` when the line answers another one.
+    fn answer(&self, line: &str, msg_id: &str) -> Result<Option<Value>, WorkerError> {
+        let broken = |why: &dyn std::fmt::Display| WorkerError::Broken(why.to_string());
+        if line.trim().is_empty() {
+            return Ok(None);
+        }
+        let frame = Frame::parse(line.as_bytes()).map_err(|e| broken(&e))?;
+        let payload: Value = serde_json::from_str(frame.payload).map_err(|e| broken(&e))?;
+        if frame.hmac.is_empty() {
+            let text = payload["message"].as_str().unwrap_or("it was refused").to_owned();
+            return Err(WorkerError::Refused { code: "E_AUTH".into(), message: text });
+        }
+        frame.verify(&self.secret).map_err(|e| broken(&e))?;
+        Ok((payload["in_reply_to"] == msg_id).then_some(payload))
+    }
+}
+
+fn read_line(reader: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    // A status of one task is far below this; the daemon sends nothing larger.
+    let read = io::Read::take(&mut *reader, 4 * FRAME_LEN_MAX as u64).read_line(&mut line)?;
+    if read == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
+}
+
+/// One process at a time speaks and listens. The lock goes with the file.
+fn take_turn(folder: &Path) -> io::Result<File> {
+    let lock = File::options().create(true).append(true).open(folder.join(".provost-worker"))?;
+    let until = Instant::now() + ANSWER_MAX;
+    loop {
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(lock),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) if Instant::now() < until => {
+                std::thread::sleep(TURN_PAUSE);
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The doors of runs: where they are, and who serves them.
+
+use std::io;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::role;
+use crate::base::limits::WORKER_CONNECTIONS_MAX;
+use crate::domain::{Task, Tier};
+use crate::effects::{OpenDoor, WorkersDoor};
+use crate::jail::{ENTRANCE, Entrance};
+use crate::protocols::FrontDoor as _;
+use crate::protocols::devit::{Devit, Way, WorkerDoor};
+use crate::transport::Stream;
+use crate::transport::accept::{accept_loop, serve_one};
+use crate::transport::listen::{Place, bind};
+
+/// How long what was sent before a run ended may take to be read. Its senders are gone by then.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Makes doors like `like`, whose sockets lie in `folder`, which is ours alone and emptied now.
+///
+/// Where workers are another user's (`inherit`), no socket of ours is within their reach, and all inherit one.
+pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<OpenDoor> {
+    match std::fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    crate::system::make_private_folders(folder)?;
+    // As the kernel writes it: a jail follows no links.
+    let folder = folder.canonicalize()?;
+    let like = like.clone();
+    Ok(Arc::new(move |task: &Task, tier| {
+        let way = if inherit || tier == Tier::Ll { Way::Inherited } else { Way::Mounted };
+        let (worker, id) = (task.order.worker.clone(), task.id().clone());
+        let door = like.for_run(worker, id, way, role::host()).map_err(io::Error::other)?;
+        let environment = environment(task, way, &door);
+        let opened = match way {
+            Way::Mounted => mounted(door, &folder)?,
+            Way::Inherited => inherited(door)?,
+        };
+        Ok(WorkersDoor { environment, ..opened })
+    }))
+}
+
+fn mounted(door: WorkerDoor, folder: &Path) -> io::Result<WorkersDoor> {
+    // Short, since some look at it by its full path; a name that is in use is an error like any other.
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let path: PathBuf = folder.join(format!("{}.sock", &name[..12]));
+    let bound = bind(&path, Place::Ours).map_err(io::Error::other)?;
+    let stop = CancellationToken::new();
+    let (serving, until) = (door.door(), stop.clone());
+    let served = tokio::spawn(async move {
+        let serve = move |stream, guard| serving.serve(stream, guard);
+        accept_loop(bound, WORKER_CONNECTIONS_MAX, until, GRACE, serve).await;
+        door.close().await;
+    });
+    Ok(WorkersDoor::new(Entrance::Mounted(path), stop, served))
+}
+
+fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
+    let (ours, theirs) = StdStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let stream = Stream::trusted(UnixStream::from_std(ours)?);
+    let stop = CancellationToken::new();
+    let until = stop.clone();
+    let served = tokio::spawn(async move {
+        serve_one(stream, until, GRACE, |stream, guard| door.door().serve(stream, guard)).await;
+        door.close().await;
+    });
+    let opened = WorkersDoor::new(Entrance::Inherited, stop, served);
+    Ok(WorkersDoor { socket: Some(theirs.into()), ..opened })
+}
+
+/// What DevIt's clients look for, with a secret that is good at this door and nowhere else.
+fn environment(task: &Task, way: Way, door: &WorkerDoor) -> Vec<(&'static str, String)> {
+    let secret = String::from_utf8_lossy(door.secret().expose()).into_owned();
+    let mut environment = vec![
+        ("DEVIT_IDENT", task.order.worker.to_string()),
+        ("DEVIT_SECRET", secret),
+        ("DEVIT_NO_AUTO_START", "1".into()),
+    ];
+    if way == Way::Mounted {
+        for name in ["PROVOST_WORKER_SOCKET", "DEVIT_SOCK", "DEVIT_DAEMON_SOCKET"] {
+            environment.push((name, ENTRANCE.into()));
+        }
+    }
+    environment
+}

@@ -1,0 +1,65 @@
+//! The way from inside a jail to the daemon: opened for one run, closed with it.
+//!
+//! What may be said there is for the door to know; here it is only made, handed to the jail, and taken away.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::prepare::jail_refused;
+use crate::domain::{Failure, Task, Tier};
+use crate::jail::{Draft, Entrance, Handle, find_place};
+
+/// Opens a door for a task's run, within the runtime.
+pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + Sync>;
+
+/// A door that is open. It closes when this is dropped.
+#[derive(Debug)]
+pub struct WorkersDoor {
+    /// How the worker reaches it.
+    pub entrance: Entrance,
+    /// The worker's end of [`Entrance::Inherited`].
+    pub socket: Option<Handle>,
+    /// What tells the worker about it.
+    pub environment: Vec<(&'static str, String)>,
+    /// Closes it.
+    pub stop: DropGuard,
+    /// Ends when nothing is served any more and everything is on record.
+    pub served: JoinHandle<()>,
+}
+
+impl WorkersDoor {
+    /// A door that closes through `stop`.
+    pub fn new(entrance: Entrance, stop: CancellationToken, served: JoinHandle<()>) -> Self {
+        Self { entrance, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
+    }
+
+    /// Takes what was sent before and lets nobody in any more.
+    pub(super) async fn close(self) {
+        let Self { stop, served, socket, .. } = self;
+        drop((stop, socket));
+        // It ends by itself soon, or has panicked and is closed all the same.
+        let _ended = served.await;
+    }
+}
+
+/// Shows the worker its door, and the program with which a script speaks there.
+pub(super) fn show(draft: &mut Draft, door: &WorkersDoor, program: Option<&PathBuf>) -> Result<(), Failure> {
+    for (name, value) in &door.environment {
+        draft.environment.set(name, value).map_err(jail_refused)?;
+    }
+    draft.entrance = Some(door.entrance.clone());
+    // A program that has been replaced since is not shown; everything else works without it.
+    let Some(place) = program.and_then(|path| find_place(path).ok()) else { return Ok(()) };
+    let seen = |path: &std::path::Path| {
+        path.starts_with("/usr") || draft.writable.iter().any(|place| path.starts_with(place.path()))
+    };
+    let folder = place.path().parent().and_then(|folder| folder.to_str()).map(str::to_owned);
+    if !seen(place.path()) {
+        draft.read_only.push(place);
+    }
+    folder.map_or(Ok(()), |folder| draft.environment.append_path(&folder)).map_err(jail_refused)
+}
