@@ -2,6 +2,7 @@
 
 mod about;
 mod policy_file;
+mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
 mod wiring;
@@ -31,7 +32,7 @@ use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Effect, Judge as _, Owed, Principal};
 use crate::effects::{Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
-use crate::jail::{Grounds, OutputBoard, Root, Supervisor};
+use crate::jail::{OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
 use crate::protocols::devit::{self, Devit};
@@ -42,6 +43,7 @@ use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
 use policy_file::PolicyFile;
+pub use rehearse::rehearse;
 
 /// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
@@ -343,9 +345,7 @@ fn start_hands(
     (effects, owed): Work,
 ) -> Result<Hands> {
     let places = &start.places;
-    let home = Environment::current().home.context("HOME is not set")?;
     let copies = places.state.with_extension("copies");
-    let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     let profiles = provost.clone();
     let supervisor = match prepared.worker_user {
         Some((uid, gid)) => Supervisor::default().running_as(uid, gid),
@@ -354,7 +354,7 @@ fn start_hands(
     let workers = WorkerParts {
         profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),
         root,
-        grounds: Grounds { home, forbidden },
+        grounds: wiring::grounds(places)?,
         copies,
         doors,
         program: std::env::current_exe().ok(),

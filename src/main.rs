@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     // A supervisor forks, so this comes before any thread exists.
     provost::jail::main_if_asked();
     provost::effects::keep_if_asked();
-    cli::main(&serve)
+    cli::main(&serve, &daemon::rehearse)
 }
 
 /// The command line does not know the daemon; this is where they meet.

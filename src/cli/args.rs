@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(unix)]
 use super::worker;
-use super::{allow, approvals, delegate, hook, journal, keys, log, policy, tasks, up};
+use super::{allow, approvals, delegate, hook, jail, journal, keys, log, policy, tasks, up};
 use crate::base::Ttl;
 
 const ABOUT: &str =
@@ -21,7 +21,8 @@ Examples:
   eval \"$(provost env)\"                 point existing clients at this daemon
 
 Exit codes: 0 done; 1 failed or denied; 2 the command line makes no sense; 3 no daemon runs; 4 refused;
-130 interrupted; 141 nobody reads the output. `delegate --wait` ends with the exit code of the worker.";
+130 interrupted; 141 nobody reads the output. `delegate --wait` ends with the exit code of the worker, `jail try` with
+that of the command.";
 
 /// `provost`.
 #[derive(Parser, Debug)]
@@ -103,6 +104,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost policy check\n  provost policy explain --worker shell --dir src"
     )]
     Policy(policy::Policy),
+    /// What a worker may touch, and a command that runs so
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost jail explain shell\n  provost jail try -- ls -la ~"
+    )]
+    Jail(jail::Jail),
     /// Take configuration, policy and keys over anew
     #[command(after_help = "Example:\n  provost reload")]
     Reload,

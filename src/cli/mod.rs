@@ -17,6 +17,7 @@ mod follow;
 mod here;
 mod hook;
 mod init;
+mod jail;
 mod journal;
 mod keys;
 mod log;
@@ -38,15 +39,19 @@ use args::{Command, Line};
 use complaint::Complaint;
 use here::Here;
 
+pub use jail::{Rehearse, Rehearsed, Words};
 pub use up::{Devitd, Serve};
 
 /// Runs the daemon in this process until it ends; given by whoever wires everything together.
 pub type Run = dyn Fn(Serve) -> anyhow::Result<()>;
 
+/// Makes the plan that a worker's run would have; given by whoever wires everything together.
+pub type Rehearsal = dyn Fn(Rehearse) -> anyhow::Result<Rehearsed>;
+
 /// Does what the command line of this process asks for.
-pub fn main(run: &Run) -> ExitCode {
+pub fn main(run: &Run, rehearse: &Rehearsal) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let done = if devitd::is_meant(&args) { devitd::main(&args, run) } else { provost(&args, run) };
+    let done = if devitd::is_meant(&args) { devitd::main(&args, run) } else { provost(&args, run, rehearse) };
     match done {
         Ok(code) => ExitCode::from(code),
         Err(complaint) => {
@@ -56,7 +61,7 @@ pub fn main(run: &Run) -> ExitCode {
     }
 }
 
-fn provost(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
+fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Complaint> {
     let line = match Line::try_parse_from(args) {
         Ok(line) => line,
         Err(err) => return spoken(&err),
@@ -71,6 +76,7 @@ fn provost(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
         Some(Command::Hook(it)) => hook::hook(it, json),
         #[cfg(unix)]
         Some(Command::Worker(it)) => worker::worker(&it, json),
+        Some(Command::Jail(it)) => Here::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
         Some(command) => Here::find(json).and_then(|here| in_repository(&here, command, run)),
     };
     done.map_err(|complaint| complaint.for_program(json))
@@ -100,7 +106,9 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Log(it) => log::log(here, &it),
         #[cfg(unix)]
         Command::Worker(_) => Ok(complaint::DONE),
-        Command::Completions(_) | Command::Man | Command::Doctor | Command::Hook(_) => Ok(complaint::DONE),
+        Command::Completions(_) | Command::Man | Command::Doctor | Command::Hook(_) | Command::Jail(_) => {
+            Ok(complaint::DONE)
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod worker;
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use places::Places;
 pub use print::{print_markdown, print_toml};
+pub use suggest::nearest;
 pub use table::{
     Approvals, Config, Daemon, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings,
     Worker, Workspace,

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::Start;
 use crate::base::AgentId;
-use crate::config::{self, Config, Worker};
+use crate::config::env::Environment;
+use crate::config::{self, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, shell_profile};
-use crate::jail::{Bounds, ParseMode, Profile};
+use crate::jail::{Bounds, Grounds, ParseMode, Profile};
 use crate::service::Profiles;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -158,6 +160,13 @@ fn find_program(binary: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
     found.map(|folder| folder.join(path)).find(|it| it.is_file())
+}
+
+/// What no worker is ever shown: the user's home, and what belongs to the daemon.
+pub(super) fn grounds(places: &Places) -> Result<Grounds> {
+    let home = Environment::current().home.context("HOME is not set")?;
+    let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
+    Ok(Grounds { home, forbidden })
 }
 
 /// Settings that are read and not yet carried out are named, so that nobody relies on them.

@@ -66,6 +66,17 @@ pub(super) fn prepare(
     profile: &Arc<Profile>,
     tier: Tier,
 ) -> Result<Prepared, Failure> {
+    prepare_words(place, task, profile, tier, None)
+}
+
+/// The same, with these arguments instead of those that the profile makes.
+pub(super) fn prepare_words(
+    place: &Place,
+    task: &Task,
+    profile: &Arc<Profile>,
+    tier: Tier,
+    words: Option<Vec<String>>,
+) -> Result<Prepared, Failure> {
     let asked = requested_model(task.order.model.as_deref(), task.order.context.as_ref());
     let model = profile.model(asked.as_deref(), None).map_err(worker_failed)?;
     check_terms(task, tier)?;
@@ -87,7 +98,7 @@ pub(super) fn prepare(
         model: model.as_deref(),
     };
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref())?, work);
-    draft.args = arguments(profile, &fill)?;
+    draft.args = words.map_or_else(|| arguments(profile, &fill), Ok)?;
     draft.tier = of_jail(tier);
     let limit = limit(profile, task);
     draft.limits = limits(profile, task, limit);

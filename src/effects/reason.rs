@@ -111,7 +111,7 @@ fn space_in_words(space: Space, limits: &Limits) -> String {
 }
 
 /// The sentence in a failure to start.
-fn sentence(failure: &Failure) -> String {
+pub(super) fn sentence(failure: &Failure) -> String {
     match failure {
         Failure::JailRefused { why } | Failure::Sandbox { why } | Failure::WorkerFailed { why } => {
             why.to_string()

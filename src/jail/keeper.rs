@@ -106,6 +106,7 @@ fn reader(
         let mut block = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from.read(&mut block).await {
             to.push(stream, &block[..read]);
+            to.room().await;
         }
     })
 }
@@ -194,8 +195,10 @@ impl Keeper {
             kill_supervisor(&mut self.child).await;
         }
         for reader in &mut self.readers {
-            // Nobody holds the other end any more, so what is left to read is short.
-            if timeout(Duration::from_millis(JAIL_END_MS_MAX), &mut *reader).await.is_err() {
+            // Nobody holds the other end any more, so what is left to read is short; but who reads it may be slow.
+            if self.output.is_paced() {
+                let _read = (&mut *reader).await;
+            } else if timeout(Duration::from_millis(JAIL_END_MS_MAX), &mut *reader).await.is_err() {
                 reader.abort();
             }
         }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -233,12 +234,57 @@ pub struct Page {
 pub struct LiveOutput {
     capture: Arc<Mutex<Capture>>,
     changed: Arc<Notify>,
+    pace: Option<Arc<Pace>>,
+}
+
+/// How far the one who follows has come, where the worker waits for them.
+#[derive(Debug, Default)]
+struct Pace {
+    read: AtomicU64,
+    moved: Notify,
 }
 
 impl LiveOutput {
     /// Empty; see [`Capture::new`].
     pub fn new(bound: usize) -> Self {
-        Self { capture: Arc::new(Mutex::new(Capture::new(bound))), changed: Arc::default() }
+        Self { capture: Arc::new(Mutex::new(Capture::new(bound))), changed: Arc::default(), pace: None }
+    }
+
+    /// For a single reader that misses nothing: a worker that is faster than it has to wait. The reader says how
+    /// far it has come with [`LiveOutput::has_been_read`].
+    pub fn paced() -> Self {
+        Self { pace: Some(Arc::default()), ..Self::new(OUTPUT_BYTES_MAX) }
+    }
+
+    /// Everything before the cursor was dealt with.
+    pub fn has_been_read(&self, cursor: u64) {
+        if let Some(pace) = &self.pace {
+            pace.read.fetch_max(cursor, Ordering::Relaxed);
+            pace.moved.notify_waiters();
+        }
+    }
+
+    /// Nobody reads any more; nothing waits for it from now on.
+    pub fn let_go(&self) {
+        self.has_been_read(u64::MAX);
+    }
+
+    /// Whether the worker waits for whoever follows.
+    pub(super) fn is_paced(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    /// Waits until so much was read that nothing has to be dropped.
+    pub(super) async fn room(&self) {
+        let Some(pace) = &self.pace else { return };
+        loop {
+            let moved = pace.moved.notified();
+            let behind = self.total().saturating_sub(pace.read.load(Ordering::Relaxed));
+            if behind <= OUTPUT_PAGE_BYTES_MAX as u64 {
+                return;
+            }
+            moved.await;
+        }
     }
 
     /// Takes what was read from one stream, and wakes those who follow.

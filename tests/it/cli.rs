@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 43] = [
     "init",
     "up",
     "down",
@@ -45,7 +45,13 @@ const COMMANDS: [&str; 37] = [
     "policy test",
     "policy explain",
     "policy diff",
+    "jail",
+    "jail explain",
+    "jail try",
     "reload",
+    "worker",
+    "worker report",
+    "worker task",
     "hook",
     "hook wait",
     "journal",

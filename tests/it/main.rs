@@ -49,5 +49,6 @@ mod support;
 mod tasks;
 mod tidy;
 mod transport;
+mod trial;
 mod worker_door;
 mod workers;

@@ -1,0 +1,231 @@
+//! `provost jail`: what a worker may touch, and a command that runs so. Reads files and builds jails; asks no daemon.
+//!
+//! No rule is asked either: whoever types this runs it themselves, and could run it without a jail as well.
+
+mod trial;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use serde_json::json;
+
+use super::complaint::DONE;
+use super::{Complaint, Here, Rehearsal, out};
+use crate::base::{AgentId, Ttl};
+use crate::config::{Config, Places, nearest};
+use crate::jail::{OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
+
+/// `provost jail`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Jail {
+    /// Print what a worker may touch, and what holds it to that
+    #[command(
+        after_help = "Examples:\n  provost jail explain shell\n  provost jail explain claude_code --cwd src --json\n  provost jail explain shell --tier ll"
+    )]
+    Explain(Explain),
+    /// Run a command in the jail of a worker, from this terminal
+    #[command(
+        after_help = "Examples:\n  provost jail try -- ls -la ~\n  provost jail try -- sh -c 'curl https://example.org || echo no network'\n  provost jail try --worker claude_code --timeout 30s -- cargo test\n\n\
+                      The command is started by /bin/sh, as the built-in worker starts its goals, and may change what the worker may.\n\
+                      Ends with the command's exit code; 124 when its time was over, 125 when the jail could not be built and nothing \
+                      ran, 137 when it went beyond a limit, 128 and the signal's number when a signal ended it."
+    )]
+    Try(trial::Try),
+}
+
+/// `provost jail explain`.
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    /// The worker
+    #[arg(default_value = "shell")]
+    worker: AgentId,
+    /// Where it would work; without it, where it works by itself, else here
+    #[arg(long, visible_alias = "dir", value_hint = ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+    /// In another tier than the configuration says
+    #[arg(long, value_enum)]
+    tier: Option<InTier>,
+}
+
+/// A tier, as typed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum InTier {
+    /// Namespaces and everything else
+    Ns,
+    /// Landlock, system call filter and limits
+    Ll,
+}
+
+impl From<InTier> for Tier {
+    fn from(tier: InTier) -> Self {
+        match tier {
+            InTier::Ns => Tier::Ns,
+            InTier::Ll => Tier::Ll,
+        }
+    }
+}
+
+/// Whose plan is wanted, and for what.
+pub struct Rehearse {
+    /// Where everything is.
+    pub places: Places,
+    /// The configuration, as a daemon started now would have it.
+    pub config: Config,
+    /// The worker.
+    pub worker: AgentId,
+    /// Where it is to work, absolute; without it, where it works by itself, else the workspace.
+    pub directory: Option<PathBuf>,
+    /// The tier, when not the worker's.
+    pub tier: Option<Tier>,
+    /// What to run instead of the worker's own command.
+    pub command: Option<Words>,
+    /// How long it may take, when not as long as the worker may.
+    pub timeout: Option<Ttl>,
+}
+
+/// A command.
+pub struct Words {
+    /// The executable, absolute.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// The plan that was wanted.
+pub struct Rehearsed {
+    /// What the worker would be given.
+    pub plan: Plan,
+    /// To be kept for as long as the plan is used.
+    pub held: Box<dyn Any>,
+}
+
+pub(super) fn jail(here: &Here, asked: Jail, rehearse: &Rehearsal) -> Result<u8, Complaint> {
+    match asked {
+        Jail::Explain(it) => explain(here, it, rehearse),
+        Jail::Try(it) => trial::run(here, it, rehearse),
+    }
+}
+
+/// The question about a worker that there is.
+fn question(here: &Here, worker: AgentId, cwd: Option<&PathBuf>) -> Result<Rehearse, Complaint> {
+    let config = here.config(None)?.config;
+    let worker = known(&config, worker)?;
+    // A person may be anywhere with PROVOST_ROOT set; who names a directory means it.
+    let root = config.workspace.sandbox_root.as_ref().unwrap_or(&here.places.root);
+    let inside = |dir: &PathBuf| {
+        dir.canonicalize().is_ok_and(|dir| root.canonicalize().is_ok_and(|r| dir.starts_with(r)))
+    };
+    let own = config.workers.get(&worker).is_some_and(|it| it.working_dir.is_some());
+    let directory = match cwd {
+        Some(named) => Some(here.cwd.join(named)),
+        None => Some(here.cwd.clone()).filter(|cwd| !own && inside(cwd)),
+    };
+    Ok(Rehearse {
+        places: here.places.clone(),
+        config,
+        worker,
+        directory,
+        tier: None,
+        command: None,
+        timeout: None,
+    })
+}
+
+fn known(config: &Config, worker: AgentId) -> Result<AgentId, Complaint> {
+    if config.workers.contains_key(&worker) {
+        return Ok(worker);
+    }
+    if let Some(refused) = config.refused_workers.get(worker.as_str()) {
+        let complaint = Complaint::of(format!("worker {worker} cannot be used"));
+        return Err(complaint
+            .because(format!("{}: {}", refused.file, refused.reason))
+            .next("provost doctor"));
+    }
+    let names = || config.workers.keys().map(AgentId::as_str);
+    let next = match nearest(worker.as_str(), names()) {
+        Some(near) => format!("did you mean {near}? Or add {worker} to provost.toml"),
+        None => "name one of them, or add it to provost.toml".into(),
+    };
+    let all = names().collect::<Vec<_>>().join(", ");
+    Err(Complaint::of(format!("there is no worker {worker}"))
+        .because(format!("the configuration has {all}"))
+        .next(next))
+}
+
+fn refused(worker: &AgentId, err: &anyhow::Error) -> Complaint {
+    Complaint::of(format!("worker {worker} would not be started"))
+        .because(format!("{err:#}"))
+        .next("provost doctor, and look at the worker's entry in provost.toml")
+}
+
+fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Complaint> {
+    let mut question = question(here, asked.worker, asked.cwd.as_ref())?;
+    question.tier = asked.tier.map(Tier::from);
+    let worker = question.worker.clone();
+    let copies = question.config.workers.get(&worker).is_some_and(|it| it.copy);
+    let rehearsed = rehearse(question).map_err(|err| refused(&worker, &err))?;
+    let plan = &rehearsed.plan;
+    let mut facts = plan.describe();
+    if copies {
+        facts.push((
+            Topic::Write,
+            "in a copy, which is thrown away afterwards, not in the directory itself".into(),
+        ));
+    }
+    let door = "besides, a door of its own to the daemon, made for each run";
+    facts.push((Topic::Network, door.into()));
+    facts.sort_by_key(|(topic, _)| *topic);
+    let host = probe(&Supervisor::default());
+    let runs = host.tiers.contains(&plan.tier());
+    let open = stays_open(plan.tier());
+    let unwell = host.findings.iter().filter(|it| !it.works);
+    let notes: Vec<String> = unwell.map(|it| format!("{}: {}", it.name, it.note)).collect();
+    if here.json {
+        let mut grouped: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (topic, text) in &facts {
+            grouped.entry(word(*topic)).or_default().push(text);
+        }
+        let open: BTreeMap<_, _> = open.into_iter().collect();
+        out::json(&json!({ "worker": worker, "may": grouped, "open": open,
+                           "host": { "runs_this_tier": runs, "notes": notes } }))?;
+        return Ok(DONE);
+    }
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut last = String::new();
+    for (topic, text) in &facts {
+        let name = word(*topic);
+        let shown = if name == last { String::new() } else { name.clone() };
+        rows.push([shown, out::one_line(text, 4_096)]);
+        last = name;
+    }
+    let mut more = |name: &str, texts: Vec<String>| {
+        for (at, text) in texts.into_iter().enumerate() {
+            rows.push([if at == 0 { name.to_owned() } else { String::new() }, out::one_line(&text, 4_096)]);
+        }
+    };
+    let open: Vec<String> = open.iter().map(|(name, what)| format!("{what} ({name})")).collect();
+    more("stays open", if open.is_empty() { vec!["nothing that is known".into()] } else { open });
+    let can = if runs {
+        "can run workers of this tier"
+    } else {
+        "CANNOT run workers of this tier: they are refused"
+    };
+    more("this host", [vec![can.to_owned()], notes].concat());
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}
+
+/// A topic as its facts are headed.
+fn word(topic: Topic) -> String {
+    serde_json::to_value(topic).ok().and_then(|it| Some(it.as_str()?.to_owned())).unwrap_or_default()
+}
+
+/// What works from inside of a jail of this tier although it should not: the name of the attempt, and what it is.
+fn stays_open(tier: Tier) -> Vec<(&'static str, &'static str)> {
+    match tier {
+        Tier::Ns => Vec::new(),
+        Tier::Ll => OPEN_IN_LL.iter().map(|open| (open.attempt, open.what)).collect(),
+    }
+}

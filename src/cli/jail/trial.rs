@@ -1,0 +1,227 @@
+//! `provost jail try`: the command's standard streams are ours, as far as a jail allows. It reads what we are
+//! given and its output comes out here, byte for byte where a program reads and harmless where a terminal shows it;
+//! it never holds our terminal itself.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::super::args::duration;
+use super::super::complaint::{INTERRUPTED, PIPE_CLOSED};
+use super::super::here::wait_for;
+use super::super::{Complaint, Here, Rehearsal, out};
+use super::{InTier, Words, question, refused};
+use crate::base::{AgentId, Ttl};
+use crate::jail::{
+    Chunk, Exit, ExitReason, Handed, Limits, LiveOutput, Plan, Running, Space, Stream, Supervisor, Tier,
+    become_subreaper, harden_daemon, launch_with, size,
+};
+
+/// Its time was over, as timeout(1) says it.
+const OUT_OF_TIME: u8 = 124;
+/// The jail could not be built, and nothing ran.
+const NOT_STARTED: u8 = 125;
+/// It was killed for what it took too much of, as a shell says it.
+const KILLED: u8 = 137;
+/// What is added to a signal's number, as a shell does.
+const SIGNALLED: i32 = 128;
+
+/// What starts the command inside: it is looked for there, and a script of the workspace can be one.
+const SHELL: &str = "/bin/sh";
+const AS_WORDS: [&str; 3] = ["-c", "exec \"$@\"", "provost"];
+
+/// `provost jail try`.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Try {
+    /// In whose jail
+    #[arg(long, default_value = "shell")]
+    worker: AgentId,
+    /// In another tier than the configuration says
+    #[arg(long, value_enum)]
+    tier: Option<InTier>,
+    /// Where; without it, where the worker works by itself, else here
+    #[arg(long, visible_alias = "dir", value_hint = ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+    /// End it after this long, such as 30s or 10m; without it, after the worker's own time
+    #[arg(long, visible_alias = "time-out", value_parser = duration)]
+    timeout: Option<Ttl>,
+    /// Show its output to the letter on a terminal, too
+    #[arg(long)]
+    raw: bool,
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<String>,
+}
+
+pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, Complaint> {
+    let not_started = |complaint: Complaint| complaint.with_code(NOT_STARTED);
+    let mut question = question(here, asked.worker, asked.cwd.as_ref()).map_err(not_started)?;
+    question.tier = asked.tier.map(Tier::from);
+    question.timeout = asked.timeout;
+    let args = AS_WORDS.iter().map(|word| (*word).to_owned()).chain(asked.command).collect();
+    question.command = Some(Words { program: SHELL.into(), args });
+    let worker = question.worker.clone();
+    let rehearsed = rehearse(question).map_err(|err| not_started(refused(&worker, &err)))?;
+    // As a daemon does: what the worker is not to read of it, it is not to read of us.
+    let prepared = harden_daemon().and_then(|()| become_subreaper());
+    prepared.map_err(|e| not_started(Complaint::of("this process cannot be protected").because(e)))?;
+    let done = wait_for(carry_out(&rehearsed.plan, asked.raw));
+    drop(rehearsed.held);
+    done
+}
+
+async fn carry_out(plan: &Plan, raw: bool) -> Result<u8, Complaint> {
+    let output = LiveOutput::paced();
+    let handed =
+        given().map_err(|e| Complaint::of("no pipe can be made").because(e).with_code(NOT_STARTED))?;
+    let launched = launch_with(&Supervisor::default(), plan, handed, output.clone()).await;
+    let mut running = launched.map_err(|error| {
+        Complaint::of(error).next("provost doctor shows what this host can do").with_code(NOT_STARTED)
+    })?;
+    let early = tokio::select! {
+        shown = show_all(&output, raw) => shown.err(),
+        _interrupted = tokio::signal::ctrl_c() => Some(Complaint::silent(INTERRUPTED)),
+    };
+    if let Some(early) = early {
+        output.let_go();
+        running.stop();
+        running.wait().await;
+        return Err(early);
+    }
+    let exit = ended(&mut running).await;
+    Ok(code(exit, plan.limits()))
+}
+
+/// What we are given to read goes on to the command, through a pipe: a terminal of ours stays ours.
+#[cfg(unix)]
+fn given() -> io::Result<Handed> {
+    let (reader, mut writer) = io::pipe()?;
+    // Ends with this process, at the latest; nobody waits for what is typed too late.
+    std::thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut writer));
+    Ok(Handed { stdin: Some(reader.into()), ..Handed::default() })
+}
+
+#[cfg(not(unix))]
+fn given() -> io::Result<Handed> {
+    Ok(Handed::default())
+}
+
+async fn ended(running: &mut Running) -> Exit {
+    tokio::select! {
+        exit = running.wait() => exit,
+        // It has closed its output and goes on.
+        _interrupted = tokio::signal::ctrl_c() => {
+            running.stop();
+            running.wait().await
+        }
+    }
+}
+
+/// Shows everything until nothing will follow.
+async fn show_all(output: &LiveOutput, raw: bool) -> Result<(), Complaint> {
+    let mut cursor = 0;
+    let mut shown = Shown::new(raw);
+    loop {
+        let page = output.follow(cursor).await;
+        cursor = page.next;
+        // Writing may wait for whoever reads.
+        let written = tokio::task::spawn_blocking(move || {
+            let done = page.chunks.iter().try_for_each(|chunk| shown.write(chunk));
+            (shown, done)
+        });
+        let (back, done) = written.await.map_err(Complaint::of)?;
+        shown = back;
+        done.map_err(|e| match e.kind() {
+            io::ErrorKind::BrokenPipe => Complaint::silent(PIPE_CLOSED),
+            _ => Complaint::of("the output cannot be written").because(e),
+        })?;
+        output.has_been_read(cursor);
+        if page.finished {
+            return shown.finish().map_err(Complaint::writing);
+        }
+    }
+}
+
+/// Where output goes, and what of each stream is not yet a whole character.
+struct Shown {
+    clean: [bool; 2],
+    rest: [Vec<u8>; 2],
+}
+
+impl Shown {
+    fn new(raw: bool) -> Self {
+        let clean = [io::stdout().is_terminal() && !raw, io::stderr().is_terminal() && !raw];
+        Self { clean, rest: [Vec::new(), Vec::new()] }
+    }
+
+    fn write(&mut self, chunk: &Chunk) -> io::Result<()> {
+        let stream = usize::from(chunk.stream == Stream::Err);
+        if !self.clean[stream] {
+            return put(stream, &chunk.bytes);
+        }
+        let rest = &mut self.rest[stream];
+        rest.extend_from_slice(&chunk.bytes);
+        // Bytes that could still become a character wait for the next ones.
+        let whole = match std::str::from_utf8(rest) {
+            Err(e) if e.error_len().is_none() => e.valid_up_to(),
+            _ => rest.len(),
+        };
+        let text = String::from_utf8_lossy(&rest[..whole]).into_owned();
+        rest.drain(..whole);
+        put(stream, out::plain(&text).as_bytes())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        for stream in 0..2 {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut self.rest[stream])).into_owned();
+            put(stream, out::plain(&text).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn put(stream: usize, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        0 => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes).and_then(|()| out.flush())
+        }
+        _ => io::stderr().lock().write_all(bytes),
+    }
+}
+
+/// The exit code to end with; says why, where the code alone does not.
+fn code(exit: Exit, limits: &Limits) -> u8 {
+    let killed = |why: String| {
+        out::note(format!("provost: the command was ended: {why}"));
+        KILLED
+    };
+    if exit.processes_reached {
+        out::note(format!("provost: it was at its limit of {} processes and threads", limits.processes));
+    }
+    match exit.reason {
+        ExitReason::Code(code) => (code & 0xff) as u8,
+        ExitReason::Signal(signal) => u8::try_from(SIGNALLED + signal).unwrap_or(KILLED),
+        ExitReason::Cancelled => INTERRUPTED,
+        ExitReason::TimedOut => {
+            out::note(format!("provost: the command was ended after {} s", limits.wall.as_seconds()));
+            OUT_OF_TIME
+        }
+        ExitReason::OverMemory => killed(format!("more than {} of memory", size(limits.resident_bytes))),
+        ExitReason::OverSpace(Space::Bytes) => {
+            killed(format!("its directories grew by more than {}", size(limits.growth_bytes)))
+        }
+        ExitReason::OverSpace(Space::Entries) => {
+            killed(format!("its directories grew by more than {} files", limits.growth_entries))
+        }
+        ExitReason::OverSpace(Space::Depth) => killed("directories deeper than can be watched".into()),
+        ExitReason::OverSpace(Space::Temporary) => {
+            killed(format!("more than {} of temporary files", size(limits.tmp_bytes)))
+        }
+        ExitReason::ProtectionLost => {
+            killed("a protected file was replaced from outside; look at .git/config and .git/hooks".into())
+        }
+        ExitReason::SupervisorLost => killed("its supervisor died".into()),
+    }
+}

@@ -1,0 +1,132 @@
+//! The plan of a run that nobody has asked for yet: what a worker would be given now, to show it or to try it.
+//!
+//! It goes the way of every run, through the same preparation; only the task is made up here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::prepare::{Place, Prepared, prepare_words};
+use super::reason::sentence;
+use crate::base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
+use crate::domain::{
+    Delegate, Directory, Door, Failure, Network, Task, TaskState, Terms, Tier, Tool, WorkerKind,
+};
+use crate::jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
+
+/// The id that a worker sees as its task's.
+const ID: &str = "rehearsal";
+
+/// Of what the plan is to be.
+pub struct Rehearsal {
+    /// The worker.
+    pub profile: Profile,
+    /// The workspace.
+    pub root: Root,
+    /// What no worker is ever shown.
+    pub grounds: Grounds,
+    /// Folder for the copy of a worker that works in one.
+    pub copies: PathBuf,
+    /// How it is confined.
+    pub tier: Tier,
+    /// Where it is to work; without it, where it works by itself, else the workspace.
+    pub directory: Option<RepoPath>,
+    /// What to run instead of the worker's own command; its program is the worker's.
+    pub words: Option<Vec<String>>,
+    /// How long it may take, when not as long as the worker may.
+    pub timeout: Option<Ttl>,
+}
+
+/// A plan, and what has to be held for as long as it is used.
+pub struct Rehearsed {
+    /// The plan.
+    pub plan: Plan,
+    _prepared: Prepared,
+}
+
+/// Makes the plan. Blocking: it opens, hashes and copies files.
+///
+/// # Errors
+/// Why such a run would not begin.
+pub fn rehearse(asked: Rehearsal) -> Result<Rehearsed, String> {
+    planned(asked).map_err(|failure| sentence(&failure))
+}
+
+fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
+    let refused = |why: String| Failure::JailRefused { why: why.into() };
+    let program = resolve_program(&asked.profile.program).map_err(|e| refused(e.to_string()))?;
+    let program = asked.profile.fingerprint(program.digest());
+    let directory = directory(&asked)?;
+    let mut task = task(&asked.profile, asked.timeout);
+    (task.program, task.directory) = (Some(program), Some(directory));
+    let Rehearsal { root, grounds, copies, .. } = asked;
+    // A door leads to a daemon, and there need not be one.
+    let place = Place { root, grounds, copies, doors: None, program: None };
+    let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), asked.tier, asked.words)?;
+    Ok(Rehearsed { plan: prepared.plan.clone(), _prepared: prepared })
+}
+
+fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
+    let id = |text| AgentId::parse(text).expect("a constant that is a valid id");
+    // A worker that cannot do without a model gets one that it would be given.
+    let model = profile.default_model.clone().or_else(|| profile.allowed_models.first().cloned());
+    let order = Delegate {
+        task: TaskId::parse(ID).expect("a constant that is a valid id"),
+        goal: "".into(),
+        worker: profile.id.clone(),
+        return_to: None,
+        tool: Tool::default(),
+        timeout: timeout.unwrap_or(profile.timeout),
+        model: Some(model.unwrap_or_else(|| "model".into()).into()),
+        context: None,
+        watch_patterns: Vec::new(),
+        working_dir: None,
+        format: None,
+        payload: Json::null(),
+    };
+    Task {
+        request: order.digest(),
+        order,
+        asked_by: id("user"),
+        asked_via: Door::Own,
+        kind: WorkerKind::Cli,
+        state: TaskState::Queued { until: Timestamp(0) },
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+        rule: RuleId::parse(ID).expect("a constant that is a valid id"),
+        terms: Terms::default(),
+        directory: None,
+        program: None,
+        network: Network::None,
+        depth: 0,
+        approval: None,
+        model_used: None,
+        beside: Vec::new(),
+        handoff: None,
+        watched: None,
+        failure: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Where it works, as it is now.
+fn directory(asked: &Rehearsal) -> Result<Directory, Failure> {
+    let sandbox = |why: String| Failure::Sandbox { why: why.into() };
+    let root = asked.root.place().path().to_string_lossy().into_owned();
+    let relative = match (&asked.directory, &asked.profile.working_dir) {
+        (Some(named), _) => named.clone(),
+        (None, None) => RepoPath::default(),
+        (None, Some(own)) => {
+            let fill = Fill { goal: "", workspace: &root, task_id: ID, model: Some("model") };
+            let own = asked.profile.filled(own, &fill).map_err(|e| sandbox(e.to_string()))?;
+            let inside = own.strip_prefix(&*root).unwrap_or(&own).trim_start_matches('/').to_owned();
+            RepoPath::parse(&inside).map_err(|e| sandbox(format!("working_dir '{own}' {e}")))?
+        }
+    };
+    let found = asked.root.resolve_dir(&relative).map_err(|e| sandbox(e.to_string()))?;
+    let place = found.place();
+    let inside = place.path().strip_prefix(asked.root.place().path()).unwrap_or(place.path());
+    let relative =
+        RepoPath::parse(&inside.to_string_lossy()).map_err(|e| sandbox(format!("the directory {e}")))?;
+    let absolute = place.path().to_string_lossy().into();
+    Ok(Directory { relative, absolute, dev: place.dev(), ino: place.ino() })
+}
