@@ -28,7 +28,7 @@ use crate::base::{AgentId, Digest, EffectId, Json, Secret, Timestamp};
 use crate::config::env::Environment;
 use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
-use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
+use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Effect, Judge as _, Owed, Principal};
 use crate::effects::{Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
@@ -556,7 +556,8 @@ impl Daemon {
         let agents = self.provost.view(KnownAgents).await.is_ok_and(|it| it.iter().any(|it| it.alive));
         let tasks = self.provost.view(LiveTasks).await.is_ok_and(|it| !it.tasks.is_empty());
         let waiting = self.provost.view(Waiting).await.is_ok_and(|it| !it.is_empty());
-        agents || tasks || waiting
+        let hooks = self.provost.view(HooksOwed).await.is_ok_and(|owed| owed > 0);
+        agents || tasks || waiting || hooks
     }
 
     /// Doors first, then the hands, then the engine, so that whatever was begun can still be recorded.

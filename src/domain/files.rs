@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::command::{FilesNoted, NoteFiles, Status};
+use super::hook::Words;
 use super::{Change, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
 use crate::base::{Json, Timestamp};
 
@@ -234,8 +235,9 @@ impl State {
         out.put(Change::AmendTask(Arc::new(task)));
     }
 
-    /// A word of the daemon to those who wait for a task.
+    /// A word of the daemon to those who wait for a task, and to the hook.
     fn tell(&self, now: Timestamp, task: &Task, said: &str, last: bool, report: Report, out: &mut Outbox) {
+        self.owe_hook(now, task, &Words { said, last, report: &report, failure: None }, out);
         for listener in task.listeners(last) {
             let word = MailKind::Word {
                 task: task.id().clone(),

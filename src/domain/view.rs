@@ -63,6 +63,18 @@ impl View for Waiting {
     }
 }
 
+/// How many notification hooks are owed.
+#[derive(Clone, Copy, Debug)]
+pub struct HooksOwed;
+
+impl View for HooksOwed {
+    type Out = usize;
+
+    fn look(self, _now: Timestamp, state: &State) -> usize {
+        state.hooks.len()
+    }
+}
+
 /// One command that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingOne(pub ApprovalId);

@@ -16,7 +16,7 @@ use provost::domain::command::{
 use provost::domain::view::LiveTasks;
 use provost::domain::{
     Answer, Decision, Effect, EventKind, Facts, Failure, Judge, MailKind, Owed, Principal, Refusal, Report,
-    TaskState, Terms,
+    Settings, TaskState, Terms,
 };
 use provost::engine::{Engine, Started, SystemClock, start};
 use provost::store::{Options, Retention, Verdict, open, open_reader};
@@ -49,7 +49,8 @@ impl Judge for Open {
 
 fn started(dir: &Path) -> Started {
     let store = open(dir, Options::default()).expect("the store opens after a kill");
-    start(store, Box::new(Open), settings(), Box::new(SystemClock), FOR_EVER).unwrap()
+    let settings = Settings { hooks: true, ..settings() };
+    start(store, Box::new(Open), settings, Box::new(SystemClock), FOR_EVER).unwrap()
 }
 
 /// One line, written as a whole: what has been answered.

@@ -60,7 +60,7 @@ impl Tally {
 }
 
 fn broken_too(seed: u64) -> Settings {
-    let mut settings = settings();
+    let mut settings = Settings { hooks: true, ..settings() };
     let broken = Some("no binary".into());
     let setting =
         WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, copy: false, broken };

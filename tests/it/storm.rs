@@ -74,7 +74,6 @@ pub(crate) fn settings() -> Settings {
         broken: None,
     };
     settings.workers.insert(agent("cli"), worker);
-    settings.hooks = true;
     settings
 }
 
@@ -126,7 +125,8 @@ pub(crate) struct Storm {
 const CLIENTS: [&str; 4] = ["ada", "bob", "eve:17", "zoë"];
 
 impl Storm {
-    pub(crate) fn new(seed: u64, state: State) -> Self {
+    pub(crate) fn new(seed: u64, mut state: State) -> Self {
+        state.settings.hooks = true;
         Self {
             core: Core::new(state, Box::new(ByGoal)),
             now: Timestamp(1_700_000_000_000),
