@@ -11,6 +11,7 @@ pub mod config;
 pub mod daemon;
 pub mod domain;
 pub mod effects;
+pub mod egress;
 pub mod engine;
 pub mod jail;
 pub mod policy;

@@ -245,3 +245,22 @@ pub const WORKER_NONCES_MAX: usize = 1 << 13;
 
 /// Refused claims of one run that are put on record one by one; those beyond are counted and told at its end.
 pub const WORKER_CLAIMS_MAX: u32 = 8;
+
+/// Ports inside of a jail at which the daemon answers; each takes two listeners, and one message between processes
+/// carries 253 descriptors.
+pub const OUTLETS_MAX: usize = 64;
+
+/// Connections that one run may have open to the outside at once; more wait to be accepted.
+pub const EGRESS_CONNECTIONS_MAX: usize = 64;
+
+/// Head of a request or answer that passes the proxy, in bytes; browsers' cookies included it stays below.
+pub const EGRESS_HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Time that a worker has to send the head of a request, and a host to be found, connected to and agreed with on
+/// keys, in milliseconds. Slow links take two or three seconds.
+pub const EGRESS_MS_MAX: u64 = 15_000;
+
+/// Names of refused destinations that one run leaves on record, and bytes of each; further ones are counted.
+pub const EGRESS_REFUSED_MAX: usize = 16;
+/// See [`EGRESS_REFUSED_MAX`].
+pub const EGRESS_NAME_LEN_MAX: usize = 100;

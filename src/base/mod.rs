@@ -4,6 +4,7 @@
 //! is valid. Nothing here does input or output.
 #![forbid(unsafe_code)]
 
+mod authority;
 mod digest;
 mod ids;
 pub mod json;
@@ -12,6 +13,7 @@ mod names;
 mod secret;
 mod time;
 
+pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
 pub use ids::{AgentId, ApprovalId, BadId, EffectId, EventSeq, MailSeq, RuleId, SessionId, TaskId};
 pub use json::Json;

@@ -102,7 +102,10 @@ fn in_full(approval: &wire::Approval) -> String {
     ];
     facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
     facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
-    facts.push(("network", approval.network.clone()));
+    // One line each: a person answers for all of them.
+    let mut reach = approval.network.split(' ');
+    facts.push(("network", reach.next().unwrap_or_default().to_owned()));
+    facts.extend(reach.map(|it| ("", it.to_owned())));
     facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
     facts.push(("may answer", approval.by.clone()));
     facts.push(("asked", short_time(&approval.asked_at)));

@@ -270,11 +270,11 @@ section! {
         allowed_models: Option<Vec<String>> = None, "model", Strict;
         /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces. Policy sets the minimum.
         tier: Tier = Tier::Ns, "", Strict;
-        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed. This version can only do `none` and refuses the others.
+        /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
         network: Network = Network::None, "", Strict;
         /// Local ports that it may reach; never those of our own doors.
         ports: Vec<u16> = Vec::new(), "port", Strict;
-        /// Hosts that it may reach, as `host:port`.
+        /// Hosts that it may reach, as `host:port`. A name leads to public addresses only; `host:port=address` says which it stands for, `address:port` means one as written.
         hosts: Vec<String> = Vec::new(), "host:port", Strict;
         /// Paths outside the workspace that the worker may read.
         read_only: Vec<PathBuf> = Vec::new(), "path", Strict;

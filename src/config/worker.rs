@@ -1,5 +1,6 @@
 //! The entries of `[workers]`, the same in our own files and in DevIt's.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use toml::de::{DeTable, DeValue};
@@ -8,8 +9,9 @@ use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::suggest::nearest;
 use super::table::Worker;
-use super::value::{Mark, Network, Row, WorkerKind};
-use crate::base::AgentId;
+use super::value::{Mark, Network, Row, Tier, WorkerKind};
+use crate::base::limits::OUTLETS_MAX;
+use crate::base::{AgentId, Destination};
 
 impl Loading {
     /// The entries of `[workers]`: each stands alone, and replaces what an earlier file said about its name.
@@ -98,12 +100,7 @@ fn fit_together(worker: Worker) -> Result<Worker, String> {
     {
         return Err(format!("`default_model` {model:?} is not among `allowed_models`"));
     }
-    if worker.network != Network::Hosts && !worker.hosts.is_empty() {
-        return refuse("`hosts` needs `network = \"hosts\"`");
-    }
-    if worker.network != Network::Ports && !worker.ports.is_empty() {
-        return refuse("`ports` needs `network = \"ports\"`");
-    }
+    let worker = network_fits(worker)?;
     for name in worker.env.keys() {
         if name.is_empty() || name.contains(['=', '\0']) {
             return Err(format!("`env`: {name:?} cannot be the name of a variable"));
@@ -113,4 +110,45 @@ fn fit_together(worker: Worker) -> Result<Worker, String> {
         }
     }
     Ok(worker)
+}
+
+/// What is said of the network, in the one spelling that rules and the proxy compare.
+fn network_fits(mut worker: Worker) -> Result<Worker, String> {
+    let refuse = |reason: &str| Err(reason.to_string());
+    if worker.network != Network::Hosts && !worker.hosts.is_empty() {
+        return refuse("`hosts` needs `network = \"hosts\"`");
+    }
+    if worker.network != Network::Ports && !worker.ports.is_empty() {
+        return refuse("`ports` needs `network = \"ports\"`");
+    }
+    match worker.network {
+        Network::None => return Ok(worker),
+        _ if worker.tier == Tier::Ll => {
+            return refuse(
+                "tier `ll` has no network of its own, and a port granted there would be that port of every machine: \
+                 use `tier = \"ns\"` or remove `network`",
+            );
+        }
+        Network::Ports if worker.ports.is_empty() => return refuse("`network = \"ports\"` needs `ports`"),
+        Network::Hosts if worker.hosts.is_empty() => return refuse("`network = \"hosts\"` needs `hosts`"),
+        Network::Ports | Network::Hosts => {}
+    }
+    if worker.ports.contains(&0) {
+        return refuse("`ports`: 0 is not a port");
+    }
+    let mut known = BTreeSet::new();
+    for host in &mut worker.hosts {
+        let read = Destination::parse(host).map_err(|why| format!("`hosts`: {host:?} {why}"))?;
+        *host = read.to_string();
+        if !known.insert(read.authority) {
+            return Err(format!("`hosts`: {host:?} is there twice"));
+        }
+    }
+    worker.ports.sort_unstable();
+    worker.ports.dedup();
+    // Each address of this machine has a port inside, and the proxy has one too.
+    match worker.ports.len().max(worker.hosts.len()) < OUTLETS_MAX {
+        true => Ok(worker),
+        false => Err(format!("`ports` and `hosts` may list at most {}", OUTLETS_MAX - 1)),
+    }
 }

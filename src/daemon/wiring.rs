@@ -12,7 +12,7 @@ use crate::base::AgentId;
 use crate::config::env::Environment;
 use crate::config::{self, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
-use crate::effects::{HookCommand, HookParts, shell_profile};
+use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::jail::{Bounds, Grounds, ParseMode, Profile};
 use crate::service::Profiles;
 
@@ -96,9 +96,7 @@ fn profile(id: &AgentId, worker: &Worker) -> Result<Profile, String> {
     if worker.kind == config::WorkerKind::Mcp {
         return Err("workers of type `mcp` are not available in this version; use `type = \"cli\"`".into());
     }
-    if worker.network != config::Network::None {
-        return Err("a worker's `network` is not available in this version; remove it from its entry".into());
-    }
+    worker.ports.iter().try_for_each(|port| not_ours(*port))?;
     if !worker.secrets.is_empty() {
         return Err("`secrets` are not available in this version; remove them from its entry".into());
     }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use super::copy::Copied;
 use super::door::{self, OpenDoor, WorkersDoor};
 use super::handoff::Before;
+use super::network;
 use super::result::requested_model;
 use super::survey::Ground;
 use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use crate::base::{Digest, Ttl};
-use crate::domain::{Failure, Network, Task, Tier};
+use crate::domain::{Failure, Task, Tier};
+use crate::egress::Outlets;
 use crate::jail::{
     self, Draft, Environment, Fill, Grounds, Limits, Plan, Profile, Program, Resolved, Root, find_place,
     resolve_program,
@@ -38,9 +40,10 @@ pub(super) struct Place {
 }
 
 /// Everything that one run needs.
-#[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) plan: Plan,
+    /// The way out of its network; taken when the worker runs.
+    pub(super) outlets: Option<Outlets>,
     pub(super) tier: Tier,
     pub(super) limit: Ttl,
     pub(super) model: Option<String>,
@@ -100,6 +103,14 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref())?, work);
     draft.args = words.map_or_else(|| arguments(profile, &fill), Ok)?;
     draft.tier = of_jail(tier);
+    let outlets = network::way_of(task, tier).map_err(jail_refused)?.map(|way| {
+        draft.network = way.network;
+        draft.outlets = way.outlets.ports();
+        way.outlets
+    });
+    for (name, value) in outlets.iter().flat_map(Outlets::environment) {
+        draft.environment.set(name, value).map_err(jail_refused)?;
+    }
     let limit = limit(profile, task);
     draft.limits = limits(profile, task, limit);
     for path in &profile.read_only {
@@ -114,7 +125,7 @@ pub(super) fn prepare_words(
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let before = copied.is_none().then(|| Before::look(ground(root, directory.place())));
-    Ok(Prepared { plan, tier, limit, model, door, before, directory, copied })
+    Ok(Prepared { plan, outlets, tier, limit, model, door, before, directory, copied })
 }
 
 /// What is compared after the run.
@@ -156,10 +167,6 @@ fn check_terms(task: &Task, tier: Tier) -> Result<(), Failure> {
     if let Some(least) = task.terms.tier_min.filter(|least| tier < *least) {
         let why = format!("its worker runs in tier {tier:?}, and rule {} asks for {least:?}", task.rule);
         return Err(jail_refused(why.to_lowercase()));
-    }
-    if task.network != Network::None {
-        let what = task.network.name();
-        return Err(jail_refused(format!("network = \"{what}\" is not available in this version")));
     }
     Ok(())
 }

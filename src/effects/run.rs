@@ -7,6 +7,7 @@ use tracing::Instrument;
 
 use super::desk::now;
 use super::handoff::Before;
+use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
 use super::result::{End, Outcome, Output, Run, outcome};
 use super::shell::shell_profile;
@@ -14,6 +15,7 @@ use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles};
 use crate::domain::{Failure, Handoff, Task, TaskState, Tier};
+use crate::egress::{Open, Outlets};
 use crate::jail::{ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, launch_with};
 
 /// How long output can still be read after the end of its run, by those who follow it.
@@ -137,8 +139,9 @@ impl Once {
             return workers.settle_if_over(&self.task, self.effect).await;
         }
         let mut door = prepared.door.take();
+        let outlets = prepared.outlets.take();
         let socket = door.as_mut().and_then(|door| door.socket.take());
-        let over = self.watch(&prepared, Handed { door: socket, ..Handed::default() }).await;
+        let over = self.watch(&prepared, Handed { door: socket, ..Handed::default() }, outlets).await;
         // What the worker said before it ended comes before its end.
         if let Some(door) = door {
             door.close().await;
@@ -157,7 +160,7 @@ impl Once {
         tokio::task::spawn_blocking(move || drop(prepared));
     }
 
-    async fn watch(&self, prepared: &Prepared, handed: Handed) -> Over {
+    async fn watch(&self, prepared: &Prepared, handed: Handed, outlets: Option<Outlets>) -> Over {
         let workers = &self.workers;
         let live = LiveOutput::new(prepared.plan.limits().output_bytes);
         workers.outputs.add(self.task.clone(), live.clone());
@@ -171,9 +174,11 @@ impl Once {
                 live.finish();
                 Over { prepared: prepared_as, ..Over::not_started(jail_refused(error)) }
             }
-            Ok(running) => {
+            Ok(mut running) => {
                 tracing::info!(layers = ?running.layers(), "worker started");
+                let way = outlets.map(|it| it.open(running.take_outlets()));
                 let (end, processes_reached) = self.follow(running).await;
+                self.close(way).await;
                 tracing::info!(?end, "worker ended");
                 let output = Output {
                     stdout: live.text(Stream::Out),
@@ -191,6 +196,15 @@ impl Once {
             outputs.remove(&task);
         });
         over
+    }
+
+    /// Closes the way out and puts on record what went through it.
+    async fn close(&self, way: Option<Open>) {
+        let Some(way) = way else { return };
+        let used = way.close().await;
+        if let Err(refusal) = self.workers.desk.tell(network::used(&self.task, &used)).await {
+            tracing::error!(%refusal, ?used, "what a run has used of the network is not on record");
+        }
     }
 
     /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.

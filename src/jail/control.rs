@@ -3,6 +3,7 @@
 //! ```text
 //! daemon      supervisor
 //!   Request ──────▶          plan, the worker's input and the sockets that it inherits, once
+//!           ◀────── Outlets  the listeners of the jail's network, as descriptors, if the plan has some
 //!           ◀────── Ready    every layer holds, the worker runs   (or Refused: nothing ran)
 //!           ◀────── Ended    no process of the jail is left
 //!   (end)   ──────▶          the daemon has closed its side, or died: kill everything
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,8 @@ pub enum Step {
     DeathSignal,
     /// The empty loopback interface.
     Loopback,
+    /// Listeners on it, for what the worker may reach, and their way to the daemon.
+    Outlets,
     /// No further user namespaces inside.
     NoNestedNamespaces,
     /// Mounts no longer propagate to the host.
@@ -102,6 +106,7 @@ impl Step {
                 DeathSignal,
                 IdMap,
                 Loopback,
+                Outlets,
                 NoNestedNamespaces,
                 PrivateMounts,
                 Sources,
@@ -155,6 +160,7 @@ impl Step {
             Step::IdMap => "the identity inside the user namespace",
             Step::DeathSignal => "dying with the supervisor",
             Step::Loopback => "the empty network",
+            Step::Outlets => "the listeners for what the worker may reach",
             Step::NoNestedNamespaces => "forbidding further namespaces",
             Step::PrivateMounts => "private mounts",
             Step::Sources => "opening the directories of the plan",
@@ -261,6 +267,8 @@ pub(super) const HANDED_MAX: usize = 2;
 /// The supervisor's messages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Said {
+    /// With this message come listeners, bound to these addresses of the jail's own network, in this order.
+    Outlets(Vec<SocketAddr>),
     /// The worker runs. `layers` is what holds it. If the supervisor cannot do it any more, `first`, the process
     /// with which all others end, is to be waited for, and the folder `scratch` is to be removed.
     Ready { layers: Vec<String>, first: i32, scratch: Option<std::path::PathBuf> },

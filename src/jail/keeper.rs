@@ -6,14 +6,16 @@
 //! that shuts down and a daemon that was killed, all alike.
 #![forbid(unsafe_code)]
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -27,7 +29,7 @@ use super::launch::{Exit, ExitReason, Handle, Running, Supervisor};
 use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
-use crate::base::limits::{JAIL_END_MS_MAX, JAIL_SETUP_MS_MAX, PLAN_BYTES_MAX};
+use crate::base::limits::{JAIL_END_MS_MAX, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
 
 /// Sends the request to a new supervisor and waits until the worker runs, or cannot.
 pub(super) async fn start(
@@ -44,20 +46,18 @@ pub(super) async fn start(
         reader(child.stderr.take(), Stream::Err, output.clone()),
     ];
     let deadline = Instant::now() + plan.limits().wall.as_duration();
-    let hello = async {
-        control.write_all(&request).await?;
-        hand_over(&control, descriptors).await?;
-        listen(&mut control).await
-    };
+    let hello = greet(&mut control, &request, descriptors, plan);
     let said = match timeout(Duration::from_millis(JAIL_SETUP_MS_MAX), hello).await {
         Ok(Ok(said)) => Ok(said),
         Ok(Err(e)) => Err(SetupError::new(Step::Supervisor, e)),
         Err(_) => Err(SetupError::new(Step::Supervisor, format!("no answer within {JAIL_SETUP_MS_MAX} ms"))),
     };
-    let (layers, first, scratch) = match said {
-        Ok(Said::Ready { layers, first, scratch }) => (layers, First::hold(first), scratch),
-        Ok(Said::Refused(error)) => return Err(refused(child, control, readers, error).await),
-        Ok(Said::Ended(_)) => {
+    let (layers, first, scratch, outlets) = match said {
+        Ok((Said::Ready { layers, first, scratch }, outlets)) => {
+            (layers, First::hold(first), scratch, outlets)
+        }
+        Ok((Said::Refused(error), _)) => return Err(refused(child, control, readers, error).await),
+        Ok((Said::Ended(_) | Said::Outlets(_), _)) => {
             let error = SetupError::new(Step::Supervisor, "ended before it began");
             return Err(refused(child, control, readers, error).await);
         }
@@ -71,7 +71,7 @@ pub(super) async fn start(
         let exit = keeper.keep().await;
         tell.send_replace(Some(exit));
     });
-    Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit })
+    Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit, outlets })
 }
 
 fn spawn(supervisor: &Supervisor, plan: &Plan) -> io::Result<(Child, UnixStream)> {
@@ -131,8 +131,68 @@ async fn hand_over(control: &UnixStream, descriptors: Vec<Handle>) -> io::Result
         .await
 }
 
+/// Sends the request and hears whether the worker runs.
+async fn greet(
+    control: &mut UnixStream,
+    request: &[u8],
+    descriptors: Vec<Handle>,
+    plan: &Plan,
+) -> io::Result<(Said, Vec<TcpListener>)> {
+    control.write_all(request).await?;
+    hand_over(control, descriptors).await?;
+    let outlets = match plan.outlets.is_empty() {
+        true => Ok(Vec::new()),
+        false => receive_outlets(control).await?,
+    };
+    match outlets {
+        Ok(outlets) => Ok((listen(control).await?, outlets)),
+        Err(said) => Ok((said, Vec::new())),
+    }
+}
+
+/// The listeners of the jail's network, in the message that comes before all others; or what was said instead.
+async fn receive_outlets(control: &mut UnixStream) -> io::Result<Result<Vec<TcpListener>, Said>> {
+    let mut len = [0; 4];
+    let (mut read, mut descriptors) = (0, Vec::new());
+    while read < len.len() {
+        let received =
+            control.async_io(Interest::READABLE, || receive(&*control, &mut len[read..], &mut descriptors));
+        match received.await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            some => read += some,
+        }
+    }
+    let said = listen_on(control, u32::from_le_bytes(len)).await?;
+    let Said::Outlets(at) = said else { return Ok(Err(said)) };
+    if at.len() != descriptors.len() {
+        return Err(io::Error::other(
+            "listeners were lost on the way; the daemon may have too many files open",
+        ));
+    }
+    Ok(Ok(descriptors.into_iter().map(TcpListener::from).collect()))
+}
+
+/// One read that also takes the descriptors that came along.
+fn receive(from: impl AsFd, into: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * OUTLETS_MAX))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = rustix::net::recvmsg(from, &mut [IoSliceMut::new(into)], &mut ancillary, flags)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(came) = message {
+            descriptors.extend(came);
+        }
+    }
+    Ok(received.bytes)
+}
+
 async fn listen(control: &mut UnixStream) -> io::Result<Said> {
     let len = control.read_u32_le().await?;
+    listen_on(control, len).await
+}
+
+/// The rest of a message that has so many bytes.
+async fn listen_on(control: &mut UnixStream, len: u32) -> io::Result<Said> {
     if len as usize > PLAN_BYTES_MAX {
         return Err(io::Error::other("the supervisor's message is too long"));
     }

@@ -1,6 +1,7 @@
 //! Starting a worker, and the handle by which it is followed and ended. The other half is in `keeper.rs`.
 #![forbid(unsafe_code)]
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::{oneshot, watch};
@@ -12,7 +13,7 @@ use super::control::{HandedOver, Request, SetupError, Step, frame};
 #[cfg(target_os = "linux")]
 use super::keeper::start;
 use super::output::LiveOutput;
-use super::plan::{Entrance, Network, Plan};
+use super::plan::{Entrance, Plan};
 use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 
 /// How the supervisor is started: which executable has it.
@@ -95,6 +96,7 @@ pub struct Running {
     pub(super) output: LiveOutput,
     pub(super) stop: Option<oneshot::Sender<()>>,
     pub(super) exit: watch::Receiver<Option<Exit>>,
+    pub(super) outlets: Vec<TcpListener>,
 }
 
 impl Running {
@@ -111,6 +113,11 @@ impl Running {
     /// What the worker has said and will say.
     pub fn output(&self) -> &LiveOutput {
         &self.output
+    }
+
+    /// The listeners of the jail's own network, for whoever answers there. The worker waits until somebody does.
+    pub fn take_outlets(&mut self) -> Vec<TcpListener> {
+        std::mem::take(&mut self.outlets)
     }
 
     /// Orders the end. Returns at once; [`Running::wait`] tells when it has come.
@@ -196,9 +203,6 @@ fn descriptors(plan: &Plan, handed: &Handed) -> Result<(Vec<Handle>, Vec<HandedO
 }
 
 fn request(plan: &Plan, input: Option<&[u8]>, handed: Vec<HandedOver>) -> Result<Vec<u8>, SetupError> {
-    if plan.network != Network::None {
-        return Err(SetupError::new(Step::Grant, "network grants are not available in this version"));
-    }
     if input.is_some_and(|input| input.len() > STDIN_BYTES_MAX) {
         return Err(SetupError::new(Step::Input, format!("more than {STDIN_BYTES_MAX} bytes of input")));
     }

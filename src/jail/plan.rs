@@ -15,7 +15,7 @@ use super::environment::Environment;
 use super::guards::{GIT_GUARDS, Guard, MASKED, Missing, SETTINGS};
 use super::layer::Layer;
 use super::root::{Place, Program};
-use crate::base::limits::OUTPUT_BYTES_MAX;
+use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
 /// How a worker is confined. Policy names the least that it accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -33,9 +33,9 @@ pub enum Tier {
 pub enum Network {
     /// Nothing. In `ns` there is an empty loopback for the worker's own servers, in `ll` no socket at all.
     None,
-    /// Local ports. Not available in this version: such a plan is refused at launch.
+    /// These ports of the host's loopback. Tier `ns` only.
     Ports(Vec<u16>),
-    /// Named hosts. Not available in this version: such a plan is refused at launch.
+    /// These hosts, as `host:port`. Tier `ns` only.
     Hosts(Vec<String>),
 }
 
@@ -86,6 +86,9 @@ pub struct Draft {
     pub hidden: Vec<PathBuf>,
     /// What it may reach.
     pub network: Network,
+    /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the daemon,
+    /// which answers; nothing else leads out of the jail's network.
+    pub outlets: Vec<u16>,
     /// How it is confined.
     pub tier: Tier,
     /// Its bounds.
@@ -107,6 +110,7 @@ impl Draft {
             guards: Vec::new(),
             hidden: Vec::new(),
             network: Network::None,
+            outlets: Vec::new(),
             tier: Tier::Ns,
             limits: Limits::default(),
             entrance: None,
@@ -132,6 +136,7 @@ impl Draft {
     /// [`PlanRefused`] says what is too much, or missing.
     pub fn check(self, grounds: &Grounds) -> Result<Plan, PlanRefused> {
         self.check_places(grounds)?;
+        self.check_network()?;
         if self.limits.are_wrong() {
             return Err(PlanRefused::Limits);
         }
@@ -160,12 +165,32 @@ impl Draft {
             hidden: self.hidden,
             home: grounds.home.clone(),
             network: self.network,
+            outlets: self.outlets,
             tier: self.tier,
             limits: self.limits,
             entrance: self.entrance,
             fail_at: None,
             without: Vec::new(),
         })
+    }
+
+    /// An outlet needs a grant, a grant an outlet, and both a network namespace: Landlock knows ports and not
+    /// addresses, so that in `ll` a granted port would be that port of every machine in reach.
+    fn check_network(&self) -> Result<(), PlanRefused> {
+        let grants = self.network != Network::None;
+        if grants && self.tier == Tier::Ll {
+            return Err(PlanRefused::NetworkInLl);
+        }
+        let mut ports = self.outlets.clone();
+        ports.sort_unstable();
+        ports.dedup();
+        let other = matches!(&self.network, Network::Ports(granted) if *granted != self.outlets);
+        let sound =
+            !other && ports.len() == self.outlets.len() && !ports.contains(&0) && ports.len() <= OUTLETS_MAX;
+        match sound && grants != ports.is_empty() {
+            true => Ok(()),
+            false => Err(PlanRefused::Outlets),
+        }
     }
 
     fn check_places(&self, grounds: &Grounds) -> Result<(), PlanRefused> {
@@ -273,6 +298,17 @@ pub enum PlanRefused {
     /// A limit of zero is a mistake, not "no limit".
     #[error("every limit of a worker is above zero, and output is at most {OUTPUT_BYTES_MAX} bytes")]
     Limits,
+    /// A grant in tier `ll`.
+    #[error(
+        "tier ll has no network of its own: a port that is granted there would be that port of every machine; \
+         use tier ns, or take the worker's `network` away"
+    )]
+    NetworkInLl,
+    /// Outlets and grants that do not fit together.
+    #[error(
+        "a worker's network needs 1 to {OUTLETS_MAX} different ports inside, and without a network there are none"
+    )]
+    Outlets,
 }
 
 /// A checked plan. Can be shown, stored and sent; only [`Draft::check`] makes one.
@@ -289,6 +325,7 @@ pub struct Plan {
     pub(super) hidden: Vec<PathBuf>,
     pub(super) home: PathBuf,
     pub(super) network: Network,
+    pub(super) outlets: Vec<u16>,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
     pub(super) entrance: Option<Entrance>,
@@ -415,8 +452,11 @@ impl Plan {
     fn describe_network(&self) -> String {
         match &self.network {
             Network::None => "none".into(),
-            Network::Ports(ports) => format!("local ports {ports:?}"),
-            Network::Hosts(hosts) => format!("hosts {}", hosts.join(" ")),
+            Network::Ports(ports) => {
+                let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+                format!("ports {} of this machine's loopback", ports.join(" "))
+            }
+            Network::Hosts(hosts) => format!("through the daemon's proxy: {}", hosts.join(" ")),
         }
     }
 

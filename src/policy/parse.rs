@@ -10,7 +10,7 @@ use super::request::{REQUEST_KEYS, Request};
 use super::rule;
 use super::units::{duration, hours, rate, size};
 use crate::base::limits::{POLICY_BYTES_MAX, POLICY_RULES_MAX};
-use crate::base::{AgentId, RuleId};
+use crate::base::{AgentId, Destination, RuleId};
 use crate::domain::Approver;
 
 const RULE_KEYS: &[&str] = &["id", "decision", "reason", "when", "limit", "approve", "example"];
@@ -287,18 +287,11 @@ fn in_approver_order(mut by: Vec<Approver>) -> Vec<Approver> {
     by
 }
 
-/// `host:port`, in lower case.
+/// `host:port` or `host:port=address`, in the spelling of the configuration.
 fn host(text: &str) -> Result<Box<str>, String> {
-    let wrong = || format!("`{text}` is not a host; write \"name:port\", as in \"crates.example:443\"");
-    let (name, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().map_err(|_| wrong())?;
-    if name.is_empty()
-        || port == 0
-        || name.contains(|c: char| c.is_whitespace() || c.is_control() || "*/".contains(c))
-    {
-        return Err(wrong());
-    }
-    Ok(text.to_ascii_lowercase().into())
+    let wrong =
+        |why| format!("`{text}` is not a host; write \"name:port\", as in \"crates.example:443\": it {why}");
+    Destination::parse(text).map(|it| it.to_string().into()).map_err(wrong)
 }
 
 fn phrase(text: &str) -> Result<Box<str>, String> {

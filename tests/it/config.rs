@@ -301,7 +301,7 @@ fn every_key_of_a_worker_is_read() {
     let loaded = user(concat!(
         "[workers.w]\ntype = \"mcp\"\nbinary = \"codex\"\nargs = [\"{goal}\"]\ntimeout_secs = 5\nparse_mode = \"text\"\n",
         "working_dir = \"{workspace}/a\"\nmax_response_chars = 100\nmcp_tool = \"t\"\nmcp_arguments = { b = 1, a = [true, 1.5] }\n",
-        "default_model = \"m\"\nallowed_models = [\"m\"]\ntier = \"ll\"\nnetwork = \"hosts\"\nhosts = [\"example.org:443\"]\n",
+        "default_model = \"m\"\nallowed_models = [\"m\"]\ntier = \"ns\"\nnetwork = \"hosts\"\nhosts = [\"example.org:443\"]\n",
         "read_only = [\"/opt/tools\"]\nenv = { LANG = \"C\" }\nsecrets = [\"KEY\"]\nmemory = \"512MiB\"\nprocesses = 16\ncopy = true\n",
     ))
     .unwrap();
@@ -309,7 +309,7 @@ fn every_key_of_a_worker_is_read() {
     assert_eq!(w.mcp_arguments.as_ref().unwrap().as_str(), "{\"a\":[true,1.5],\"b\":1}");
     assert_eq!(
         (w.memory.0, w.processes, w.copy, w.tier, w.network),
-        (512 << 20, 16, true, Tier::Ll, Network::Hosts)
+        (512 << 20, 16, true, Tier::Ns, Network::Hosts)
     );
     assert_eq!((w.max_response_chars, w.timeout_secs), (Some(100), 5));
     assert_eq!(

@@ -17,8 +17,7 @@ fn what_this_version_cannot_do_is_said_and_refused() {
     world.configure(
         "[screenshot]\nenabled = true\n\
          [workers.spoken]\ntype = \"mcp\"\nbinary = \"/bin/cat\"\nmcp_tool = \"x\"\n\
-         [workers.keyed]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nsecrets = [\"token\"]\n\
-         [workers.online]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nnetwork = \"hosts\"\nhosts = [\"example.org:443\"]\n",
+         [workers.keyed]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nsecrets = [\"token\"]\n",
     );
     let daemon = world.start();
     let notes = status(&world)["notes"].to_string();
@@ -26,7 +25,7 @@ fn what_this_version_cannot_do_is_said_and_refused() {
     assert!(notes.contains(word) && notes.contains("not available in this version"), "{notes}");
     assert!(world.log().contains(word), "{}", world.log());
     let client = world.client(&daemon, "orch:a");
-    for worker in ["spoken", "keyed", "online"] {
+    for worker in ["spoken", "keyed"] {
         let err = client.delegate(worker, "anything", json!({})).1.message();
         let said = err["payload"]["message"].as_str().unwrap();
         assert_eq!(err["payload"]["code"], "E_INVALID", "{worker}: {err}");

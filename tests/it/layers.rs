@@ -14,10 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["base", "domain", "store"]),
     ("syntax", &["base"]),
     ("jail", &["base"]),
+    ("egress", &["base"]),
     ("transport", &["base", "system"]),
     ("config", &["base", "system"]),
     ("service", &["base", "domain", "engine", "jail", "store", "system"]),
-    ("effects", &["base", "domain", "engine", "jail", "transport"]),
+    ("effects", &["base", "domain", "engine", "jail", "egress", "transport"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
     ("client", &["base", "auth", "transport", "system"]),

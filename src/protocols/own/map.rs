@@ -9,8 +9,8 @@ use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Ttl};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
-    Command, Delegate, Finding, Handoff, Parked, Refusal, Report, Status, Task, TaskNote, TaskState, Tool,
-    Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
+    Command, Delegate, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task, TaskNote, TaskState,
+    Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
 };
 use crate::service::Snapshot;
 
@@ -275,6 +275,18 @@ pub(super) fn tasks(snapshot: &Snapshot) -> wire::Tasks {
     }
 }
 
+/// What the worker would be given of the network, in full: it is what the answer is about.
+fn network(parked: &Parked) -> String {
+    match &parked.facts.network {
+        Network::None => "none".into(),
+        Network::Ports(ports) => {
+            let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+            format!("ports {}", ports.join(" "))
+        }
+        Network::Hosts(_) => format!("hosts {}", parked.terms.hosts.join(" ")),
+    }
+}
+
 pub(super) fn approval(parked: &Parked) -> wire::Approval {
     let order = match &parked.command {
         Command::Delegate(order) => Some(order),
@@ -293,7 +305,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         reason: parked.reason.to_string(),
         risk: risk.unwrap_or_default(),
         working_dir: parked.facts.directory.as_ref().map(|it| it.relative.to_string()),
-        network: parked.facts.network.name().into(),
+        network: network(parked),
         goal: order.map(|it| it.goal.to_string()),
         request: order.map(|it| it.payload.value()),
         by: approvers_text(&parked.by),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use provost::jail::{Layer, Network, Step, probe};
+use provost::jail::{Layer, Network, PlanRefused, Step, probe};
 
 use super::*;
 
@@ -57,18 +57,30 @@ async fn the_list_of_steps_is_complete() {
     assert!(Step::all(Tier::Ns).len() >= 26 && Step::all(Tier::Ll).len() >= 16, "{}", world.name());
 }
 
-#[tokio::test]
-async fn network_grants_are_refused_until_there_are_any() {
+#[test]
+fn a_network_needs_outlets_and_tier_ns() {
     let world = World::new();
-    for network in
-        [Network::Ports(vec![443]), Network::Hosts(vec!["example.org".into()]), Network::Ports(vec![])]
-    {
-        let mut draft = world.sh("touch ran");
-        draft.network = network;
-        let error = world.start(draft).await.unwrap_err();
-        assert_eq!(error.step, Step::Grant);
-        assert!(error.to_string().contains("network grants are not available in this version"), "{error}");
-        assert!(!world.path("workspace/ran").exists());
+    let hosts = || Network::Hosts(vec!["example.org:443".into()]);
+    let refused = |network, outlets: Vec<u16>, tier| {
+        let mut draft = world.sh("true").tier(tier);
+        (draft.network, draft.outlets) = (network, outlets);
+        draft.check(&world.grounds()).err()
+    };
+    assert_eq!(refused(hosts(), vec![3128], Tier::Ns), None);
+    assert_eq!(refused(Network::Ports(vec![80]), vec![80], Tier::Ns), None);
+    for network in [hosts(), Network::Ports(vec![80])] {
+        assert_eq!(refused(network, vec![80], Tier::Ll), Some(PlanRefused::NetworkInLl));
+    }
+    for (network, outlets) in [
+        (Network::None, vec![80]),
+        (Network::Ports(vec![]), vec![]),
+        (Network::Ports(vec![80]), vec![81]),
+        (Network::Ports(vec![80, 80]), vec![80, 80]),
+        (hosts(), vec![]),
+        (hosts(), vec![0]),
+        (hosts(), (1..=65).collect()),
+    ] {
+        assert_eq!(refused(network.clone(), outlets, Tier::Ns), Some(PlanRefused::Outlets), "{network:?}");
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,7 +15,7 @@ use rustix::process::{DumpableBehavior, Signal};
 use super::confined::{Inherited, Inside, become_the_worker};
 use super::fault::FaultWriter;
 use super::placeholders::Bind;
-
+use super::supervisor::Control;
 use super::sys::{self, Forked};
 use super::{landlock, limits, mounts, step};
 use crate::jail::control::{SetupError, Step};
@@ -49,6 +50,16 @@ pub(super) fn layers() -> Vec<String> {
     layers
 }
 
+/// Where the first process says what.
+pub(super) struct Ends<'a> {
+    /// To the daemon: the listeners of the new network.
+    pub(super) control: &'a Control,
+    /// To the supervisor: what went wrong.
+    pub(super) fault: FaultWriter,
+    /// To the supervisor: how the worker ended.
+    pub(super) status: &'a OwnedFd,
+}
+
 /// The first process. Ends with the worker.
 pub(super) fn main(
     plan: &Plan,
@@ -56,10 +67,10 @@ pub(super) fn main(
     binds: &[Bind],
     processes: u64,
     inherited: Inherited,
-    fault: FaultWriter,
-    status: &OwnedFd,
+    ends: Ends<'_>,
 ) -> ! {
-    let built = catch_unwind(AssertUnwindSafe(|| world(plan, owner, binds, &fault)));
+    let Ends { control, fault, status } = ends;
+    let built = catch_unwind(AssertUnwindSafe(|| world(plan, owner, binds, control, &fault)));
     let panicked = |_| Err(SetupError::new(Step::NewRoot, "the setup has panicked"));
     if let Err(error) = built.unwrap_or_else(panicked) {
         fault.give_up(&error);
@@ -92,7 +103,13 @@ pub(super) fn main(
     }
 }
 
-fn world(plan: &Plan, owner: Owner, binds: &[Bind], fault: &FaultWriter) -> Result<(), SetupError> {
+fn world(
+    plan: &Plan,
+    owner: Owner,
+    binds: &[Bind],
+    control: &Control,
+    fault: &FaultWriter,
+) -> Result<(), SetupError> {
     step(plan, Step::DeathSignal, || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The supervisor is outside of this process namespace and could have died before the line above.
@@ -113,6 +130,10 @@ fn world(plan: &Plan, owner: Owner, binds: &[Bind], fault: &FaultWriter) -> Resu
         }
         sys::set_hostname(c"jail")
     })?;
+    step(plan, Step::Outlets, || match plan.outlets.is_empty() {
+        true => Ok(()),
+        false => control.hand_over(outlets(&plan.outlets)?),
+    })?;
     // Written before /proc/sys becomes read-only. It holds for this user namespace and all below it.
     if !plan.lacks(Layer::NoNestedNamespaces) {
         step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
@@ -121,6 +142,20 @@ fn world(plan: &Plan, owner: Owner, binds: &[Bind], fault: &FaultWriter) -> Resu
         true => Ok(()),
         false => mounts::build(plan, binds),
     }
+}
+
+/// Listeners on both loopback addresses; a kernel without IPv6 has only one.
+fn outlets(ports: &[u16]) -> io::Result<Vec<TcpListener>> {
+    let mut listeners = Vec::with_capacity(2 * ports.len());
+    for port in ports {
+        listeners.push(TcpListener::bind((Ipv4Addr::LOCALHOST, *port))?);
+        match TcpListener::bind((Ipv6Addr::LOCALHOST, *port)) {
+            Ok(listener) => listeners.push(listener),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT)) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(listeners)
 }
 
 fn tell(path: &str, word: &str) -> io::Result<()> {

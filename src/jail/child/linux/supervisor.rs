@@ -3,24 +3,29 @@
 #![forbid(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg,
+};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags};
 
 use super::confined::{Inherited, Inside, become_the_worker};
 use super::family;
 use super::fault::Fault;
+use super::namespaces::Ends;
 use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
 use super::watch::Watch;
 use super::{landlock, limits, namespaces, step};
-use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
+use crate::base::limits::{OUTLETS_MAX, PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 use crate::jail::control::{
     Breach, Ended, HANDED_MAX, HandedOver, REFUSED, Request, Said, SetupError, Step, frame,
 };
@@ -100,6 +105,22 @@ impl Control {
             }
         }
         Ok(handed)
+    }
+
+    /// Hands listeners over; they are the daemon's alone afterwards.
+    pub(super) fn hand_over(&self, listeners: Vec<TcpListener>) -> io::Result<()> {
+        let at = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+        let message = frame(&Said::Outlets(at))?;
+        let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * OUTLETS_MAX))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+            return Err(io::Error::other("there are too many"));
+        }
+        let sent =
+            rustix::net::sendmsg(&self.0, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        // What comes after the first byte carries no descriptors.
+        (&self.0).write_all(&message[sent..])
     }
 
     /// A daemon that does not listen any more cannot be told; its end is noticed elsewhere.
@@ -284,7 +305,8 @@ fn tier_ns(
             drop((status_read, input.writer));
             let binds = placeholders.without_holding();
             let inherited = Inherited { input: input.reader, door };
-            namespaces::main(plan, owner, &binds, processes, inherited, fault, &status_write)
+            let ends = Ends { control, fault, status: &status_write };
+            namespaces::main(plan, owner, &binds, processes, inherited, ends)
         }
         Forked::Parent(first) => first,
     };

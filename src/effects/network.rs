@@ -1,0 +1,85 @@
+//! What a task may reach over the network: from what it was allowed to the way out of its jail.
+
+use crate::base::Json;
+use crate::base::{Destination, TaskId};
+use crate::domain::command::Record;
+use crate::domain::{Network, Task, Tier};
+use crate::egress::{Grants, Outlets, Used, is_our_door, system_resolver};
+use crate::jail;
+
+/// A way out of a jail that is being planned, and what it is called there.
+pub(super) struct Way {
+    pub(super) outlets: Outlets,
+    pub(super) network: jail::Network,
+}
+
+/// Plans the way out of a task. `None` for one that was allowed no network. Blocking: it asks the kernel which ports
+/// are ours.
+///
+/// # Errors
+/// A sentence, when what was allowed cannot be given.
+pub(super) fn way_of(task: &Task, tier: Tier) -> Result<Option<Way>, String> {
+    let (grants, network) = match &task.network {
+        Network::None => return Ok(None),
+        Network::Ports(ports) => {
+            let grants = Grants { ports: ports.clone(), ..Grants::default() };
+            (grants, jail::Network::Ports(ports.clone()))
+        }
+        Network::Hosts(wanted) => {
+            let admitted: Vec<&str> = wanted
+                .iter()
+                .map(|it| &**it)
+                .filter(|host| task.terms.hosts.iter().any(|it| **it == **host))
+                .collect();
+            if admitted.is_empty() {
+                return Err(format!("rule {} admits none of the hosts that its worker is for", task.rule));
+            }
+            let read = |host: &&str| Destination::parse(host).map_err(|why| format!("the host {host} {why}"));
+            let hosts = admitted.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            let names = hosts.iter().map(ToString::to_string).collect();
+            (Grants { hosts, ..Grants::default() }, jail::Network::Hosts(names))
+        }
+    };
+    if tier == Tier::Ll {
+        return Err(NOT_IN_LL.into());
+    }
+    let local = grants.hosts.iter().filter(|it| it.loopback().is_some()).map(|it| it.authority.port);
+    for port in grants.ports.iter().copied().chain(local) {
+        not_ours(port)?;
+    }
+    let outlets = Outlets::new(&grants, system_resolver()).map_err(|err| format!("no randomness: {err}"))?;
+    Ok(Some(Way { outlets, network }))
+}
+
+/// Landlock knows ports and not addresses.
+const NOT_IN_LL: &str = "tier ll cannot keep a connection to the machine it is meant for; use tier ns, or take the \
+                         worker's `network` away";
+
+/// Refuses a port at which this daemon has a door.
+///
+/// # Errors
+/// A sentence.
+pub fn not_ours(port: u16) -> Result<(), String> {
+    match is_our_door(port) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(format!("port {port} is a door of provost itself and is never given to a worker")),
+        Err(err) => Err(format!("whether port {port} is a door of provost cannot be found out: {err}")),
+    }
+}
+
+/// What goes on record when a run is over: one entry, however many connections there were.
+pub(super) fn used(task: &TaskId, used: &Used) -> Record {
+    let reached: Vec<_> = used
+        .reached
+        .iter()
+        .map(|it| {
+            serde_json::json!({
+                "to": it.to, "connections": it.connections, "sent": it.sent, "received": it.received,
+            })
+        })
+        .collect();
+    let details = serde_json::json!({
+        "reached": reached, "refused": used.refused, "refused_names": used.refused_names,
+    });
+    Record { what: "network.used".into(), subject: task.as_str().into(), details: Json::from_value(&details) }
+}

@@ -1,0 +1,146 @@
+//! From a name to a connection: granted or not, resolved once, checked, and connected to what was checked.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::ledger::{Counted, Ledger};
+use super::ours::is_our_door;
+use crate::base::limits::EGRESS_MS_MAX;
+use crate::base::{Authority, Destination, Host, is_public};
+
+/// What a question about a name comes to.
+pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+
+/// Finds the addresses of a name.
+pub type Resolver = Arc<dyn Fn(&str, u16) -> Resolving + Send + Sync>;
+
+/// The one that this machine's programs use.
+pub fn system_resolver() -> Resolver {
+    Arc::new(|name, port| {
+        let name = name.to_owned();
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, port)).await?.collect()) })
+    })
+}
+
+/// Why there is no connection. The worker may know.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error(
+        "{0} is not among what this worker may reach: its configuration and the rule that let it run say what is"
+    )]
+    NotGranted(String),
+    #[error(
+        "{0} leads to an address of this machine or its network; a grant that means it says \"{0}=ADDRESS\""
+    )]
+    NotPublic(Authority),
+    #[error("{0} is a door of provost itself, which is never reached from a jail")]
+    OwnDoor(Authority),
+    #[error("{0} has no address: {1}")]
+    Unresolved(Authority, io::Error),
+    #[error("{0} cannot be connected to: {1}")]
+    Unreachable(Authority, io::Error),
+    #[error("{0} did not answer within {EGRESS_MS_MAX} ms")]
+    TooLate(Authority),
+}
+
+impl Refused {
+    /// Whether the answer would be the same at any time.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Refused::NotGranted(_) | Refused::NotPublic(_) | Refused::OwnDoor(_))
+    }
+}
+
+/// Connects one run to what it may reach.
+pub(super) struct Dialer {
+    granted: BTreeMap<Authority, Option<IpAddr>>,
+    resolver: Resolver,
+    ledger: Ledger,
+}
+
+impl Dialer {
+    pub(super) fn new(hosts: &[Destination], resolver: Resolver) -> Self {
+        let granted = hosts.iter().map(|it| (it.authority.clone(), it.at)).collect();
+        Self { granted, resolver, ledger: Ledger::default() }
+    }
+
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Connects to a host, if it is granted.
+    pub(super) async fn host(&self, to: &Authority) -> Result<Counted<TcpStream>, Refused> {
+        let whole = async {
+            let addresses = self.addresses(to).await?;
+            self.connect(to, &to.to_string(), &addresses).await
+        };
+        let limit = Duration::from_millis(EGRESS_MS_MAX);
+        let done = timeout(limit, whole).await.unwrap_or_else(|_| Err(Refused::TooLate(to.clone())));
+        if done.as_ref().is_err_and(Refused::is_final) {
+            self.ledger.refuse(&to.to_string());
+        }
+        done
+    }
+
+    /// Connects to a port of the loopback, in either family, the given one first.
+    pub(super) async fn loopback(&self, first: IpAddr, port: u16) -> Result<Counted<TcpStream>, Refused> {
+        let other: IpAddr = match first {
+            IpAddr::V4(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+        };
+        let to = Authority { host: Host::Address(first), port };
+        let addresses = [first, other].map(|it| SocketAddr::new(it, port));
+        self.connect(&to, &format!("loopback:{port}"), &addresses).await
+    }
+
+    /// What may be connected to for a name. Nobody asks again after this.
+    async fn addresses(&self, to: &Authority) -> Result<Vec<SocketAddr>, Refused> {
+        let Some(pinned) = self.granted.get(to) else { return Err(Refused::NotGranted(to.to_string())) };
+        let name = match (&to.host, pinned) {
+            (_, Some(address)) | (Host::Address(address), None) => {
+                return Ok(vec![SocketAddr::new(*address, to.port)]);
+            }
+            (Host::Name(name), None) => name,
+        };
+        let found = (self.resolver)(name, to.port).await.map_err(|e| Refused::Unresolved(to.clone(), e))?;
+        let public = found.into_iter().filter(|it| is_public(it.ip()));
+        // The port is the granted one, whatever the resolver says.
+        let public: Vec<SocketAddr> = public.map(|it| SocketAddr::new(it.ip(), to.port)).collect();
+        if public.is_empty() { Err(Refused::NotPublic(to.clone())) } else { Ok(public) }
+    }
+
+    async fn connect(
+        &self,
+        to: &Authority,
+        name: &str,
+        addresses: &[SocketAddr],
+    ) -> Result<Counted<TcpStream>, Refused> {
+        let local = |it: &SocketAddr| it.ip().is_loopback() || it.ip().is_unspecified();
+        if addresses.iter().any(local) && !is_of_somebody_else(to.port).await {
+            return Err(Refused::OwnDoor(to.clone()));
+        }
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in addresses {
+            match TcpStream::connect(address).await {
+                Ok(stream) => {
+                    // Small requests should not wait for more of them.
+                    let _slower = stream.set_nodelay(true);
+                    return Ok(Counted::new(stream, self.ledger.connection(name)));
+                }
+                Err(e) => last = e,
+            }
+        }
+        Err(Refused::Unreachable(to.clone(), last))
+    }
+}
+
+/// Whether a port is certainly not ours.
+async fn is_of_somebody_else(port: u16) -> bool {
+    matches!(tokio::task::spawn_blocking(move || is_our_door(port)).await, Ok(Ok(false)))
+}

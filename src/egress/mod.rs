@@ -1,0 +1,212 @@
+//! EGRESS: the only way out of a jail's network.
+//!
+//! A jail has a network of its own with nothing in it but listeners, which were made inside and handed to the
+//! daemon. What a worker connects to there is answered here: a granted port leads to the same port of the host's
+//! loopback, and a proxy leads to the hosts that were granted, to no others.
+//!
+//! What it promises:
+//! - Exact match. A host is parsed once, into one spelling; the address that was checked is the one connected to.
+//!   A name leads to public addresses only, unless the grant names the address.
+//! - Our own doors are never reached, whatever was granted.
+//! - Only the run that was given a proxy can use it: it asks for a token of that run alone.
+//! - Bounded: heads, times, connections. No redirect is followed. What was reached, and how much was sent, is told
+//!   at the end.
+//!
+//! Left to others: what is granted (`policy`, `effects`), and the jail (`jail`).
+#![forbid(unsafe_code)]
+
+mod dial;
+mod forward;
+mod http;
+mod ledger;
+mod ours;
+mod proxy;
+mod token;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener as StdListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::base::Destination;
+use crate::base::limits::EGRESS_CONNECTIONS_MAX;
+
+use dial::Dialer;
+pub use dial::{Resolver, Resolving, system_resolver};
+pub use ledger::{Reached, Used};
+pub use ours::is_our_door;
+use proxy::Proxy;
+use token::Token;
+
+/// The proxy's port inside, unless a grant has it.
+const PROXY_PORT: u16 = 3128;
+
+/// A pause after the system would not give a connection.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What one run may reach.
+#[derive(Clone, Default)]
+pub struct Grants {
+    /// Ports of the host's loopback.
+    pub ports: Vec<u16>,
+    /// Hosts, through the proxy.
+    pub hosts: Vec<Destination>,
+}
+
+/// Who answers at a port inside.
+#[derive(Clone)]
+enum Role {
+    /// The host's own loopback, at the same port.
+    Forward,
+    /// The proxy.
+    Proxy(Arc<Proxy>),
+}
+
+/// The way out of one run, not open yet.
+pub struct Outlets {
+    roles: BTreeMap<u16, Role>,
+    environment: Vec<(&'static str, String)>,
+    dialer: Arc<Dialer>,
+}
+
+impl Outlets {
+    /// Plans the way out for what is granted.
+    ///
+    /// # Errors
+    /// The system has no randomness for a token.
+    pub fn new(grants: &Grants, resolver: Resolver) -> Result<Self, getrandom::Error> {
+        let dialer = Arc::new(Dialer::new(&grants.hosts, resolver));
+        let mut roles: BTreeMap<u16, Role> = grants.ports.iter().map(|port| (*port, Role::Forward)).collect();
+        // A program that is told to leave the proxy alone for local addresses finds a granted one all the same.
+        let local = grants.hosts.iter().filter(|it| it.at.is_none() && it.loopback().is_some());
+        roles.extend(local.map(|it| (it.authority.port, Role::Forward)));
+        let mut outlets = Self { roles, environment: Vec::new(), dialer };
+        if !grants.hosts.is_empty() {
+            let token = Token::new()?;
+            let port = outlets.free_port();
+            outlets.environment = proxy_environment(&token, port);
+            let proxy = Proxy::new(token, outlets.dialer.clone());
+            outlets.roles.insert(port, Role::Proxy(Arc::new(proxy)));
+        }
+        Ok(outlets)
+    }
+
+    /// The ports inside, for the jail's plan.
+    pub fn ports(&self) -> Vec<u16> {
+        self.roles.keys().copied().collect()
+    }
+
+    /// The variables that tell a worker's programs of the proxy. They hold the run's token and nothing of ours.
+    pub fn environment(&self) -> &[(&'static str, String)] {
+        &self.environment
+    }
+
+    /// Answers at the jail's listeners from now on. Called within a runtime.
+    pub fn open(self, listeners: Vec<StdListener>) -> Open {
+        let way = Arc::new(Way {
+            dialer: self.dialer,
+            places: Arc::new(Semaphore::new(EGRESS_CONNECTIONS_MAX)),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        for listener in listeners {
+            let served = listener.local_addr().ok().and_then(|at| self.roles.get(&at.port()).cloned());
+            // A listener that nobody asked for is closed.
+            if let Some(role) = served {
+                way.tasks.spawn(serve(way.clone(), listener, role));
+            }
+        }
+        Open { way }
+    }
+
+    fn free_port(&self) -> u16 {
+        (PROXY_PORT..u16::MAX).find(|port| !self.roles.contains_key(port)).unwrap_or(PROXY_PORT)
+    }
+}
+
+/// Both spellings, since programs differ in which they read. What is local inside needs no proxy.
+fn proxy_environment(token: &Token, port: u16) -> Vec<(&'static str, String)> {
+    let url = format!("http://{}:{}@127.0.0.1:{port}", token::USER, token.text());
+    let names = ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "all_proxy", "https_proxy", "http_proxy"];
+    let local = ["NO_PROXY", "no_proxy"].map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
+    names.map(|name| (name, url.clone())).into_iter().chain(local).collect()
+}
+
+/// The way out of one run, open. Closed when dropped.
+pub struct Open {
+    way: Arc<Way>,
+}
+
+impl Open {
+    /// Ends every connection and tells what was reached.
+    pub async fn close(self) -> Used {
+        self.way.stop.cancel();
+        self.way.tasks.close();
+        self.way.tasks.wait().await;
+        self.way.dialer.ledger().used()
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.way.stop.cancel();
+    }
+}
+
+/// What all connections of a run share.
+struct Way {
+    dialer: Arc<Dialer>,
+    places: Arc<Semaphore>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// One connection of a worker.
+struct Caller {
+    stream: TcpStream,
+    place: Arc<OwnedSemaphorePermit>,
+    way: Arc<Way>,
+}
+
+impl Way {
+    /// Does something for a connection until it is done or the run is over.
+    fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            // Cut off in the middle, the worker that would have read the rest is gone too.
+            let _done = stop.run_until_cancelled(work).await;
+        });
+    }
+}
+
+async fn serve(way: Arc<Way>, listener: StdListener, role: Role) {
+    let ready = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
+    let listener = match ready {
+        Ok(listener) => listener,
+        Err(err) => return tracing::error!("an outlet of a jail cannot be served: {err}"),
+    };
+    let port = listener.local_addr().map_or(0, |at| at.port());
+    let accept = async {
+        loop {
+            // Taken first, so that a crowd waits in the kernel's queue and costs us nothing.
+            let Ok(place) = way.places.clone().acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let caller = Caller { stream, place: Arc::new(place), way: way.clone() };
+                    match role.clone() {
+                        Role::Forward => way.spawn(forward::forward(caller, port)),
+                        Role::Proxy(proxy) => way.spawn(proxy::serve(caller, proxy)),
+                    }
+                }
+                // Out of descriptors, or a connection that ended before it was taken.
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    };
+    let _stopped = way.stop.run_until_cancelled(accept).await;
+}
