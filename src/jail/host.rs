@@ -65,7 +65,24 @@ pub(super) struct Facts {
     pub(super) kernel: Option<String>,
     pub(super) landlock_abi: i32,
     pub(super) seccomp_actions: Option<String>,
-    pub(super) cgroup_controllers: Option<String>,
+    pub(super) groups: GroupFacts,
+}
+
+/// What control groups a daemon started from here could give its workers.
+#[derive(Clone, Debug)]
+pub(super) enum GroupFacts {
+    /// None, for this reason.
+    None(String),
+    /// Without walls, for this reason, but ended as one.
+    EndOnly(String),
+    /// With walls for these.
+    Walls(String),
+}
+
+impl Default for GroupFacts {
+    fn default() -> Self {
+        Self::None("this system has none".into())
+    }
 }
 
 /// The first version of Landlock that keeps signals inside, which tier `ll` cannot do without.
@@ -93,7 +110,7 @@ pub fn probe(supervisor: &Supervisor) -> HostSupport {
                 format!("{k}, as it says")
             }),
     };
-    let groups = control_groups(facts.cgroup_controllers.as_deref());
+    let groups = control_groups(&facts.groups);
     HostSupport { findings: vec![kernel, namespaces, landlock, seccomp, groups], tiers }
 }
 
@@ -138,13 +155,18 @@ fn seccomp(actions: Option<&str>) -> Finding {
     Finding { name: "system call filter", works, note }
 }
 
-fn control_groups(controllers: Option<&str>) -> Finding {
-    let has = |wanted| controllers.is_some_and(|c| c.split(' ').any(|controller| controller == wanted));
-    let works = has("memory") && has("pids");
-    let note = match works {
-        true => "delegated, but not used in this version: total memory is watched once a second".into(),
-        false => "not used in this version: total memory of a worker is watched once a second, not walled in"
-            .into(),
+fn control_groups(facts: &GroupFacts) -> Finding {
+    let watched = "total memory of a worker is watched once a second, not walled in";
+    let how = "for walls, start the daemon in a group of its own: systemd-run --user --scope \
+               --property=Delegate=yes provost up --foreground";
+    let (works, note) = match facts {
+        GroupFacts::Walls(walls) => {
+            (true, format!("delegated: {walls} of a worker are walled in by the kernel"))
+        }
+        GroupFacts::EndOnly(why) => {
+            (false, format!("{why}: a worker's processes are ended as one group, but {watched}; {how}"))
+        }
+        GroupFacts::None(why) => (false, format!("{why}: {watched}; {how}")),
     };
     Finding { name: "control groups", works, note }
 }

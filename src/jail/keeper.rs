@@ -23,9 +23,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::child::{First, sweep_orphans};
+use super::child::{First, clear_group, sweep_orphans};
 use super::control::{Breach, Ended, HANDED_MAX, REFUSED, Said, SetupError, Step};
-use super::launch::{Exit, ExitReason, Handle, Running, Supervisor};
+use super::launch::{Exit, ExitReason, GROUPS_VARIABLE, Groups, Handle, Running, Supervisor};
 use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
@@ -63,10 +63,11 @@ pub(super) async fn start(
         }
         Err(error) => return Err(refused(child, control, readers, error).await),
     };
+    let group = supervisor.groups().cloned().map(|groups| (groups, pid));
     let (stop, stopped) = oneshot::channel();
     let (tell, exit) = watch::channel(None);
     let keeper =
-        Keeper { child, control, deadline, stopped, readers, output: output.clone(), first, scratch };
+        Keeper { child, control, deadline, stopped, readers, output: output.clone(), first, scratch, group };
     tokio::spawn(async move {
         let exit = keeper.keep().await;
         tell.send_replace(Some(exit));
@@ -84,6 +85,9 @@ fn spawn(supervisor: &Supervisor, plan: &Plan) -> io::Result<(Child, UnixStream)
     }
     if !plan.lacks(Layer::Environment) {
         command.env_clear();
+    }
+    if let Some(groups) = supervisor.groups() {
+        command.env(GROUPS_VARIABLE, serde_json::to_string(groups)?);
     }
     let child = command
         .arg(super::child::ARGUMENT)
@@ -229,6 +233,8 @@ struct Keeper {
     output: LiveOutput,
     first: Option<First>,
     scratch: Option<PathBuf>,
+    /// Where its group is, and the number by which it is called.
+    group: Option<(Groups, u32)>,
 }
 
 impl Keeper {
@@ -277,8 +283,11 @@ impl Keeper {
     /// ours, and their folder is still there.
     async fn clean_up_after_the_supervisor(&mut self) {
         kill_supervisor(&mut self.child).await;
-        let (first, scratch) = (self.first.take(), self.scratch.take());
+        let (first, scratch, group) = (self.first.take(), self.scratch.take(), self.group.take());
         let swept = tokio::task::spawn_blocking(move || {
+            if let Some((groups, supervisor)) = group {
+                clear_group(&groups, supervisor);
+            }
             if let Some(first) = first {
                 first.end();
             }

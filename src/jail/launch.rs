@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
 use super::bounds::Space;
@@ -21,25 +22,58 @@ use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 pub struct Supervisor {
     executable: PathBuf,
     user: Option<(u32, u32)>,
+    groups: Option<Groups>,
 }
+
+/// Where a daemon makes the control groups of its workers, and which walls they have.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Groups {
+    /// The group below which those of the workers are made.
+    pub base: PathBuf,
+    /// Whether memory can be walled in there.
+    pub memory: bool,
+    /// Whether the number of processes can.
+    pub processes: bool,
+}
+
+/// Through which a supervisor hears of them.
+pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self { executable: "/proc/self/exe".into(), user: None }
+        Self { executable: "/proc/self/exe".into(), user: None, groups: None }
     }
 }
 
 impl Supervisor {
     /// Another executable that calls [`main_if_asked`](super::main_if_asked) first.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
-        Self { executable: executable.into(), user: None }
+        Self { executable: executable.into(), user: None, groups: None }
     }
 
     /// Supervisors and workers run as this user and group, without others. Only root can do so.
     #[must_use]
     pub fn running_as(self, uid: u32, gid: u32) -> Self {
         Self { user: Some((uid, gid)), ..self }
+    }
+
+    /// Workers get control groups, if any are delegated to this process, which may be moved to one of its own then.
+    /// Called once, by a daemon, at its start.
+    #[must_use]
+    pub fn with_control_groups(self) -> Self {
+        Self { groups: super::child::prepare_groups(), ..self }
+    }
+
+    /// Workers get control groups there.
+    #[must_use]
+    pub fn in_groups(self, groups: Groups) -> Self {
+        Self { groups: Some(groups), ..self }
+    }
+
+    /// Where workers get control groups, if they get any.
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
     }
 
     /// The user and group, when they are not the daemon's own.

@@ -45,7 +45,7 @@ pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
 pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
-pub use launch::{Exit, ExitReason, Handed, Handle, Running, Supervisor, launch, launch_with};
+pub use launch::{Exit, ExitReason, Groups, Handed, Handle, Running, Supervisor, launch, launch_with};
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
 pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails in here fails the test")]
 
 mod ends;
+mod groups;
 mod hogs;
 mod output;
 mod plan;

@@ -6,7 +6,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{First, host_facts};
+pub(super) use linux::{First, clear_group, host_facts, prepare_groups};
 #[cfg(target_os = "linux")]
 pub use linux::{become_subreaper, harden_daemon, inherited_socket, sweep_orphans};
 
@@ -17,7 +17,7 @@ pub use other::inherited_socket;
 #[cfg(not(target_os = "linux"))]
 pub use other::{become_subreaper, harden_daemon, sweep_orphans};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{host_facts, start};
+pub(super) use other::{host_facts, prepare_groups, start};
 
 /// The hidden command under which this executable is a supervisor.
 pub(super) const ARGUMENT: &str = "__jail";

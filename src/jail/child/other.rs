@@ -58,3 +58,8 @@ pub fn inherited_socket(_number: i32) -> io::Result<std::os::fd::OwnedFd> {
 pub fn sweep_orphans() -> u32 {
     0
 }
+
+/// Nothing to make ready: no worker runs on this system.
+pub(in crate::jail) fn prepare_groups() -> Option<Groups> {
+    None
+}

@@ -10,7 +10,9 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signa
 
 use super::{family, sys};
 use crate::base::limits::JAIL_END_MS_MAX;
-use crate::jail::host::Facts;
+use crate::jail::host::{Facts, GroupFacts};
+
+use super::groups;
 
 /// Makes the daemon's memory, descriptors and environment unreadable for other processes of the same user, and
 /// keeps them out of core files. Called once, at start.
@@ -111,23 +113,17 @@ fn is_jailed(pid: i32, ours: u64) -> bool {
 /// What the running kernel says about itself.
 pub(in crate::jail) fn host_facts() -> Facts {
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_string()).ok();
-    let own_group = read("/proc/self/cgroup").unwrap_or_default();
-    let group = own_group.lines().find_map(|line| line.strip_prefix("0::"));
-    let mounts = read("/proc/self/mountinfo").unwrap_or_default();
-    let unified = mounts.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        after.starts_with("cgroup2 ").then(|| before.split(' ').nth(4))?
-    });
-    let delegated = group.zip(unified).and_then(|(group, mount)| {
-        let folder = format!("{mount}{}", group.trim_end_matches('/'));
-        let writable =
-            rustix::fs::access(format!("{folder}/cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
-        writable.then(|| read(&format!("{folder}/cgroup.controllers")))?
-    });
+    let groups = match groups::look() {
+        Err(why) => GroupFacts::None(why),
+        Ok(found) => match found.walls() {
+            Some(walls) => GroupFacts::Walls(walls),
+            None => GroupFacts::EndOnly(found.why_no_walls().into()),
+        },
+    };
     Facts {
         kernel: read("/proc/sys/kernel/osrelease"),
         landlock_abi: sys::landlock_abi(),
         seccomp_actions: read("/proc/sys/kernel/seccomp/actions_avail"),
-        cgroup_controllers: delegated,
+        groups,
     }
 }

@@ -12,6 +12,7 @@ mod confined;
 mod daemon;
 mod family;
 mod fault;
+mod groups;
 mod growth;
 mod landlock;
 mod limits;
@@ -28,6 +29,7 @@ use std::io;
 
 pub(in crate::jail) use daemon::{First, host_facts};
 pub use daemon::{become_subreaper, harden_daemon, sweep_orphans};
+pub(in crate::jail) use groups::{clear as clear_group, prepare as prepare_groups};
 pub(super) use supervisor::main;
 pub use sys::inherited_socket;
 

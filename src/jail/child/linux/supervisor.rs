@@ -20,6 +20,7 @@ use rustix::process::{Pid, PidfdFlags};
 use super::confined::{Inherited, Inside, become_the_worker};
 use super::family;
 use super::fault::Fault;
+use super::groups::Group;
 use super::namespaces::Ends;
 use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
@@ -298,8 +299,9 @@ fn tier_ns(
     let fault = Fault::new().map_err(namespaces)?;
     let (status_read, status_write) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| namespaces(e.into()))?;
+    let group = step(plan, Step::Limits, || Group::of(plan))?;
     let owner = namespaces::Owner::of_this_process();
-    let first = match step(plan, Step::Namespaces, || sys::fork_into(namespaces::flags(plan)))? {
+    let first = match step(plan, Step::Namespaces, || fork_into(namespaces::flags(plan), group.as_ref()))? {
         Forked::Child => {
             let fault = fault.for_writing();
             drop((status_read, input.writer));
@@ -318,7 +320,8 @@ fn tier_ns(
             return Err(error);
         }
     };
-    control.say(&Said::Ready { layers: namespaces::layers(), first, scratch: None });
+    let layers = with_group(namespaces::layers(), group.as_ref());
+    control.say(&Said::Ready { layers, first, scratch: None });
     // Without mounts there is no protection that could be lost.
     let intact = || plan.lacks(Layer::Root) || placeholders.are_intact();
     let woken = wait(control, watched.as_fd(), &mut input, || {
@@ -330,7 +333,7 @@ fn tier_ns(
     let woken = if intact() { woken } else { Woken::Breached(Breach::Protection) };
     let mut status = [0; 4];
     let workers = File::from(status_read).read_exact(&mut status).ok().map(|()| i32::from_le_bytes(status));
-    Ok(ended(workers.or(own), woken, 0, &mut watch))
+    Ok(ended(workers.or(own), woken, 0, (&mut watch, group.as_ref())))
 }
 
 fn tier_ll(
@@ -346,8 +349,9 @@ fn tier_ll(
     let fault = Fault::new().map_err(fork)?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, Some(scratch.path())))?;
+    let group = Group::of(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let inside = Inside::in_scratch(scratch.path(), processes);
-    let worker = match step(plan, Step::Fork, || sys::fork_into(0))? {
+    let worker = match step(plan, Step::Fork, || fork_into(0, group.as_ref()))? {
         Forked::Child => {
             let fault = fault.for_writing();
             drop(input.writer);
@@ -366,18 +370,38 @@ fn tier_ll(
         }
     };
     let path = scratch.path().to_path_buf();
-    control.say(&Said::Ready { layers: landlock::layers(), first: worker, scratch: Some(path) });
+    let layers = with_group(landlock::layers(), group.as_ref());
+    control.say(&Said::Ready { layers, first: worker, scratch: Some(path) });
     let woken = wait(control, watched.as_fd(), &mut input, || {
         family.collect();
         watch.tick()
     });
     family.end();
-    Ok(ended(family.workers_status(), woken, family.swept(), &mut watch))
+    Ok(ended(family.workers_status(), woken, family.swept(), (&mut watch, group.as_ref())))
 }
 
-fn ended(status: Option<i32>, woken: Woken, swept: u32, watch: &mut Watch<'_>) -> Ended {
+/// The worker's first process, or the first process of its namespaces.
+fn fork_into(flags: i32, group: Option<&Group>) -> io::Result<Forked> {
+    match group {
+        Some(group) => sys::fork_into_group(flags, group.entrance()?),
+        None => sys::fork_into(flags),
+    }
+}
+
+fn with_group(mut layers: Vec<String>, group: Option<&Group>) -> Vec<String> {
+    layers.extend(group.map(Group::layer));
+    layers
+}
+
+fn ended(
+    status: Option<i32>,
+    woken: Woken,
+    swept: u32,
+    (watch, group): (&mut Watch<'_>, Option<&Group>),
+) -> Ended {
     let breach = match woken {
         Woken::Breached(breach) => Some(breach),
+        Woken::Ended if group.is_some_and(Group::was_over_memory) => Some(Breach::Memory),
         Woken::Ended => watch.last_look(),
         Woken::Ordered => None,
     };
@@ -386,6 +410,6 @@ fn ended(status: Option<i32>, woken: Woken, swept: u32, watch: &mut Watch<'_>) -
         signal: status.filter(|s| libc::WIFSIGNALED(*s)).map(|s| libc::WTERMSIG(s)),
         breach,
         swept,
-        processes_reached: watch.processes_reached(),
+        processes_reached: watch.processes_reached() || group.is_some_and(Group::processes_reached),
     }
 }

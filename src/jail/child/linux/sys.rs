@@ -26,6 +26,8 @@ const FSOPEN_CLOEXEC: c_uint = 1;
 const FSMOUNT_CLOEXEC: c_uint = 1;
 const FSCONFIG_SET_STRING: c_uint = 1;
 const FSCONFIG_CMD_CREATE: c_uint = 6;
+/// libc has it in a type that is too narrow for it.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// The kernel's `struct mount_attr`, which libc has for some C libraries only.
 #[repr(C)]
@@ -69,6 +71,22 @@ pub(super) fn fork_into(flags: c_int) -> io::Result<Forked> {
     // SAFETY: without a stack of its own the child continues here on a copy of ours, exactly as after fork(2);
     // this process has one thread, so no lock can be held by a thread that the child lacks.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
+    forked(pid)
+}
+
+/// The same, and the child is born into a control group.
+pub(super) fn fork_into_group(flags: c_int, group: impl AsFd) -> io::Result<Forked> {
+    // SAFETY: all-zero arguments are valid and mean nothing; those that matter are set below.
+    let mut args: libc::clone_args = unsafe { zeroed() };
+    args.flags = u64::from(flags.cast_unsigned()) | CLONE_INTO_CGROUP;
+    args.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+    args.cgroup = u64::from(group.as_fd().as_raw_fd().cast_unsigned());
+    // SAFETY: as for the call above; `args` has the kernel's layout and lives through the call.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<libc::clone_args>()) };
+    forked(pid)
+}
+
+fn forked(pid: c_long) -> io::Result<Forked> {
     match done(pid)? {
         0 => Ok(Forked::Child),
         pid => i32::try_from(pid).map(Forked::Parent).map_err(io::Error::other),
