@@ -66,6 +66,8 @@ pub(super) struct Facts {
     pub(super) landlock_abi: i32,
     pub(super) seccomp_actions: Option<String>,
     pub(super) groups: GroupFacts,
+    /// Apple's sandbox, which keeps tier `ll`.
+    pub(super) seatbelt: bool,
 }
 
 /// What control groups a daemon started from here could give its workers.
@@ -99,6 +101,9 @@ pub fn probe(supervisor: &Supervisor) -> HostSupport {
         tiers.push(Tier::Ns);
     }
     if facts.landlock_abi >= LANDLOCK_FOR_LL && seccomp.works {
+        tiers.push(Tier::Ll);
+    }
+    if facts.seatbelt {
         tiers.push(Tier::Ll);
     }
     let kernel = Finding {

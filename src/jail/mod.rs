@@ -34,6 +34,7 @@ mod output;
 mod plan;
 mod profile;
 mod root;
+mod seatbelt;
 
 pub use bounds::{Limits, Space, size};
 #[cfg(unix)]
@@ -51,3 +52,4 @@ pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_te
 pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
 pub use profile::{BadRun, Bounds, Fill, ParseMode, Profile};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};
+pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};

@@ -11,6 +11,7 @@ mod plan;
 mod protected;
 mod refusals;
 mod root;
+mod seatbelt;
 mod walls;
 
 use std::fs;

@@ -10,14 +10,20 @@ pub(super) use linux::{First, clear_group, host_facts, prepare_groups};
 #[cfg(target_os = "linux")]
 pub use linux::{become_subreaper, harden_daemon, inherited_socket, sweep_orphans};
 
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(target_os = "macos")]
+pub(super) use macos::start;
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub use other::inherited_socket;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub(super) use other::start;
 #[cfg(not(target_os = "linux"))]
 pub use other::{become_subreaper, harden_daemon, sweep_orphans};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{host_facts, prepare_groups, start};
+pub(super) use other::{host_facts, prepare_groups};
 
 /// The hidden command under which this executable is a supervisor.
 pub(super) const ARGUMENT: &str = "__jail";

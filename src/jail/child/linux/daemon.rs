@@ -125,5 +125,6 @@ pub(in crate::jail) fn host_facts() -> Facts {
         landlock_abi: sys::landlock_abi(),
         seccomp_actions: read("/proc/sys/kernel/seccomp/actions_avail"),
         groups,
+        seatbelt: false,
     }
 }
