@@ -1,6 +1,6 @@
 //! The profile that a Mac gets for a plan, as text. It was never in force anywhere in these tests.
 
-use provost::jail::{Guard, Missing, Network, SEATBELT_LACKS, seatbelt_profile};
+use provost::jail::{Guard, Missing, SEATBELT_LACKS, seatbelt_profile};
 
 use super::*;
 
@@ -70,18 +70,4 @@ fn no_name_of_a_directory_can_say_something_in_a_profile() {
     for line in text.lines().filter(|line| line.contains("#\"")) {
         assert_eq!(line.matches('"').count(), 2, "an expression holds no quote of its own: {line}");
     }
-}
-
-#[test]
-fn ports_are_granted_one_by_one_and_hosts_not_at_all() {
-    let world = World::new();
-    let with = |network: Network| {
-        let mut draft = world.sh("true").tier(Tier::Ll);
-        draft.network = network;
-        seatbelt_profile(&world.plan(draft), Path::new("/private/tmp/provost-1"))
-    };
-    let text = with(Network::Ports(vec![8080])).unwrap();
-    line(&text, "(allow network-outbound (remote tcp \"localhost:8080\"))");
-    assert_eq!(text.matches("network").count(), 1);
-    assert!(with(Network::Hosts(vec!["example.org:443".into()])).unwrap_err().contains("ports or none"));
 }
