@@ -9,6 +9,7 @@ mod delegations;
 mod floor;
 mod heartbeats;
 mod history;
+mod hooks;
 mod jailed;
 mod load;
 mod machine;
@@ -25,12 +26,13 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 5] = [
+const SECTIONS: [(&str, Section); 6] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
     ("history", history::measure),
     ("storage", storage::measure),
+    ("hooks", hooks::measure),
 ];
 
 fn main() -> ExitCode {
