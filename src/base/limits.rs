@@ -264,3 +264,35 @@ pub const EGRESS_MS_MAX: u64 = 15_000;
 pub const EGRESS_REFUSED_MAX: usize = 16;
 /// See [`EGRESS_REFUSED_MAX`].
 pub const EGRESS_NAME_LEN_MAX: usize = 100;
+
+/// Patterns of files that one delegation may want watched.
+pub const WATCH_PATTERNS_MAX: usize = 64;
+
+/// Longest pattern of files to be watched, in bytes.
+pub const WATCH_PATTERN_LEN_MAX: usize = 1024;
+
+/// Matching files of one task that are remembered, at some 150 bytes each; more is no list that anybody reads.
+pub const WATCH_FILES_MAX: usize = 10_000;
+
+/// Directories of one task about which the kernel is asked for hints; its own bound counts all of a user's programs
+/// together. Where there are more, the clock stands in.
+pub const WATCH_DIRS_MAX: usize = 1_024;
+
+/// Changed files listed in a report. With long paths, a result still fits into one frame.
+pub const WATCH_LISTED_MAX: usize = 100;
+
+/// Reports on the files of one task while it runs; its end tells the rest.
+pub const WATCH_REPORTS_MAX: u32 = 100;
+
+/// Tasks whose files are watched at once.
+pub const WATCHED_TASKS_MAX: usize = 64;
+
+/// Git's answer about its configuration, in bytes; a large one has some ten thousand.
+pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// How long git may take to answer, in milliseconds. It takes five; longer, and something it includes blocks.
+pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
+
+/// Links of submodules and worktrees that are protected in one workspace, each by a mount. The hand-off report names
+/// changes of all of them.
+pub const GIT_LINKS_MAX: usize = 256;

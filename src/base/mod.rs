@@ -10,6 +10,7 @@ mod ids;
 pub mod json;
 pub mod limits;
 mod names;
+mod patterns;
 mod secret;
 mod time;
 
@@ -18,5 +19,6 @@ pub use digest::Digest;
 pub use ids::{AgentId, ApprovalId, BadId, EffectId, EventSeq, MailSeq, RuleId, SessionId, TaskId};
 pub use json::Json;
 pub use names::{BadName, RepoPath, normalised_path};
+pub use patterns::{BadPattern, WatchPatterns};
 pub use secret::Secret;
 pub use time::{Timestamp, Ttl};

@@ -12,7 +12,7 @@ use super::value::{
     ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Rules, Tier, Value,
     Versions, WorkerKind, checked,
 };
-use crate::base::{AgentId, Json, Ttl};
+use crate::base::{AgentId, Json, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
 macro_rules! key {
@@ -202,6 +202,8 @@ settings! {
     ["workspace"] workspace: Workspace {
         /// No worker gets a directory outside this one; without it, the repository's root.
         sandbox_root: Option<PathBuf> = None, "path", Strict;
+        /// Paths in the workspace that no jailed worker may change, besides those of git, agents, editors and shells; a missing one cannot be made. Tier `ll` cannot protect them, and its hand-off report names changes.
+        protect: Vec<RepoPath> = Vec::new(), "path", Strict, Owner;
     }
 
     /// What is kept, and how firmly.
@@ -278,6 +280,8 @@ section! {
         hosts: Vec<String> = Vec::new(), "host:port", Strict;
         /// Paths outside the workspace that the worker may read.
         read_only: Vec<PathBuf> = Vec::new(), "path", Strict;
+        /// Paths in the workspace that this worker may not change, besides those of `workspace.protect`.
+        protect: Vec<RepoPath> = Vec::new(), "path", Strict;
         /// Environment variables of the worker; it inherits none besides `PATH`, the locale and the documented ones.
         env: BTreeMap<String, String> = BTreeMap::new(), "";
         /// Names of the secrets that a task of this worker may be given; how is the policy's to say.

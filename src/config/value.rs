@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use toml::de::{DeInteger, DeValue};
 
-use crate::base::{AgentId, Json, Ttl};
+use crate::base::{AgentId, Json, RepoPath, Ttl};
 
 /// What a row of the table says about its setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -212,7 +212,21 @@ macro_rules! lists {
     )*};
 }
 
-lists! { String => "list of text", PathBuf => "list of paths", u16 => "list of numbers" }
+impl Value for RepoPath {
+    const NAME: &'static str = "path in the workspace";
+    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
+        let text = text(value)?;
+        match RepoPath::parse(text) {
+            Ok(path) if path.is_root() => Err(format!("{text:?} is the workspace itself")),
+            parsed => parsed.map_err(|why| format!("{text:?} {why}")),
+        }
+    }
+    fn print(&self) -> Option<String> {
+        Some(quoted(self.as_str()))
+    }
+}
+
+lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers" }
 
 impl Value for BTreeMap<String, String> {
     const NAME: &'static str = "table of text";

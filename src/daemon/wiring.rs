@@ -35,7 +35,8 @@ pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
             continue;
         }
         let broken = match profile(id, worker) {
-            Ok(profile) => {
+            Ok(mut profile) => {
+                profile.protect.extend(config.workspace.protect.iter().cloned());
                 profiles.insert(id.clone(), Arc::new(profile));
                 None
             }
@@ -131,6 +132,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf) -> Profile {
         allowed_models: worker.allowed_models.clone().unwrap_or_default(),
         env: worker.env.clone(),
         read_only: worker.read_only.clone(),
+        protect: worker.protect.clone(),
         copy: worker.copy,
         bounds: bounds(worker),
     }

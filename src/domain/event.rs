@@ -348,6 +348,11 @@ pub enum Effect {
         /// Which task.
         task: TaskId,
     },
+    /// Watch files while a collecting worker has a task. Goes on after a crash.
+    WatchFiles {
+        /// For this task.
+        task: TaskId,
+    },
 }
 
 /// An owed effect as the store remembers it.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::command::{FilesNoted, NoteFiles, Status};
 use super::hook::Words;
-use super::{Change, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
+use super::{Change, Effect, EventKind, MailKind, Outbox, Refusal, Report, State, Task, TaskState};
 use crate::base::{Json, Timestamp};
 
 /// What became of a file.
@@ -156,6 +156,13 @@ impl Task {
     /// Whether its run has left something to be looked at; `None` for one that was not compared.
     pub fn tainted(&self) -> Option<bool> {
         self.handoff.as_ref().map(Handoff::is_tainted)
+    }
+
+    /// Its worker has it, if it had not before: from now on, files are watched.
+    pub(super) fn watch_from_now_on(&self, out: &mut Outbox) {
+        if matches!(self.state, TaskState::Queued { .. }) && !self.order.watch_patterns.is_empty() {
+            out.owe(Effect::WatchFiles { task: self.id().clone() });
+        }
     }
 
     /// Metadata of a report, completed by what is known of the task's files.

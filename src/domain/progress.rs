@@ -149,6 +149,7 @@ impl State {
     ) -> TaskState {
         self.announce_progress(now, who, verb.status, task, (&said, &report), out);
         self.mail.withdraw_work(&task.order.worker, task.id(), out);
+        task.watch_from_now_on(out);
         let since = task.state.since().unwrap_or(now);
         let lease_until = task.within_terms(since, now.after(task.lease(&self.settings)));
         let state = match verb.status {
@@ -203,6 +204,7 @@ impl State {
         let Some(task) = self.tasks.get(task) else { return };
         let state = match task.state {
             TaskState::Queued { .. } => {
+                task.watch_from_now_on(out);
                 out.say(EventKind::TaskAssigned {
                     task: task.id().clone(),
                     worker: task.order.worker.clone(),

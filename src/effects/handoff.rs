@@ -20,6 +20,14 @@ impl Before {
         Self { survey: ground.look(), ground }
     }
 
+    /// Files by which submodules and worktrees lead to their repositories, from the workspace.
+    pub(super) fn git_links(&self) -> impl Iterator<Item = &[u8]> {
+        let links = self.survey.entries.iter().filter(|(path, entry)| {
+            entry.kind == Some(FindingKind::Git) && entry.is_file() && path.ends_with(b"/.git")
+        });
+        links.map(|(path, _)| path.as_slice())
+    }
+
     /// Looks around again and says what is different.
     pub(super) fn compare(&self) -> Handoff {
         report(&self.survey, &self.ground.look())

@@ -11,7 +11,7 @@ use super::door::{self, OpenDoor, WorkersDoor};
 use super::handoff::Before;
 use super::network;
 use super::result::requested_model;
-use super::survey::Ground;
+use super::shield::shield;
 use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use crate::base::{Digest, Ttl};
 use crate::domain::{Failure, Task, Tier};
@@ -123,14 +123,13 @@ pub(super) fn prepare_words(
     let open = |open: &OpenDoor| open(task, tier).map_err(|e| jail_refused(format!("its own door: {e}")));
     let door = place.doors.as_ref().map(open).transpose()?;
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
+    let mut before = None;
+    if copied.is_none() {
+        let shield = shield(&profile.protect, root, directory.place())?;
+        (draft.guards, before) = (shield.guards, Some(shield.before));
+    }
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
-    let before = copied.is_none().then(|| Before::look(ground(root, directory.place())));
     Ok(Prepared { plan, outlets, tier, limit, model, door, before, directory, copied })
-}
-
-/// What is compared after the run.
-fn ground(root: &jail::Place, directory: &jail::Place) -> Ground {
-    Ground { root: root.clone(), directory: directory.clone(), protected: std::collections::BTreeSet::new() }
 }
 
 /// The tightest of what worker, task and policy say.

@@ -87,6 +87,7 @@ impl Router {
             Effect::StopWorker { task, reason } => self.workers.stop(id, &task, reason),
             Effect::RunHook { notice } => self.hooks.run(id, notice.task.clone()),
             Effect::SignalAck { task } => self.hooks.signal(id, &task),
+            Effect::WatchFiles { task } => self.workers.watchers.take_up(id, task),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::shell::shell_profile;
 use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles};
-use crate::domain::{Failure, Handoff, Task, TaskState, Tier};
+use crate::domain::{Failure, Handoff, Task, TaskState, Tier, Watched};
 use crate::egress::{Open, Outlets};
 use crate::jail::{ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, launch_with};
 
@@ -68,7 +68,7 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     // What was compared before the crash stays true; otherwise nobody knows what the workspace was like.
     if found.handoff.is_none() && !profile.copy {
         let unknown = Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
-        hand_off(&workers, &task, unknown).await;
+        hand_off(&workers, &task, unknown, None).await;
     }
     report(&workers, effect, found, profile, over).await;
 }
@@ -138,6 +138,11 @@ impl Once {
             // The task is over, or the core takes nothing any more and the start stays owed.
             return workers.settle_if_over(&self.task, self.effect).await;
         }
+        let directory = prepared.plan.writable().first().cloned();
+        let watching = match directory {
+            Some(directory) => workers.watchers.begin(&task, directory).await,
+            None => None,
+        };
         let mut door = prepared.door.take();
         let outlets = prepared.outlets.take();
         let socket = door.as_mut().and_then(|door| door.socket.take());
@@ -146,14 +151,17 @@ impl Once {
         if let Some(door) = door {
             door.close().await;
         }
-        let ran = !matches!(over.end, End::NotStarted(_));
-        if ran {
+        let watched = match watching {
+            Some(watching) => Some(watching.end().await),
+            None => None,
+        };
+        if !matches!(over.end, End::NotStarted(_)) {
             let before = prepared.before.take();
             // Without one, the worker had a copy that nobody gets to see.
             let compare = move || before.as_ref().map_or_else(Handoff::default, Before::compare);
             let unknown = |_| Handoff::unknown("the comparison failed; the daemon's log has the cause");
             let compared = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
-            hand_off(workers, &self.task, compared).await;
+            hand_off(workers, &self.task, compared, watched).await;
         }
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
@@ -251,11 +259,11 @@ fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
 }
 
 /// Puts on record what a run has left, before its end: whoever hears of the end hears of that too.
-async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff) {
+async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: Option<Watched>) {
     if handoff.is_tainted() {
         tracing::warn!(%task, findings = handoff.findings.len(), unknown = ?handoff.unknown, "tainted");
     }
-    let verb = NoteFiles { task: task.clone(), handoff: Some(handoff), watched: None, news: None };
+    let verb = NoteFiles { task: task.clone(), handoff: Some(handoff), watched, news: None };
     if let Err(refusal) = workers.desk.tell(verb).await {
         tracing::error!(%refusal, "a hand-off report is not on record");
     }

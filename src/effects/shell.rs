@@ -22,6 +22,7 @@ pub fn shell_profile() -> Profile {
         allowed_models: Vec::new(),
         env: BTreeMap::new(),
         read_only: Vec::new(),
+        protect: Vec::new(),
         copy: false,
         bounds: Bounds::default(),
     }

@@ -54,6 +54,13 @@ pub(super) struct Entry {
     pub(super) closed: bool,
 }
 
+impl Entry {
+    /// A regular file.
+    pub(super) fn is_file(&self) -> bool {
+        FileType::from_raw_mode(self.stamp.mode).is_file()
+    }
+}
+
 /// What was found, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Survey {

@@ -20,6 +20,7 @@ use super::desk::Desk;
 use super::door::OpenDoor;
 use super::prepare::Place;
 use super::run::{Once, lost};
+use super::watcher::Watchers;
 use crate::base::{AgentId, EffectId, TaskId};
 use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
 
@@ -57,6 +58,7 @@ pub(super) struct Workers {
     pub(super) supervisor: Supervisor,
     pub(super) outputs: OutputBoard,
     pub(super) free: Semaphore,
+    pub(super) watchers: Arc<Watchers>,
     known: Mutex<HashMap<TaskId, Arc<Order>>>,
 }
 
@@ -72,10 +74,12 @@ impl Workers {
     pub(super) fn new(desk: Desk, parts: WorkerParts) -> Arc<Self> {
         let WorkerParts { root, grounds, copies, doors, program, .. } = parts;
         let place = Place { root, grounds, copies, doors, program };
+        let place = Arc::new(place);
         Arc::new(Self {
+            watchers: Watchers::start(desk.clone(), place.clone()),
             desk,
             profiles: parts.profiles,
-            place: Arc::new(place),
+            place,
             supervisor: parts.supervisor,
             outputs: parts.outputs,
             free: Semaphore::new(parts.concurrent.max(1)),

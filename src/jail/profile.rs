@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::base::{AgentId, Digest, Ttl};
+use crate::base::{AgentId, Digest, RepoPath, Ttl};
 
 /// How a worker's standard output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +41,8 @@ pub struct Profile {
     pub env: BTreeMap<String, String>,
     /// Folders outside the workspace that it may read (toolchains).
     pub read_only: Vec<PathBuf>,
+    /// Paths in the workspace that stay read-only for it, besides the usual.
+    pub protect: Vec<RepoPath>,
     /// Whether it works in a copy of the workspace that is thrown away.
     pub copy: bool,
     /// What it may use, other than the usual.

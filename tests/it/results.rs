@@ -68,6 +68,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         allowed_models: vec![],
         env: BTreeMap::new(),
         read_only: vec![],
+        protect: vec![],
         copy: false,
         bounds: Bounds::default(),
     };

@@ -248,7 +248,10 @@ impl Script {
     pub(crate) fn spawned(&self) -> Vec<TaskId> {
         let spawn = |effect: &Effect| match effect {
             Effect::SpawnWorker { task } => Some(task.clone()),
-            Effect::StopWorker { .. } | Effect::RunHook { .. } | Effect::SignalAck { .. } => None,
+            Effect::StopWorker { .. }
+            | Effect::WatchFiles { .. }
+            | Effect::RunHook { .. }
+            | Effect::SignalAck { .. } => None,
         };
         self.out.effects.iter().filter_map(|(_, effect)| spawn(effect)).collect()
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use provost::base::limits::{MAIL_MAX, NOTES_MAX};
 use provost::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
 use provost::domain::command::{
-    AckTask, AnswerApproval, BeginRun, CancelTask, CollectMail, Collected, Delegate, EndRun, Record,
-    SettleEffect, SettleMail, Status, TakeScreenshot,
+    AckTask, AnswerApproval, BeginRun, CancelTask, CollectMail, Collected, Delegate, EndRun, NoteFiles,
+    Record, SettleEffect, SettleMail, Status, TakeScreenshot,
 };
 use provost::domain::{
-    Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Mail, MailKind, Network, Outbox,
-    Principal, Refusal, Reply, Scope, Settings, State, Task, TaskState, Tier, Verdict, WorkerKind,
-    WorkerSetting,
+    Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, FileChange, Handoff, Mail, MailKind,
+    Network, Outbox, Principal, Refusal, Reply, Scope, Settings, State, Task, TaskState, Tier, Verdict,
+    Watched, WatchedFile, WorkerKind, WorkerSetting,
 };
 
 use crate::script::{
@@ -301,7 +301,9 @@ impl Sim {
         }
         let (effect, (what, started)) = self.pick(&owed);
         let said = match what {
-            Effect::StopWorker { .. } | Effect::RunHook { .. } | Effect::SignalAck { .. } => {
+            Effect::RunHook { .. } | Effect::SignalAck { .. } => self.say(&host(), SettleEffect { effect }),
+            Effect::StopWorker { task, .. } | Effect::WatchFiles { task } => {
+                self.note_files(&task);
                 self.say(&host(), SettleEffect { effect })
             }
             Effect::SpawnWorker { task } if !started => {
@@ -315,11 +317,27 @@ impl Sim {
             Effect::SpawnWorker { task } => {
                 let status = self.pick(&[Status::Completed, Status::Failed]);
                 let report = report(&task, status).report;
+                self.note_files(&task);
                 self.say(&host(), EndRun { effect, task, status, report, failure: None, model_used: None })
             }
         };
         if said.is_ok() {
             self.said.count("effects carried out");
+        }
+    }
+
+    /// What was found out about a task's files, which may come after its end.
+    fn note_files(&mut self, task: &TaskId) {
+        let handoff = self.pick(&[None, Some(Handoff::default()), Some(Handoff::unknown("shut"))]);
+        let file = WatchedFile { path: "a".into(), change: FileChange::New, from: None };
+        let watched = Watched { files: vec![file], ..Watched::default() };
+        let watched = self.pick(&[None, Some(watched)]);
+        let note = NoteFiles { task: task.clone(), handoff, watched: watched.clone(), news: watched };
+        let who = self.someone();
+        let said = self.say(&who, note.clone());
+        assert!(said.is_err() || who.may(Scope::Host), "{who} spoke for the daemon");
+        if self.say(&host(), note).is_ok() {
+            self.said.count("files noted");
         }
     }
 
@@ -561,6 +579,7 @@ impl Model {
                 old.is_some_and(|old| matches!(old.state, TaskState::Awaiting { .. }))
             }
             Command::BeginRun(_) => who.may(Scope::Host) && !last,
+            Command::NoteFiles(_) => who.may(Scope::Host) && !last,
             Command::EndRun(_) => who.may(Scope::Host) && last,
             Command::Register(_) => is_worker && last,
             _ => false,

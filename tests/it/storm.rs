@@ -275,7 +275,10 @@ impl Storm {
                 let (effect, status) = (owed.id, Status::Completed);
                 self.say("host", EndRun { effect, task, status, report, failure: None, model_used: None });
             }
-            Effect::StopWorker { .. } | Effect::RunHook { .. } | Effect::SignalAck { .. } => {
+            Effect::StopWorker { .. }
+            | Effect::WatchFiles { .. }
+            | Effect::RunHook { .. }
+            | Effect::SignalAck { .. } => {
                 self.say("host", SettleEffect { effect: owed.id });
             }
         }

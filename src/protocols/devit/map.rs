@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::wire::{self, Code, Fault};
 use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl};
+use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
     Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Status, Task, TaskNote, TaskState,
@@ -90,6 +90,8 @@ pub(super) fn order(
     let order = payload.task.unwrap_or_default();
     let return_to = text(payload.return_to).map(|it| agent(&it, "return_to")).transpose()?;
     let seconds = order.timeout.or(order.timeout_s).unwrap_or(TIMEOUT_DEFAULT_S);
+    let watch_patterns = order.watch_patterns.unwrap_or_default();
+    WatchPatterns::parse(&watch_patterns).map_err(|err| Fault::invalid(format!("task.{err}")))?;
     let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
     Ok(Delegate {
         goal: text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into()),
@@ -114,7 +116,7 @@ pub(super) fn order(
             )
         }),
         context: json_of(order.context.as_ref()),
-        watch_patterns: order.watch_patterns.unwrap_or_default().into_iter().map(Into::into).collect(),
+        watch_patterns: watch_patterns.into_iter().map(Into::into).collect(),
         working_dir: text(order.working_dir),
         format: text(order.format),
         payload: json,

@@ -116,6 +116,24 @@ async fn settings_of_agents_can_be_read_but_not_made_or_changed() {
 }
 
 #[tokio::test]
+async fn settings_of_editors_and_shells_can_be_read_but_not_made_or_changed() {
+    let world = World::new();
+    for (path, text) in [(".vscode/tasks.json", "tasks"), (".envrc", "mine"), (".husky/pre-commit", "hook")] {
+        fs::create_dir_all(world.path("workspace").join(path).parent().unwrap()).unwrap();
+        fs::write(world.path("workspace").join(path), text).unwrap();
+    }
+    let script = "for f in .vscode/tasks.json .vscode/settings.json .envrc .husky/pre-commit .husky/_/pre-push \
+                  .idea/workspace.xml .zed/tasks.json .helix/languages.toml .nvim.lua .exrc .vimrc .devcontainer/devcontainer.json \
+                  .devcontainer.json .dir-locals.el .mise.toml .pre-commit-config.yaml lefthook.yml opencode.json; do \
+                  mkdir -p $(dirname $f); echo x > $f; mv -f $f n; ln -sf /tmp/x $f; done; rm -rf .vscode .idea .envrc; \
+                  mv .husky h; rm -f n; cat .vscode/tasks.json .envrc .husky/pre-commit; git init -q .; ls .idea | wc -l";
+    world.run(world.sh(script)).await.says("tasksminehook0");
+    assert_eq!(names(&world.workspace()), [".envrc", ".husky", ".vscode"]);
+    assert_eq!(names(&world.path("workspace/.vscode")), ["tasks.json"]);
+    assert_eq!(fs::read_to_string(world.path("workspace/.envrc")).unwrap(), "mine");
+}
+
+#[tokio::test]
 async fn folders_of_daemons_are_seen_empty_and_stay_as_they_are() {
     let world = World::new();
     fs::create_dir(world.path("workspace/.wit")).unwrap();

@@ -1,0 +1,141 @@
+//! What git would run from within a workspace, as git itself says it. Blocking.
+//!
+//! `git config --list` reads configuration and does nothing else: no hook, no file system monitor, no driver, no
+//! pager is started by it. It is asked because its answer includes what no single file says: the user's and the
+//! system's configuration, and files that others include.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+use crate::base::limits::{GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX};
+use crate::jail::Missing;
+
+/// Ends of keys whose values are programs.
+const PROGRAMS: [&str; 20] = [
+    ".clean",
+    ".cmd",
+    ".command",
+    ".driver",
+    ".editor",
+    ".external",
+    ".fsmonitor",
+    ".gitproxy",
+    ".helper",
+    ".pager",
+    ".postbuffercmd",
+    ".process",
+    ".program",
+    ".receivepack",
+    ".smudge",
+    ".sshcommand",
+    ".textconv",
+    ".uploadpack",
+    ".askpass",
+    ".path",
+];
+
+/// Beginnings of keys of the same.
+const PROGRAM_SECTIONS: [&str; 3] = ["alias.", "pager.", "sendemail."];
+
+/// Files and folders that git's configuration names, absolute and by their words, with what stands in for a
+/// missing one.
+pub(super) type Named = BTreeMap<PathBuf, Missing>;
+
+/// Asks git. Empty where there is no git.
+///
+/// # Errors
+/// A sentence when git cannot read its configuration in time: nobody knows then what it would run.
+pub(super) fn named_by_git(root: &Path) -> Result<Named, String> {
+    if std::fs::symlink_metadata(root.join(".git")).is_err() {
+        return Ok(Named::new());
+    }
+    let mut git = Command::new("git");
+    git.args(["--no-pager", "config", "--list", "--show-origin", "-z"]).current_dir(root).env_clear();
+    for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
+        git.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let runtime = tokio::runtime::Handle::current();
+    let answer = runtime.block_on(async move {
+        let mut child = match git.spawn() {
+            Ok(child) => child,
+            // No git, and so nothing that it could run.
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(err) => return Err(err.to_string()),
+        };
+        let mut answer = Vec::new();
+        let read = async {
+            if let Some(stdout) = &mut child.stdout {
+                stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).await?;
+            }
+            child.wait().await
+        };
+        match tokio::time::timeout(Duration::from_millis(GIT_ANSWER_MS_MAX), read).await {
+            Err(_) => Err(format!("it took longer than {GIT_ANSWER_MS_MAX} ms")),
+            Ok(Err(err)) => Err(err.to_string()),
+            Ok(Ok(_)) if answer.len() as u64 > GIT_ANSWER_BYTES_MAX => {
+                Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes"))
+            }
+            Ok(Ok(status)) if !status.success() => Err(format!("`git config --list` ended with {status}")),
+            Ok(Ok(_)) => Ok(answer),
+        }
+    });
+    let answer = answer.map_err(|why| {
+        format!("git's configuration cannot be read, so what it would run is not known: {why}; mend it and delegate again")
+    })?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    Ok(read(&answer, root, &home))
+}
+
+/// Reads origins, keys and values off git's answer.
+fn read(answer: &[u8], root: &Path, home: &Path) -> Named {
+    let mut named = Named::new();
+    let text = String::from_utf8_lossy(answer);
+    let mut parts = text.split('\0');
+    while let (Some(origin), Some(entry)) = (parts.next(), parts.next()) {
+        let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
+        let file = origin.strip_prefix("file:").map(|file| absolute(root, home, file));
+        let folder = file.as_deref().and_then(Path::parent).unwrap_or(root);
+        if let Some(file) = &file {
+            named.insert(file.clone(), Missing::File);
+        }
+        let is_include = key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
+        if key == "core.hookspath" {
+            named.insert(absolute(root, home, value), Missing::Directory);
+        } else if is_include {
+            // Also where its condition does not hold at present: a worker may bring that about.
+            named.insert(absolute(folder, home, value), Missing::File);
+        } else if PROGRAMS.iter().any(|end| key.ends_with(end))
+            || PROGRAM_SECTIONS.iter().any(|section| key.starts_with(section))
+        {
+            let words =
+                value.split_whitespace().map(|word| word.trim_matches(['"', '\'', '!', ';', '(', ')']));
+            let files = words.filter(|word| !word.is_empty()).map(|word| absolute(root, home, word));
+            named.extend(files.filter(|file| file.is_file()).map(|file| (file, Missing::Leave)));
+        }
+    }
+    named
+}
+
+/// A path as git reads it, without `.` and, by its words, without `..`.
+fn absolute(folder: &Path, home: &Path, text: &str) -> PathBuf {
+    let path = match text.strip_prefix("~/") {
+        Some(below) => home.join(below),
+        None => folder.join(text),
+    };
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}

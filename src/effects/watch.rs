@@ -1,0 +1,184 @@
+//! Files that a delegation wants watched: what they were, what they are, what became of them. Blocking.
+//!
+//! Two looks at the directory are compared, so nothing depends on every single change being noticed. What is said
+//! of a file is against the beginning: one that was made and removed again is not told.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode};
+use rustix::io::Errno;
+
+use super::handoff::shown;
+use super::survey::{Stamp, directory_flags, is_placeholder, open_place};
+use crate::base::WatchPatterns;
+use crate::base::limits::{
+    SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX, WATCH_DIRS_MAX, WATCH_FILES_MAX, WATCH_LISTED_MAX,
+};
+use crate::domain::{FileChange, Watched, WatchedFile};
+use crate::jail::{PLACEHOLDER_MTIME, Place};
+
+/// Folders of git and of daemons; what changes in them is no work.
+const PASSED_OVER: [&[u8]; 6] = [b".git", b".wit", b".devit", b".git-paw", b".agent-protocol", b".provost"];
+
+/// What is watched, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    pub(super) place: Place,
+    pub(super) patterns: WatchPatterns,
+}
+
+/// What a file was like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Known {
+    stamp: Stamp,
+    /// A file that is renamed keeps these; one that is made in its inode does not.
+    written: (i64, i64),
+    size: i64,
+}
+
+/// The matching files of one moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    files: BTreeMap<Vec<u8>, Known>,
+    /// Directories, for hints about changes; as many as are of use.
+    pub(super) directories: Vec<Vec<u8>>,
+    /// Why it is incomplete.
+    incomplete: Option<String>,
+    /// How long it took.
+    pub(super) took: Duration,
+}
+
+impl Watch {
+    /// Looks at all files. Never fails: what could not be looked at is said in the result.
+    pub(super) fn look(&self) -> Look {
+        let began = Instant::now();
+        let mut walk = Walk {
+            patterns: &self.patterns,
+            left: SURVEY_ENTRIES_MAX,
+            until: began + Duration::from_millis(SURVEY_MS_MAX),
+            look: Look::default(),
+        };
+        let opened =
+            open_place(&self.place).map_err(|err| format!("the directory could not be looked at: {err}"));
+        let done = opened.and_then(|top| walk.directory(top.as_fd(), &mut Vec::new(), SURVEY_DEPTH_MAX));
+        let mut look = walk.look;
+        look.incomplete = done.err();
+        look.took = began.elapsed();
+        look
+    }
+}
+
+struct Walk<'a> {
+    patterns: &'a WatchPatterns,
+    left: u64,
+    until: Instant,
+    look: Look,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, dir: BorrowedFd<'_>, path: &mut Vec<u8>, depth: usize) -> Result<(), String> {
+        let failed = |errno: Errno| format!("the directory could not be looked at: {errno}");
+        let depth =
+            depth.checked_sub(1).ok_or_else(|| format!("it is nested deeper than {SURVEY_DEPTH_MAX}"))?;
+        if Instant::now() > self.until {
+            return Err(format!("looking at it took longer than {SURVEY_MS_MAX} ms"));
+        }
+        if self.look.directories.len() <= WATCH_DIRS_MAX {
+            self.look.directories.push(path.clone());
+        }
+        for entry in Dir::read_from(dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") || PASSED_OVER.contains(&name.to_bytes()) {
+                continue;
+            }
+            self.left = self
+                .left
+                .checked_sub(1)
+                .ok_or_else(|| format!("it has more than {SURVEY_ENTRIES_MAX} entries"))?;
+            let Ok(stat) = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if stat.st_mtime == PLACEHOLDER_MTIME && is_placeholder(dir, &name.to_owned(), &stat) {
+                continue;
+            }
+            let length = path.len();
+            if length > 0 {
+                path.push(b'/');
+            }
+            path.extend(name.to_bytes());
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => {
+                    match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
+                        Ok(inner) => self.directory(inner.as_fd(), path, depth)?,
+                        // Gone again, or shut.
+                        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => {}
+                        Err(errno) => return Err(failed(errno)),
+                    }
+                }
+                FileType::RegularFile | FileType::Symlink if self.is_meant(path) => {
+                    if self.look.files.len() >= WATCH_FILES_MAX {
+                        return Err(format!("more than {WATCH_FILES_MAX} files match"));
+                    }
+                    let written = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(i64::MAX));
+                    let known = Known { stamp: Stamp::of(&stat), written, size: stat.st_size };
+                    self.look.files.insert(path.clone(), known);
+                }
+                _ => {}
+            }
+            path.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn is_meant(&self, path: &[u8]) -> bool {
+        self.patterns.matches(&String::from_utf8_lossy(path))
+    }
+}
+
+/// What became of files between two looks.
+pub(super) fn changes(before: &Look, after: &Look) -> Watched {
+    let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
+    let mut gone: BTreeMap<&Vec<u8>, &Known> = match incomplete {
+        // What an unfinished look did not come to is not gone.
+        Some(_) => BTreeMap::new(),
+        None => before.files.iter().filter(|(path, _)| !after.files.contains_key(*path)).collect(),
+    };
+    let mut files = Vec::new();
+    for (path, known) in &after.files {
+        let change = match before.files.get(path) {
+            Some(old) if old.stamp == known.stamp => continue,
+            Some(_) => FileChange::Changed,
+            None => FileChange::New,
+        };
+        let is_it = |old: &Known| {
+            (old.stamp.inode, old.written, old.size) == (known.stamp.inode, known.written, known.size)
+        };
+        let from =
+            gone.iter().find(|(_, old)| change == FileChange::New && is_it(old)).map(|(path, _)| *path);
+        if let Some(from) = from {
+            gone.remove(from);
+        }
+        let change = if from.is_some() { FileChange::Renamed } else { change };
+        files.push(WatchedFile { path: shown(path).into(), change, from: from.map(|it| shown(it).into()) });
+    }
+    let removed =
+        |path: &&Vec<u8>| WatchedFile { path: shown(path).into(), change: FileChange::Removed, from: None };
+    files.extend(gone.keys().map(removed));
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    listed(files, 0, incomplete.map(|why| format!("some changes may be missing: {why}").into()))
+}
+
+/// The same, with no more files than are listed.
+pub(super) fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
+    let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
+    files.truncate(WATCH_LISTED_MAX);
+    Watched { files, more: more.saturating_add(left_out), incomplete }
+}
+
+impl Look {
+    /// Nothing could be seen.
+    pub(super) fn failed(why: &str) -> Self {
+        Self { incomplete: Some(why.into()), ..Self::default() }
+    }
+}

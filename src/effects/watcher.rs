@@ -1,0 +1,279 @@
+//! Watching files while a task is worked on, and telling those who wait for it.
+//!
+//! ```text
+//!   [first look] --> [waiting] --hint--> [resting] --> [look] --news--> told, rests longer
+//!                        ^                                |
+//!                        +--------------------------------+        the task is over: [last look]
+//! ```
+//! Bursts are told as one, looks take a small part of the time that they are apart, and the number of reports is
+//! bounded; the last look finds everything. A task in the jail is watched by its run, one of a collecting worker
+//! for as long as it is with that worker: [`Effect::WatchFiles`](crate::domain::Effect::WatchFiles).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use super::hints::{Hints, Wanted};
+use super::prepare::Place;
+use super::watch::{Look, Watch, changes, listed};
+use crate::base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
+use crate::base::{EffectId, TaskId, WatchPatterns};
+use crate::domain::command::NoteFiles;
+use crate::domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
+use crate::jail;
+
+/// Between a hint and the look that follows, at first; doubled with every report.
+const REST_FIRST: Duration = Duration::from_millis(100);
+const REST_LAST: Duration = Duration::from_secs(60);
+/// A look is followed by a rest of so many times its length, so that large directories cost a twentieth of one
+/// processor at most.
+const REST_PER_LOOK: u32 = 20;
+
+/// Everything that is watched.
+pub(super) struct Watchers {
+    desk: Desk,
+    place: Arc<Place>,
+    slots: Arc<Semaphore>,
+    known: Mutex<HashMap<TaskId, CancellationToken>>,
+}
+
+/// One task's watch.
+pub(super) struct Watching {
+    over: CancellationToken,
+    done: JoinHandle<Watched>,
+}
+
+impl Watching {
+    /// Looks for the last time and says what has become of the files.
+    pub(super) async fn end(self) -> Watched {
+        self.over.cancel();
+        self.done.await.unwrap_or_else(|_| without("the watch failed; the daemon's log has the cause"))
+    }
+}
+
+fn without(why: &str) -> Watched {
+    Watched { incomplete: Some(why.into()), ..Watched::default() }
+}
+
+impl Watchers {
+    /// Called within a runtime.
+    pub(super) fn start(desk: Desk, place: Arc<Place>) -> Arc<Self> {
+        let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
+        let watchers = Arc::new(Self { desk, place, slots, known: Mutex::default() });
+        // Before anything is watched, so that no end is missed.
+        let events = watchers.desk.engine.subscribe();
+        watchers.desk.tracker.spawn(watchers.clone().mind_ends(events));
+        watchers
+    }
+
+    /// Begins to watch what a task's asker wanted watched; `None` when that is nothing. What is there when this
+    /// returns counts as having been there.
+    pub(super) async fn begin(&self, task: &Task, place: jail::Place) -> Option<Watching> {
+        if task.order.watch_patterns.is_empty() {
+            return None;
+        }
+        let over = CancellationToken::new();
+        let done = match self.session(task, place).await {
+            Ok(session) => self.desk.tracker.spawn(session.follow(over.clone())),
+            Err(why) => tokio::spawn(async move { without(&why) }),
+        };
+        Some(Watching { over, done })
+    }
+
+    async fn session(&self, task: &Task, place: jail::Place) -> Result<Session, String> {
+        let full = |_| format!("not watched: {WATCHED_TASKS_MAX} tasks were watched already");
+        let slot = self.slots.clone().try_acquire_owned().map_err(full)?;
+        let patterns = WatchPatterns::parse(&task.order.watch_patterns).map_err(|err| err.to_string())?;
+        let (hints, wanted) = Hints::begin(place.path());
+        let mut session = Session {
+            desk: self.desk.clone(),
+            task: task.id().clone(),
+            earlier: task.watched.clone(),
+            watch: Arc::new(Watch { place, patterns }),
+            hints,
+            wanted,
+            first: Look::default(),
+            told: Look::default(),
+            _slot: slot,
+        };
+        let (first, _) = session.look().await;
+        (session.told, session.first) = (first.clone(), first);
+        Ok(session)
+    }
+
+    /// A collecting worker has its task.
+    pub(super) fn take_up(self: &Arc<Self>, id: EffectId, task: TaskId) {
+        self.desk.tracker.spawn(self.clone().watch_collected(id, task));
+    }
+
+    async fn watch_collected(self: Arc<Self>, id: EffectId, task: TaskId) {
+        let over = CancellationToken::new();
+        self.known().insert(task.clone(), over.clone());
+        let goes_on = match self.desk.look(&task).await {
+            Ok(Some((task, _))) => self.until_it_is_over(&task, &over).await,
+            Ok(None) => false,
+            // Nothing is taken at present; it stays owed.
+            Err(_) => true,
+        };
+        self.known().remove(&task);
+        // When the daemon stops, the next one goes on.
+        if !goes_on {
+            self.desk.settle(id).await;
+        }
+    }
+
+    /// Answers whether the task goes on without us.
+    async fn until_it_is_over(&self, task: &Arc<Task>, over: &CancellationToken) -> bool {
+        let (place, known) = (self.place.clone(), task.directory.clone());
+        let found = tokio::task::spawn_blocking(move || {
+            let relative = known.map(|it| it.relative).unwrap_or_default();
+            place.root.resolve_dir(&relative).map(|found| found.place().clone())
+        });
+        let watched = match found.await {
+            Ok(Ok(place)) => match self.begin(task, place).await {
+                Some(watching) => {
+                    tokio::select! {
+                        () = over.cancelled() => {}
+                        () = self.desk.shutdown.cancelled() => {}
+                    }
+                    watching.end().await
+                }
+                None => return false,
+            },
+            Ok(Err(why)) => without(&format!("not watched: {why}")),
+            // The runtime is shutting down.
+            Err(_) => return true,
+        };
+        let note = NoteFiles { task: task.id().clone(), handoff: None, watched: Some(watched), news: None };
+        self.desk.tell(note).await.ok();
+        !over.is_cancelled() && self.desk.shutdown.is_cancelled()
+    }
+
+    /// Ends the watch of every task that has ended.
+    async fn mind_ends(self: Arc<Self>, mut events: Receiver<Arc<Event>>) {
+        loop {
+            let event = tokio::select! {
+                () = self.desk.shutdown.cancelled() => return,
+                event = events.recv() => event,
+            };
+            match event.as_deref() {
+                Ok(Event { kind: EventKind::TaskFinished { task, .. }, .. }) => {
+                    if let Some(over) = self.known().get(task) {
+                        over.cancel();
+                    }
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.look_for_ends().await,
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// After events were missed.
+    async fn look_for_ends(&self) {
+        let known: Vec<_> = self.known().iter().map(|(task, over)| (task.clone(), over.clone())).collect();
+        for (task, over) in known {
+            if let Ok(None) = self.desk.look(&task).await {
+                over.cancel();
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<TaskId, CancellationToken>> {
+        // Inserting and removing leave it valid at every moment.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One watch from its first look to its last.
+struct Session {
+    desk: Desk,
+    task: TaskId,
+    /// What an earlier daemon had seen.
+    earlier: Option<Watched>,
+    watch: Arc<Watch>,
+    hints: Hints,
+    wanted: Option<Wanted>,
+    first: Look,
+    told: Look,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Session {
+    async fn follow(mut self, over: CancellationToken) -> Watched {
+        let (mut rest, mut pause, mut reports, mut again) = (REST_FIRST, REST_FIRST, 0, true);
+        loop {
+            let wait = async {
+                if !again {
+                    self.hints.next().await;
+                }
+                tokio::time::sleep(rest).await;
+            };
+            tokio::select! {
+                biased;
+                () = over.cancelled() => break,
+                () = wait => {}
+            }
+            let (now, new) = self.look().await;
+            again = new;
+            let news = changes(&self.told, &now);
+            if !news.files.is_empty() && reports < WATCH_REPORTS_MAX {
+                reports += 1;
+                pause = (pause * 2).min(REST_LAST);
+                let (task, watched) = (self.task.clone(), Some(self.total(&now)));
+                let note = NoteFiles { task, handoff: None, watched, news: Some(news) };
+                self.desk.tell(note).await.ok();
+            }
+            rest = pause.max(now.took * REST_PER_LOOK);
+            self.told = now;
+        }
+        let (last, _) = self.look().await;
+        self.total(&last)
+    }
+
+    /// What is there now, and whether something may have changed since that no hint will come of.
+    async fn look(&mut self) -> (Look, bool) {
+        let (watch, mut wanted) = (self.watch.clone(), self.wanted.take());
+        let looked = tokio::task::spawn_blocking(move || {
+            let look = watch.look();
+            let covered = wanted.as_mut().map(|it| it.only(&look.directories));
+            (look, wanted, covered)
+        });
+        match looked.await {
+            Ok((look, wanted, covered)) => {
+                self.wanted = wanted;
+                let (new, all) = covered.unwrap_or((false, false));
+                self.hints.cover_all = all;
+                (look, new)
+            }
+            Err(_) => {
+                self.hints.cover_all = false;
+                (Look::failed("a look at the directory failed; the daemon's log has the cause"), false)
+            }
+        }
+    }
+
+    /// What has become of the files since the task began.
+    fn total(&self, now: &Look) -> Watched {
+        let total = changes(&self.first, now);
+        let Some(earlier) = &self.earlier else { return total };
+        let mut files: BTreeMap<_, WatchedFile> =
+            earlier.files.iter().map(|it| (it.path.clone(), it.clone())).collect();
+        for file in total.files {
+            let was_new = files.get(&file.path).is_some_and(|it| it.change == FileChange::New);
+            match file.change {
+                FileChange::Changed if was_new => {}
+                _ => drop(files.insert(file.path.clone(), file)),
+            }
+        }
+        let why = "some changes may be missing: the daemon was not there all the time";
+        listed(files.into_values().collect(), earlier.more.saturating_add(total.more), Some(why.into()))
+    }
+}
