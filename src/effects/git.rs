@@ -5,12 +5,11 @@
 //! system's configuration, and files that others include.
 
 use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
-
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 
 use crate::base::limits::{GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX};
 use crate::jail::Missing;
@@ -51,46 +50,56 @@ pub(super) type Named = BTreeMap<PathBuf, Missing>;
 /// # Errors
 /// A sentence when git cannot read its configuration in time: nobody knows then what it would run.
 pub(super) fn named_by_git(root: &Path) -> Result<Named, String> {
-    if std::fs::symlink_metadata(root.join(".git")).is_err() {
-        return Ok(Named::new());
-    }
+    // The workspace may be a folder of the repository; names are from the repository's top.
+    let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
+    let Some(root) = root.ancestors().find(is_top) else { return Ok(Named::new()) };
     let mut git = Command::new("git");
     git.args(["--no-pager", "config", "--list", "--show-origin", "-z"]).current_dir(root).env_clear();
     for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
         git.envs(std::env::var_os(name).map(|value| (name, value)));
     }
     git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let runtime = tokio::runtime::Handle::current();
-    let answer = runtime.block_on(async move {
-        let mut child = match git.spawn() {
-            Ok(child) => child,
-            // No git, and so nothing that it could run.
-            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(err) => return Err(err.to_string()),
-        };
-        let mut answer = Vec::new();
-        let read = async {
-            if let Some(stdout) = &mut child.stdout {
-                stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).await?;
-            }
-            child.wait().await
-        };
-        match tokio::time::timeout(Duration::from_millis(GIT_ANSWER_MS_MAX), read).await {
-            Err(_) => Err(format!("it took longer than {GIT_ANSWER_MS_MAX} ms")),
-            Ok(Err(err)) => Err(err.to_string()),
-            Ok(Ok(_)) if answer.len() as u64 > GIT_ANSWER_BYTES_MAX => {
-                Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes"))
-            }
-            Ok(Ok(status)) if !status.success() => Err(format!("`git config --list` ended with {status}")),
-            Ok(Ok(_)) => Ok(answer),
-        }
-    });
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let answer = answer_of(git);
     let answer = answer.map_err(|why| {
         format!("git's configuration cannot be read, so what it would run is not known: {why}; mend it and delegate again")
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     Ok(read(&answer, root, &home))
+}
+
+/// What a program prints, within bounds. Empty where there is no such program: then it runs nothing either.
+fn answer_of(mut program: Command) -> Result<Vec<u8>, String> {
+    let mut child = match program.spawn() {
+        Ok(child) => child,
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(err) => return Err(err.to_string()),
+    };
+    let (tell, heard) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        // Ends when the program does, at the latest when it is killed.
+        std::thread::spawn(move || {
+            let mut answer = Vec::new();
+            let read = stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
+            // Who does not listen any more has given up.
+            let _unheard = tell.send(read.map(|_| answer));
+        });
+    }
+    let answer = match heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX)) {
+        Err(_) => Err(format!("it took longer than {GIT_ANSWER_MS_MAX} ms")),
+        Ok(Err(err)) => Err(err.to_string()),
+        Ok(Ok(answer)) if answer.len() as u64 > GIT_ANSWER_BYTES_MAX => {
+            Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes"))
+        }
+        Ok(Ok(answer)) => Ok(answer),
+    };
+    if answer.is_err() {
+        // It has ended by itself if this fails.
+        let _ended = child.kill();
+    }
+    let status = child.wait().map_err(|err| err.to_string())?;
+    let answer = answer?;
+    if status.success() { Ok(answer) } else { Err(format!("`git config --list` ended with {status}")) }
 }
 
 /// Reads origins, keys and values off git's answer.
