@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use provost::jail::{Layer, Network, PlanRefused, Step, probe};
+use provost::jail::{Network, PlanRefused, Step, probe};
 
 use super::*;
 
@@ -30,7 +30,7 @@ async fn each_step_that_fails_refuses_the_worker() {
 async fn the_ordinary_executable_builds_no_jail_that_lacks_a_layer() {
     for tier in TIERS {
         let world = World::new();
-        let plan = world.plan(world.sh("touch ran").tier(tier)).without(&[Layer::Environment]);
+        let plan = world.plan(world.sh("touch ran").tier(tier)).without(&[provost::jail::Layer::Environment]);
         let error = launch(&supervisor(), &plan, None, LiveOutput::new(1024)).await.unwrap_err();
         assert_eq!((error.step, error.exit), (Step::Grant, Some(125)), "{tier:?}: {error}");
         assert!(error.to_string().contains("builds no jail that lacks a layer"), "{error}");

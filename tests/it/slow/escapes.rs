@@ -67,7 +67,12 @@ fn documents_say_what_the_table_says() {
 
 /// Every attempt, that has ended otherwise than it should.
 fn surprises(seen: &Seen, expected: impl Fn(&Row, Saw) -> bool) -> Vec<String> {
+    // On a host without a network there is no way to the outside to begin with.
+    let routes = std::fs::read_to_string("/proc/net/route").unwrap().lines().count() > 1;
     let wrong = |row: &Row| {
+        if row.name == "net.route_out" && !routes {
+            return None;
+        }
         let Some((saw, what)) = seen.attempts.get(&row.name) else {
             return Some(format!("{}: not tried", row.name));
         };

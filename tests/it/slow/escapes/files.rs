@@ -78,6 +78,8 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     ("fs.setuid_plant", setuid_plant),
     ("fs.setuid_plant_open", setuid_plant_open),
     // Not in the table of the first suite.
+    ("fs.dotdot", |_, _| read("../home/.ssh/id_ed25519", "TOPSECRET")),
+    ("fs.proc_cwd_dotdot", |_, _| read("/proc/self/cwd/../home/.ssh/id_ed25519", "TOPSECRET")),
     ("fs.fifo_for_the_daemon", |f, _| {
         // Allowed everywhere: the daemon opens nothing in a workspace without looking at what it is.
         let made =

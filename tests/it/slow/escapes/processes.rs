@@ -87,6 +87,22 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         false => shut(format!("{} processes, the daemon not among them", processes())),
     }),
     // Not in the table of the first suite.
+    ("proc.supervisor_fd", |_, o| {
+        let entries = fs::read_dir(format!("/proc/{}/fd", o.parent)).into_iter().flatten().flatten();
+        match entries.filter(|entry| fs::read_link(entry.path()).is_ok()).count() {
+            0 => shut("none can be opened"),
+            some => open(format!("{some} that can be opened again")),
+        }
+    }),
+    ("proc.supervisor_mem", |_, o| {
+        by(
+            OpenOptions::new().read(true).write(true).open(format!("/proc/{}/mem", o.parent)),
+            "its memory is open",
+        )
+    }),
+    ("proc.supervisor_ptrace", |_, o| {
+        by(call(libc::SYS_ptrace, [PTRACE_SEIZE, signed(o.parent), 0, 0]), "attached")
+    }),
     ("proc.ioprio_daemon", |f, _| {
         by(call(libc::SYS_ioprio_set, [1, signed(f.daemon), (3 << 13) as usize]), "idle")
     }),
