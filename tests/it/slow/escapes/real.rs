@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::intruder::{Facts, Saw};
 use super::roles::INTRUDER;
+use super::stand_in::link;
 use super::table::{self, Held};
 use super::world::outcomes;
 use crate::support::{Client, Daemon, World};
@@ -54,8 +55,8 @@ fn facts(world: &World, daemon: &Daemon, socket: &Path, only: &[&str]) -> Facts 
         memory_key: 0x7072_ffff,
         queue: "none".into(),
         shared: world.path("none"),
-        network: "none".into(),
-        users: "none".into(),
+        network: link("/proc/self/ns/net"),
+        users: link("/proc/self/ns/user"),
         forks: 0,
         only: only.iter().map(|only| (*only).to_owned()).collect(),
     }

@@ -212,7 +212,8 @@ impl Drop for Shared {
     }
 }
 
-fn link(path: &str) -> String {
+/// Where a link of `/proc` leads: the number of a namespace.
+pub(super) fn link(path: &str) -> String {
     fs::read_link(path).unwrap().to_string_lossy().into_owned()
 }
 
