@@ -1,6 +1,7 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
+mod pictures;
 mod policy_file;
 mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
@@ -30,7 +31,7 @@ use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Effect, Judge as _, Owed, Principal};
-use crate::effects::{Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts};
+use crate::effects::{Camera, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
@@ -190,6 +191,7 @@ struct Daemon {
     host: Principal,
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
+    camera: watch::Sender<Arc<Camera>>,
     devit: Devit,
     stop: CancellationToken,
     doors: TaskTracker,
@@ -282,8 +284,9 @@ async fn assemble(
     let doors = doors_of_workers(&start, prepared, &devit)?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
+    let (camera, seen) = watch::channel(Arc::new(pictures::camera(config, &start.places)));
     let work = (started.effects, started.owed);
-    let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), hooks, work)?;
+    let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), (hooks, seen), work)?;
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let mut daemon = Daemon {
@@ -291,6 +294,7 @@ async fn assemble(
         provost,
         host: role::host(),
         keys: vec![keys],
+        camera,
         devit,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
@@ -341,7 +345,7 @@ fn start_hands(
     prepared: &Prepared,
     provost: &Provost,
     (root, doors): (Root, Option<OpenDoor>),
-    hooks: HookParts,
+    (hooks, camera): (HookParts, watch::Receiver<Arc<Camera>>),
     (effects, owed): Work,
 ) -> Result<Hands> {
     let places = &start.places;
@@ -362,7 +366,7 @@ fn start_hands(
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
     };
-    let parts = Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks };
+    let parts = Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera };
     Ok(Hands::start(parts, effects, owed))
 }
 
@@ -451,7 +455,7 @@ impl Daemon {
                 Severity::Error => tracing::error!("{note}"),
             }
         }
-        wiring::not_available(&loaded.config).iter().for_each(|note| tracing::warn!("{note}"));
+        pictures::note(&loaded.config, &self.start.places).iter().for_each(|note| tracing::warn!("{note}"));
         let policy = self.shared().0.policy.clone();
         let details = json!({ "version": VERSION, "policy": policy, "policy_source": self.policy.name(), "clean": clean });
         self.record("daemon.started", &self.start.places.root.display().to_string(), details).await
@@ -488,13 +492,14 @@ impl Daemon {
                 .notes
                 .iter()
                 .map(ToString::to_string)
-                .chain(wiring::not_available(&loaded.config))
+                .chain(pictures::note(&loaded.config, &self.start.places))
                 .collect();
             about.workers = about::workers_at(&settings);
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);
         self.hook.send_replace(wiring::hook(&loaded.config));
+        self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));
         self.policy = policy;
         self.put_in_force(rules).await?;
         Ok("configuration, policy and keys were read again; doors and limits keep what they started with"

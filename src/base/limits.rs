@@ -106,6 +106,19 @@ pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
 /// Session tokens remembered; as many as there are agents, since one per agent is in use.
 pub const TOKENS_MAX: usize = AGENTS_MAX;
 
+/// Pictures of the screen that are ordered and not taken yet. They are taken one after the other, each within
+/// [`CAPTURE_MS_MAX`]; whoever waited for a fifth would wait in vain.
+pub const CAPTURES_MAX: usize = 4;
+
+/// Time that a program may take for one picture, in milliseconds. It takes 50 to 300.
+pub const CAPTURE_MS_MAX: u64 = 10_000;
+
+/// Size of one picture, in bytes. A screen of 8,000 by 4,000 in PNG has up to this.
+pub const PICTURE_BYTES_MAX: u64 = 64 << 20;
+
+/// Tries to take a picture per picture that the rate allows: a program that always fails is not run without end.
+pub const CAPTURE_TRIES: u32 = 4;
+
 /// Size of a key file, in bytes; a few keys and their dates take one or two thousand.
 pub const KEY_FILE_BYTES_MAX: usize = 64 << 10;
 

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(unix)]
 use super::worker;
-use super::{allow, approvals, delegate, hook, jail, journal, keys, log, policy, tasks, up};
+use super::{allow, approvals, delegate, hook, jail, journal, keys, log, policy, screenshot, tasks, up};
 use crate::base::Ttl;
 
 const ABOUT: &str =
@@ -61,6 +61,9 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost delegate \"cargo test\" --wait\n  provost delegate \"review src/\" --worker claude_code --timeout 20m\n  provost delegate \"make\" --dir docs --json"
     )]
     Delegate(delegate::Delegate),
+    /// Take a picture of the screen, if the rules and someone's word allow it
+    #[command(after_help = "Examples:\n  provost screenshot\n  provost screenshot --wait --json")]
+    Screenshot(screenshot::Screenshot),
     /// List tasks, the newest last
     #[command(after_help = "Examples:\n  provost tasks\n  provost tasks --filter failed --limit 5")]
     Tasks(tasks::Tasks),

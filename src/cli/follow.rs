@@ -148,8 +148,9 @@ impl Follow {
             out::json(task)?;
             return Ok(exit_code(task));
         }
-        // A worker that connects by itself has said what there is to say in its report.
-        if task.worker_kind == "polling"
+        // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
+        // pictures.
+        if (task.worker_kind == "polling" || task.capture)
             && let Some(note) = task.notes.last().filter(|note| !note.summary.is_empty())
         {
             out::line(out::plain(&note.summary))?;

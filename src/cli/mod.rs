@@ -24,6 +24,7 @@ mod log;
 mod manual;
 mod out;
 mod policy;
+mod screenshot;
 mod status;
 mod tasks;
 mod up;
@@ -90,6 +91,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Status => status::status(here),
         Command::Env(it) => init::env(here, &it),
         Command::Delegate(it) => delegate::delegate(here, it),
+        Command::Screenshot(it) => screenshot::screenshot(here, it),
         Command::Tasks(it) => tasks::list(here, &it),
         Command::Task(it) => tasks::show(here, &it),
         Command::Cancel(it) => tasks::cancel(here, it),

@@ -132,6 +132,8 @@ impl Client {
     verbs! {
         /// Has something done.
         delegate "/delegate" (wire::Delegate) -> wire::Delegated;
+        /// Has a picture of the screen taken.
+        screenshot "/screenshot" (wire::Screenshot) -> wire::Delegated;
         /// Ends a task.
         cancel "/cancel-task" (wire::Cancel) -> wire::TaskState;
         /// Reports on a task, or acknowledges it.

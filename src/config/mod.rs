@@ -15,6 +15,7 @@ mod load;
 pub mod pin;
 pub mod places;
 mod print;
+mod rate;
 mod suggest;
 pub mod table;
 mod value;
@@ -23,12 +24,13 @@ mod worker;
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use places::Places;
 pub use print::{print_markdown, print_toml};
+pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
     Approvals, Config, Daemon, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings,
     Worker, Workspace,
 };
 pub use value::{
-    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Rules, Tier, Value,
-    Versions, WorkerKind,
+    ByteSize, Context, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
+    ScreenBackend, Tier, Value, Versions, WorkerKind,
 };

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::load::RefusedWorker;
+use super::rate::Rate;
 use super::value::{
-    ByteSize, Context, Durability, LogLevel, Mark, Network, ParseMode, Rate, Row, Rules, Tier, Value,
-    Versions, WorkerKind, checked,
+    ByteSize, Context, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
+    ScreenBackend, Tier, Value, Versions, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -190,12 +191,14 @@ settings! {
         enabled: bool = false, "", Strict;
         /// How many are taken at most.
         rate_limit: Rate = Rate { count: 10, per_s: 60 }, "count/time", Strict;
-        /// The program that takes them: `scrot` or `import`; without it, whichever is installed.
-        backend: Option<String> = None, "program";
-        /// Image format, as a file extension.
-        format: String = "png".into(), "extension";
-        /// Folder for the pictures, below the workspace.
+        /// The program that takes them; without it `grim` where there is a Wayland session, else `scrot` or `import`, whichever is installed.
+        backend: Option<ScreenBackend> = None, "program";
+        /// Image format, as a file extension; `grim` writes `png`, `jpg` and `jpeg`.
+        format: ImageFormat = ImageFormat::Png, "extension";
+        /// Folder for the pictures: below the workspace, or absolute and below the workspace or the state folder.
         output_dir: String = ".devit/screenshots".into(), "path";
+        /// Pictures kept in that folder; beyond it the oldest are removed.
+        keep: u32 = 100, "pictures" within 1..=10_000;
     }
 
     /// Where work happens.

@@ -86,7 +86,7 @@ fn text<'a>(value: &'a DeValue<'_>) -> Result<&'a str, String> {
     value.as_str().ok_or_else(|| format!("expected text in quotes, found {}", value.type_str()))
 }
 
-fn integer(value: &DeValue<'_>) -> Result<u64, String> {
+pub(super) fn integer(value: &DeValue<'_>) -> Result<u64, String> {
     let number =
         value.as_integer().ok_or_else(|| format!("expected a whole number, found {}", value.type_str()))?;
     let parse = |number: &DeInteger<'_>| u64::from_str_radix(number.as_str(), number.radix());
@@ -319,7 +319,7 @@ impl Value for Ttl {
 }
 
 /// Splits `10m` into 10 and `m`; the number is absent when it is missing or too large.
-fn split_number(text: &str) -> (Option<u64>, &str) {
+pub(super) fn split_number(text: &str) -> (Option<u64>, &str) {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     (text[..digits].parse().ok(), text[digits..].trim())
@@ -399,53 +399,6 @@ impl Value for Rules {
     }
 }
 
-/// So many times per span; a count of zero means without limit, as in DevIt.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
-pub struct Rate {
-    /// How often.
-    pub count: u32,
-    /// Within how many seconds.
-    pub per_s: u32,
-}
-
-impl Value for Rate {
-    const NAME: &'static str = "rate";
-    fn read(value: &DeValue<'_>, context: &Context) -> Result<Self, String> {
-        let wrong = || "expected a rate such as \"10/minute\", \"3/30s\" or \"100/hour\"".to_string();
-        if value.is_integer() {
-            return Ok(Self { count: u32::read(value, context)?, per_s: 60 });
-        }
-        if let Some(table) = value.as_table() {
-            let get = |names: &[&str]| {
-                names.iter().find_map(|name| table.get(*name)).map(|v| u32::read(v.get_ref(), context))
-            };
-            let count = get(&["count", "max", "max_actions"]).ok_or_else(wrong)??;
-            let per_s = get(&["per_seconds", "window_secs", "interval", "every"]).unwrap_or(Ok(60))?;
-            return if per_s == 0 { Err(wrong()) } else { Ok(Self { count, per_s }) };
-        }
-        let text = value.as_str().ok_or_else(wrong)?;
-        let (count, span) = text.split_once('/').or_else(|| text.split_once("per ")).ok_or_else(wrong)?;
-        let (times, unit) = split_number(span);
-        let unit_s = match unit {
-            "s" | "sec" | "second" | "seconds" => 1,
-            "m" | "min" | "minute" | "minutes" => 60,
-            "h" | "hr" | "hour" | "hours" => 3_600,
-            _ => return Err(wrong()),
-        };
-        let times = if span.trim_start().starts_with(|c: char| c.is_ascii_digit()) { times } else { Some(1) };
-        let per_s = times.and_then(|times| times.checked_mul(unit_s)).and_then(|s| u32::try_from(s).ok());
-        let count = count.trim().parse().map_err(|_| wrong())?;
-        per_s.filter(|s| *s > 0).map(|per_s| Self { count, per_s }).ok_or_else(wrong)
-    }
-    fn print(&self) -> Option<String> {
-        Some(match self.per_s {
-            60 => format!("\"{}/minute\"", self.count),
-            3_600 => format!("\"{}/hour\"", self.count),
-            seconds => format!("\"{}/{seconds}s\"", self.count),
-        })
-    }
-}
-
 macro_rules! words {
     ($($(#[doc = $about:literal])+ $Name:ident { $($(#[doc = $says:literal])+ $Variant:ident = $word:literal,)+ })+) => {$(
         $(#[doc = $about])+
@@ -493,6 +446,32 @@ words! {
         Info = "info",
         /// For those who work on Provost.
         Debug = "debug",
+    }
+    /// The program that takes pictures of the screen.
+    ScreenBackend {
+        /// X11.
+        Scrot = "scrot",
+        /// X11, of ImageMagick.
+        Import = "import",
+        /// The same, as DevIt calls it.
+        Imagemagick = "imagemagick",
+        /// Wayland.
+        Grim = "grim",
+    }
+    /// The format of pictures.
+    ImageFormat {
+        /// Portable Network Graphics.
+        Png = "png",
+        /// JPEG.
+        Jpg = "jpg",
+        /// The same, spelt out.
+        Jpeg = "jpeg",
+        /// Windows' bitmaps.
+        Bmp = "bmp",
+        /// WebP.
+        Webp = "webp",
+        /// Tagged Image File Format.
+        Tiff = "tiff",
     }
     /// How a worker is reached.
     WorkerKind {

@@ -1,7 +1,7 @@
 //! What the daemon knows of itself, for `GET /about`.
 
 use super::policy_file::PolicyFile;
-use super::{Prepared, Start, VERSION, now, wiring};
+use super::{Prepared, Start, VERSION, now, pictures, wiring};
 use crate::base::AgentId;
 use crate::config::Config;
 use crate::domain::Judge as _;
@@ -27,7 +27,7 @@ pub(super) fn about(
         policy: rules.version().to_string(),
         policy_source: policy.name(),
         workers: workers_at(&settings),
-        notes: notes.chain(start.places.notes.clone()).chain(wiring::not_available(config)).collect(),
+        notes: notes.chain(start.places.notes.clone()).chain(pictures::note(config, &start.places)).collect(),
         ..wire::About::default()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::Start;
+use super::{Start, pictures};
 use crate::base::AgentId;
 use crate::config::env::Environment;
 use crate::config::{self, Config, Places, Worker};
@@ -27,6 +27,7 @@ pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();
+    pictures::settings(config, &mut settings);
     let mut profiles = BTreeMap::new();
     for (id, worker) in &config.workers {
         if worker.kind == config::WorkerKind::Polling {
@@ -167,15 +168,4 @@ pub(super) fn grounds(places: &Places) -> Result<Grounds> {
     let home = Environment::current().home.context("HOME is not set")?;
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     Ok(Grounds { home, forbidden })
-}
-
-/// Settings that are read and not yet carried out are named, so that nobody relies on them.
-pub(super) fn not_available(config: &Config) -> Vec<String> {
-    let mut notes = Vec::new();
-    if config.screenshot.enabled {
-        notes.push(
-            "screenshot.enabled is set, but screen capture is not available in this version".to_owned(),
-        );
-    }
-    notes
 }

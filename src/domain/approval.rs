@@ -67,6 +67,7 @@ impl Parked {
     pub fn task(&self) -> Option<&TaskId> {
         match &self.command {
             Command::Delegate(verb) => Some(&verb.task),
+            Command::TakeScreenshot(verb) => Some(&verb.task),
             _ => None,
         }
     }
@@ -171,9 +172,13 @@ impl State {
             shown: parked.shown,
             expires_at,
         });
-        if let Command::Delegate(verb) = &parked.command {
-            let (facts, rule, terms) = (&parked.facts, parked.rule.clone(), parked.terms.clone());
-            let task = self.tasks.draft(now, who, verb, facts, rule, terms);
+        let (rule, terms) = (parked.rule.clone(), parked.terms.clone());
+        let task = match &parked.command {
+            Command::Delegate(verb) => Some(self.tasks.draft(now, who, verb, &parked.facts, rule, terms)),
+            Command::TakeScreenshot(verb) => Some(self.draft_capture(now, who, verb, rule, terms)),
+            _ => None,
+        };
+        if let Some(task) = task {
             let state = TaskState::Awaiting { approval: id };
             out.put(Change::PutTask(Arc::new(Task { state, approval: Some(id), ..task })));
         }

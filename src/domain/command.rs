@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Handoff, Mail, Report, Scope, TaskState, Verdict, Watched};
+use super::{Failure, Handoff, Mail, Picture, Principal, Report, Scope, TaskState, Verdict, Watched};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
@@ -99,12 +99,31 @@ verbs! {
     BeginRun       => Begun,      needs Host,       Durable;
     /// What was found out about the files of a task.
     NoteFiles      => FilesNoted, needs Host,       Commit;
+    /// A picture of the screen is about to be taken.
+    BeginCapture   => CaptureBegun, needs Host,     Commit;
+    /// A picture of the screen was taken, or was not.
+    EndCapture     => CaptureEnded, needs Host,     Durable;
     /// A worker process is gone, with what it left.
     EndRun         => Ended,      needs Host,       Durable;
     /// An owed effect needs nothing more.
     SettleEffect   => EffectSettled, needs Host,    Commit;
     /// Put something that happened outside the core on record.
     Record         => Recorded,   needs Operate,    Durable;
+}
+
+impl Command {
+    /// The task whose finished record the core needs to decide, when it is not among the unfinished ones.
+    pub fn names_task(&self) -> Option<&TaskId> {
+        match self {
+            Command::Delegate(it) => Some(&it.task),
+            Command::TakeScreenshot(it) => Some(&it.task),
+            Command::ReportTask(it) => Some(&it.task),
+            Command::AckTask(it) => Some(&it.task),
+            Command::CancelTask(it) => Some(&it.task),
+            Command::NoteFiles(it) => Some(&it.task),
+            _ => None,
+        }
+    }
 }
 
 /// DevIt REGISTER.
@@ -319,13 +338,64 @@ pub struct Answered {
     pub failed: Option<Box<str>>,
 }
 
-/// Capture the screen.
+/// Capture the screen. DevIt SCREENSHOT.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TakeScreenshot {}
+pub struct TakeScreenshot {
+    /// Chosen by the caller, as for a delegation: the picture is a task that the daemon itself does.
+    pub task: TaskId,
+}
 
-/// The capture was ordered.
+/// The capture was ordered, or an approved one is handed over.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Captured;
+pub struct Captured {
+    /// Where its result will be; not the caller's own id when a picture is handed over that was approved before.
+    pub task: TaskId,
+    /// Where it stands.
+    pub state: TaskState,
+}
+
+/// A picture is about to be taken: may it still?
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BeginCapture {
+    /// The owed effect this carries out.
+    pub effect: EffectId,
+    /// Its task.
+    pub task: TaskId,
+    /// Who asked, as the effect says.
+    pub asker: Principal,
+}
+
+/// Go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureBegun;
+
+/// A picture was taken, or was not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EndCapture {
+    /// The owed effect this settles.
+    pub effect: EffectId,
+    /// Its task.
+    pub task: TaskId,
+    /// The picture, or why there is none.
+    pub end: Shot,
+}
+
+/// How the taking of a picture ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shot {
+    /// Here it is.
+    Taken(Picture),
+    /// There is none.
+    Failed(Failure),
+}
+
+/// The result is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureEnded {
+    /// Whether the task was unfinished until now. A picture of which nobody will hear is thrown away.
+    pub heard: bool,
+}
 
 /// A confined worker process is ready.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

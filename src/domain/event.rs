@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Failure, Finding, Mail, Notice, Parked, Status, Task, Uses, Verdict};
+use super::{Agent, Failure, Finding, Held, Mail, Notice, Parked, Principal, Status, Task, Uses, Verdict};
 use crate::base::{
     AgentId, ApprovalId, Digest, EffectId, EventSeq, Json, MailSeq, RuleId, TaskId, Timestamp,
 };
@@ -107,6 +107,15 @@ pub enum EventKind {
         task: TaskId,
         /// How many, since it began.
         count: u32,
+    },
+    /// A picture of the screen was taken.
+    ScreenCaptured {
+        /// For which task.
+        task: TaskId,
+        /// Digest of the picture.
+        picture: Digest,
+        /// Its size.
+        bytes: u64,
     },
     /// A task's state was reported.
     TaskMoved {
@@ -231,6 +240,7 @@ impl EventKind {
             EventKind::TaskBeside { .. } => "task_beside",
             EventKind::TaskTainted { .. } => "task_tainted",
             EventKind::FilesChanged { .. } => "files_changed",
+            EventKind::ScreenCaptured { .. } => "screen_captured",
             EventKind::TaskMoved { .. } => "task_moved",
             EventKind::TaskFinished { .. } => "task_finished",
             EventKind::TaskAcked { .. } => "task_acked",
@@ -255,6 +265,7 @@ impl EventKind {
             | EventKind::TaskBeside { task, .. }
             | EventKind::TaskTainted { task, .. }
             | EventKind::FilesChanged { task, .. }
+            | EventKind::ScreenCaptured { task, .. }
             | EventKind::TaskMoved { task, .. }
             | EventKind::TaskFinished { task, .. }
             | EventKind::TaskAcked { task }
@@ -292,6 +303,8 @@ pub enum Change {
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
     DropApproval(ApprovalId),
+    /// An approved picture that its asker has not come back for, or (with `None`) has. Memory only.
+    Hold(AgentId, Option<Held>),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
@@ -352,6 +365,13 @@ pub enum Effect {
     WatchFiles {
         /// For this task.
         task: TaskId,
+    },
+    /// Take a picture of the screen. At most once, and not after a restart: nobody expects it then.
+    Capture {
+        /// For this task.
+        task: TaskId,
+        /// Who asked, so that the rules can be asked once more.
+        asker: Principal,
     },
 }
 

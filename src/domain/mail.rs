@@ -361,6 +361,15 @@ impl Mailboxes {
         work
     }
 
+    /// The message with a task's last word, unless somebody carries it.
+    pub(super) fn last_word(&self, agent: &AgentId, task: &TaskId) -> Option<&Arc<Mail>> {
+        let queue = self.queues.get(agent)?;
+        let is_it =
+            |kind: &MailKind| matches!(kind, MailKind::Word { task: it, last: true, .. } if it == task);
+        let mut free = queue.mail.iter().filter(|(seq, _)| !queue.carried.contains(seq));
+        free.find(|(_, mail)| is_it(&mail.kind)).map(|(_, mail)| mail)
+    }
+
     /// Messages that nobody is carrying, of one agent.
     pub fn waiting(&self, agent: &AgentId) -> usize {
         self.queues.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())

@@ -19,6 +19,7 @@ mod principal;
 mod progress;
 mod quota;
 mod refusal;
+mod screenshot;
 mod session;
 mod settings;
 mod task;
@@ -42,6 +43,7 @@ pub use principal::{Door, Principal, Proof, Scope, Scopes};
 use progress::Ending;
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal};
+pub use screenshot::{Held, Picture, Shelf};
 pub use session::{ALIVE_FOR, Agent, Agents};
 pub use settings::{Settings, WorkerSetting};
 use task::Repeat;
@@ -94,6 +96,8 @@ pub struct State {
     pub quota: Quota,
     /// Hooks that are owed.
     pub hooks: Hooks,
+    /// Approved pictures that wait for their askers.
+    pub shelf: Shelf,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -113,6 +117,7 @@ impl State {
             mail: Mailboxes::default(),
             quota: Quota::default(),
             hooks: Hooks::default(),
+            shelf: Shelf::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -135,6 +140,7 @@ impl State {
             Change::CarryMail(agent, seq, carried) => self.mail.carry(agent, *seq, *carried),
             Change::PutApproval(parked) => self.approvals.put(parked.clone()),
             Change::DropApproval(id) => self.approvals.remove(*id),
+            Change::Hold(agent, held) => self.shelf.put(agent, held.clone()),
             Change::PutUses(uses) => self.quota.put(uses),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::DropEffect(id) => self.hooks.remove(*id),
@@ -253,20 +259,6 @@ impl Core {
     }
 }
 
-impl Command {
-    /// The task whose finished record the core needs to decide, when it is not among the unfinished ones.
-    pub fn names_task(&self) -> Option<&TaskId> {
-        match self {
-            Command::Delegate(it) => Some(&it.task),
-            Command::ReportTask(it) => Some(&it.task),
-            Command::AckTask(it) => Some(&it.task),
-            Command::CancelTask(it) => Some(&it.task),
-            Command::NoteFiles(it) => Some(&it.task),
-            _ => None,
-        }
-    }
-}
-
 fn decide(
     state: &State,
     judge: &dyn Judge,
@@ -324,9 +316,17 @@ fn allowed(
     terms: Terms,
     out: &mut Outbox,
 ) -> Result<Reply, Refusal> {
-    let Command::Delegate(verb) = command else { return dispatch(state, judge, call, command, out) };
-    let task = state.tasks.draft(call.now, call.who, verb, &call.facts, rule, terms);
-    start(state, judge, call.now, task, out).map(Reply::Delegated)
+    match command {
+        Command::Delegate(verb) => {
+            let task = state.tasks.draft(call.now, call.who, verb, &call.facts, rule, terms);
+            start(state, judge, call.now, task, out).map(Reply::Delegated)
+        }
+        Command::TakeScreenshot(verb) => {
+            let task = state.draft_capture(call.now, call.who, verb, rule, terms);
+            state.order_capture(call.now, call.who, task, judge.version(), out).map(Reply::Captured)
+        }
+        _ => dispatch(state, judge, call, command, out),
+    }
 }
 
 fn start(
@@ -375,7 +375,9 @@ fn dispatch(
         Command::AckTask(it) => state.ack(who, it, past, out).map(Reply::Acked),
         Command::CancelTask(it) => state.cancel(now, who, it, past, out).map(Reply::Cancelled),
         Command::AnswerApproval(it) => answer(state, judge, call, it, out).map(Reply::Answered),
-        Command::TakeScreenshot(_) => Err(Refusal::SwitchedOff { what: "Screenshot capability".into() }),
+        Command::TakeScreenshot(_) => Err(Refusal::busy("a picture is only taken after policy was asked")),
+        Command::BeginCapture(it) => state.begin_capture(now, judge, it, out).map(Reply::CaptureBegun),
+        Command::EndCapture(it) => Ok(Reply::CaptureEnded(state.end_capture(now, it, out))),
         Command::BeginRun(it) => state.begin_run(now, it, out).map(Reply::Begun),
         Command::NoteFiles(it) => state.note_files(now, it, past, out).map(Reply::FilesNoted),
         Command::EndRun(it) => Ok(Reply::Ended(state.end_run(now, it, out))),
@@ -437,7 +439,10 @@ fn grant(
     let refused = |refusal: Refusal| denied(&parked.rule, refusal.to_string().into());
     let waiting = parked.task().and_then(|task| state.tasks.get(task));
     let mut task = Task::clone(waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?);
-    let facts = state.settings.facts_of(&task.order.worker, parked.facts.clone()).map_err(refused)?;
+    let facts = match task.capture {
+        true => parked.facts.clone(),
+        false => state.settings.facts_of(&task.order.worker, parked.facts.clone()).map_err(refused)?,
+    };
     if facts != parked.facts {
         return Err(refused(Refusal::ApprovalChanged));
     }
@@ -451,7 +456,11 @@ fn grant(
         }
     }
     let mark = out.mark();
-    start(state, judge, call.now, task, out).map(|_| ()).map_err(|refusal| {
+    let started = match task.capture {
+        true => state.grant_capture(call.now, parked, task, judge.version(), out),
+        false => start(state, judge, call.now, task, out).map(|_| ()),
+    };
+    started.map_err(|refusal| {
         out.rewind(mark);
         refused(refusal)
     })
@@ -469,9 +478,7 @@ impl State {
         call.facts.now = call.now;
         let verb = match command {
             Command::Delegate(verb) => verb,
-            Command::TakeScreenshot(_) if !self.settings.screenshots => {
-                return Err(Refusal::SwitchedOff { what: "Screenshot capability".into() });
-            }
+            Command::TakeScreenshot(verb) => return self.before_screenshot(call, verb, out),
             _ => return Ok(None),
         };
         if let Repeat::Same(task) = self.tasks.repeat(call.who, verb, call.past.as_ref())? {

@@ -158,6 +158,6 @@ impl Outbox {
 impl Change {
     /// Whether the store keeps this; the rest is memory's alone.
     pub fn is_stored(&self) -> bool {
-        !matches!(self, Change::Beat(..) | Change::CarryMail(..) | Change::OweHook(..))
+        !matches!(self, Change::Beat(..) | Change::CarryMail(..) | Change::Hold(..) | Change::OweHook(..))
     }
 }

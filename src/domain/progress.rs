@@ -383,6 +383,7 @@ impl State {
             return;
         }
         let ending = match task.state {
+            TaskState::Queued { .. } if task.capture => super::screenshot::out_of_time(task),
             TaskState::Queued { .. } => away(now, task),
             TaskState::Running { since, .. } if task.kind == WorkerKind::Cli => {
                 out.owe(Effect::StopWorker {

@@ -51,6 +51,12 @@ impl Quota {
         Ok(())
     }
 
+    /// How many uses count at the moment.
+    pub(super) fn used(&self, now: Timestamp, rule: &RuleId, agent: &AgentId, rate: Rate) -> usize {
+        let uses = self.0.get(&(rule.clone(), agent.clone()));
+        uses.map_or(0, |uses| uses.at.iter().filter(|at| now < at.after(rate.per)).count())
+    }
+
     /// Forgets what counts no more: names are free to invent, and each would stay for ever.
     pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
         for uses in self.0.values().filter(|uses| uses.until <= now) {

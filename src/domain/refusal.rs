@@ -92,6 +92,16 @@ pub enum Refusal {
         /// Which.
         what: Box<str>,
     },
+    /// A capability was used as often as the configuration allows.
+    #[error("{what} rate limit exceeded (max {most} per {per_s}s)")]
+    TooOften {
+        /// Which.
+        what: Box<str>,
+        /// How often it may be used.
+        most: u32,
+        /// Within how many seconds.
+        per_s: u64,
+    },
     /// A message that is not (or no longer) in the caller's queue.
     #[error("no such message in this queue")]
     MailNotFound,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, Network, Refusal, Tier, WorkerKind};
+use super::{Facts, Network, Rate, Refusal, Tier, WorkerKind};
 use crate::base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
@@ -30,6 +30,8 @@ pub struct Settings {
     pub screenshots: bool,
     /// Whether there is a notification hook.
     pub hooks: bool,
+    /// How many pictures are taken; `None` for as many as wanted.
+    pub screenshot_rate: Option<Rate>,
 }
 
 /// A worker of the configuration, as far as rules care.
@@ -61,6 +63,7 @@ impl Settings {
             tasks_per_agent: 1_000,
             screenshots: false,
             hooks: false,
+            screenshot_rate: None,
         }
     }
 

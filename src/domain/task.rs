@@ -183,6 +183,9 @@ pub struct Task {
     pub approval: Option<ApprovalId>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,
+    /// Whether the daemon itself does it: a picture of the screen.
+    #[serde(default)]
+    pub capture: bool,
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<TaskId>,
@@ -299,6 +302,7 @@ impl Tasks {
             depth: facts.depth,
             approval: None,
             model_used: None,
+            capture: false,
             beside: Vec::new(),
             handoff: None,
             watched: None,
@@ -374,8 +378,7 @@ impl Tasks {
 
     /// How deep a new delegation by this agent would lie: below the tasks it works on.
     pub(super) fn depth_below(&self, agent: &AgentId) -> u32 {
-        let tasks = self.by_worker.get(agent).into_iter().flatten().filter_map(|id| self.live.get(id));
-        tasks.map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
+        self.of_worker(agent).map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
     }
 
     /// Unfinished tasks of a client under a rule.
@@ -387,6 +390,11 @@ impl Tasks {
     /// A task that is not finished.
     pub fn get(&self, task: &TaskId) -> Option<&Arc<Task>> {
         self.live.get(task)
+    }
+
+    /// Unfinished tasks of a worker.
+    pub(super) fn of_worker<'a>(&'a self, worker: &AgentId) -> impl Iterator<Item = &'a Arc<Task>> + use<'a> {
+        self.by_worker.get(worker).into_iter().flatten().filter_map(|id| self.live.get(id))
     }
 
     /// Every unfinished task, by id.

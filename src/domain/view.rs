@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Agent, Parked, State, Task};
+use super::{Agent, Mail, Parked, State, Task};
 use crate::base::{AgentId, ApprovalId, TaskId, Timestamp};
 
 /// A question. Asked of the engine, which answers between two batches.
@@ -130,6 +130,23 @@ impl View for AgentPids {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         state.agents.iter().filter_map(|agent| agent.peer_pid).collect()
+    }
+}
+
+/// The message with a task's last word, if it waits for an agent.
+#[derive(Clone, Debug)]
+pub struct LastWord {
+    /// Whose queue.
+    pub to: AgentId,
+    /// About which task.
+    pub task: TaskId,
+}
+
+impl View for LastWord {
+    type Out = Option<Arc<Mail>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.mail.last_word(&self.to, &self.task).cloned()
     }
 }
 

@@ -9,11 +9,15 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod camera;
+mod capture;
 mod compact;
 #[cfg_attr(windows, path = "copy_windows.rs")]
 mod copy;
 mod desk;
 mod door;
+#[cfg(target_os = "linux")]
+mod gallery;
 mod git;
 mod handoff;
 mod hints;
@@ -28,6 +32,8 @@ mod router;
 mod run;
 mod shell;
 mod shield;
+#[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]
+mod snap;
 mod survey;
 mod suspects;
 mod usage;
@@ -35,6 +41,7 @@ mod watch;
 mod watcher;
 mod worker;
 
+pub use camera::{Backend, Camera, Gallery};
 pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookParts, Told};
 pub use keeper::keep_if_asked;

@@ -100,6 +100,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         depth: 0,
         approval: None,
         model_used: None,
+        capture: false,
         beside: Vec::new(),
         handoff: None,
         watched: None,

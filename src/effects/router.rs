@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
+use super::camera::Camera;
+use super::capture::Captures;
 use super::desk::Desk;
 use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
@@ -21,6 +23,8 @@ pub struct Parts {
     pub workers: WorkerParts,
     /// What running hooks takes.
     pub hooks: HookParts,
+    /// How pictures of the screen are taken, as the configuration has it now.
+    pub camera: watch::Receiver<Arc<Camera>>,
 }
 
 /// Carries out effects until it is told to stop.
@@ -33,6 +37,7 @@ struct Router {
     desk: Desk,
     workers: Arc<Workers>,
     hooks: Arc<Hooks>,
+    captures: Arc<Captures>,
 }
 
 impl Hands {
@@ -47,6 +52,7 @@ impl Hands {
             desk: desk.clone(),
             workers: Workers::new(desk.clone(), parts.workers),
             hooks: Hooks::new(desk.clone(), parts.hooks),
+            captures: Captures::new(desk.clone(), parts.camera),
         };
         desk.tracker.spawn(router.work(effects, owed));
         Self { desk }
@@ -65,8 +71,12 @@ impl Router {
     async fn work(self, mut effects: mpsc::UnboundedReceiver<(EffectId, Effect)>, owed: Vec<Owed>) {
         self.workers.sweep().await;
         self.hooks.sweep().await;
+        self.captures.sweep().await;
         for Owed { id, effect, started } in owed {
-            self.take_up(id, effect, started);
+            match effect {
+                Effect::Capture { task, .. } => self.captures.lost(id, task),
+                effect => self.take_up(id, effect, started),
+            }
         }
         loop {
             tokio::select! {
@@ -84,10 +94,14 @@ impl Router {
     fn take_up(&self, id: EffectId, effect: Effect, started: bool) {
         match effect {
             Effect::SpawnWorker { task } => self.workers.spawn(id, task, started),
-            Effect::StopWorker { task, reason } => self.workers.stop(id, &task, reason),
+            Effect::StopWorker { task, reason } => {
+                self.captures.stop(&task);
+                self.workers.stop(id, &task, reason);
+            }
             Effect::RunHook { notice } => self.hooks.run(id, notice.task.clone()),
             Effect::SignalAck { task } => self.hooks.signal(id, &task),
             Effect::WatchFiles { task } => self.workers.watchers.take_up(id, task),
+            Effect::Capture { task, asker } => self.captures.take(id, task, asker),
         }
     }
 }

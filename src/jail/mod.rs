@@ -16,6 +16,9 @@
 //! namespaces and has the last four only: files below the workspace cannot be protected there, and metadata
 //! (modes, times, extended attributes) of the user's other files stays within reach.
 //!
+//! Beside the jail there is the pen ([`start_penned`]) for the few programs of the daemon's own that must see the
+//! user's session: they read what the user reads and write into one folder.
+//!
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
 #![deny(unsafe_code)] // `child` alone has it, each block with its reason
 
@@ -41,6 +44,8 @@ pub use bounds::{Limits, Space, size};
 pub use child::inherited_socket;
 #[cfg(debug_assertions)]
 pub use child::main_of_the_tests_if_asked;
+#[cfg(target_os = "linux")]
+pub use child::start_penned;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};

@@ -10,12 +10,14 @@ mod history;
 mod mail;
 mod output;
 mod programs;
+mod screenshot;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use crate::jail::{Chunk, Stream};
 pub use history::{Finished, Snapshot, TaskFilter};
+pub use screenshot::Screenshot;
 
 use crate::base::AgentId;
 use crate::domain::view::View;

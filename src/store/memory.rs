@@ -181,7 +181,7 @@ impl Rows {
             }
             Change::DropEffect(id) => drop(self.effects.remove(id)),
             Change::Count(counters) => self.counters = *counters,
-            Change::Beat(..) | Change::CarryMail(..) | Change::OweHook(..) => {}
+            Change::Beat(..) | Change::CarryMail(..) | Change::Hold(..) | Change::OweHook(..) => {}
         }
     }
 

@@ -541,7 +541,7 @@ async fn effects_come_once_and_in_order() {
                 assert!(started.contains(&task) && !stopped.contains(&task));
                 stopped.push(task);
             }
-            other => panic!("{other:?} without a hook"),
+            other => panic!("{other:?} without a hook and without a picture"),
         }
     }
     assert_eq!((started.len(), stopped.len()), (60, 60));

@@ -40,6 +40,8 @@ mod policy_random;
 mod replay;
 mod results;
 mod runs;
+mod screens;
+mod screenshots;
 mod script;
 mod sessions;
 mod sim;

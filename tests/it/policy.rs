@@ -560,7 +560,9 @@ fn rules_that_can_never_decide_are_pointed_out() {
 fn a_rule_set_serves_the_core_as_its_judge() {
     let judge: Box<dyn Judge> = Box::new(builtin("default").unwrap());
     let who = caller("mcp", Door::Devit, &[Scope::Delegate], Proof::SharedKey);
-    let command = Command::from(provost::domain::command::TakeScreenshot {});
+    let command = Command::from(provost::domain::command::TakeScreenshot {
+        task: provost::base::TaskId::parse("s-1").unwrap(),
+    });
     assert_eq!(said(&judge.decide(&who, &command, &Facts::default())), "approve screenshot.ask");
     let facts = Facts { network: Network::None, worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
     assert_eq!(judge.version(), builtin("default").unwrap().version());

@@ -50,6 +50,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         depth: 0,
         approval: None,
         model_used: None,
+        capture: false,
         beside: Vec::new(),
         handoff: None,
         watched: None,

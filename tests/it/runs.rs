@@ -19,7 +19,7 @@ use provost::domain::{
     Principal, Proof, Refusal, Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
     WorkerSetting,
 };
-use provost::effects::{Hands, HookParts, Parts, Told, WorkerParts, shell_profile};
+use provost::effects::{Camera, Hands, HookParts, Parts, Told, WorkerParts, shell_profile};
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{MemoryControl, MemoryStore, Retention};
@@ -118,8 +118,22 @@ impl World {
             executable: provost(),
             concurrent: 1,
         };
-        let parts = Parts { engine: self.engine.clone(), host: host(), workers, hooks };
+        let camera = self.no_camera();
+        let parts = Parts { engine: self.engine.clone(), host: host(), workers, hooks, camera };
         Hands::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
+    }
+
+    /// These runs take no pictures.
+    fn no_camera(&self) -> tokio::sync::watch::Receiver<Arc<Camera>> {
+        let camera = Camera {
+            backend: None,
+            format: "png",
+            gallery: Err("there is no place for pictures".into()),
+            staging: self.path("screen"),
+            workspace: self.path("repo"),
+            environment: Vec::new(),
+        };
+        tokio::sync::watch::channel(Arc::new(camera)).1
     }
 
     async fn delegate(&self, task: &str, goal: &str) -> TaskId {

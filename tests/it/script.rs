@@ -28,10 +28,12 @@ pub(crate) const DEPTH: u32 = 3;
 
 impl Judge for ByWord {
     fn decide(&self, _: &Principal, command: &Command, facts: &Facts) -> Decision {
-        let Command::Delegate(verb) = command else {
-            return Decision::Allow { rule: rule("any"), terms: Terms::default() };
+        let word = match command {
+            Command::Delegate(verb) => verb.goal.split(' ').next().unwrap_or_default(),
+            // `never-7`, `ask-7`.
+            Command::TakeScreenshot(verb) => verb.task.as_str().split('-').next().unwrap_or_default(),
+            _ => return Decision::Allow { rule: rule("any"), terms: Terms::default() },
         };
-        let word = verb.goal.split(' ').next().unwrap_or_default();
         let id = rule(word);
         let boss = || Approver::Agent(agent("boss"));
         let mut terms = Terms::default();
@@ -251,7 +253,8 @@ impl Script {
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
-            | Effect::SignalAck { .. } => None,
+            | Effect::SignalAck { .. }
+            | Effect::Capture { .. } => None,
         };
         self.out.effects.iter().filter_map(|(_, effect)| spawn(effect)).collect()
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use provost::base::limits::{MAIL_MAX, NOTES_MAX};
 use provost::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
 use provost::domain::command::{
-    AckTask, AnswerApproval, BeginRun, CancelTask, CollectMail, Collected, Delegate, EndRun, NoteFiles,
-    Record, SettleEffect, SettleMail, Status, TakeScreenshot,
+    AckTask, AnswerApproval, BeginCapture, BeginRun, CancelTask, CollectMail, Collected, Delegate,
+    EndCapture, EndRun, NoteFiles, Record, SettleEffect, SettleMail, Shot, Status, TakeScreenshot,
 };
 use provost::domain::{
-    Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, FileChange, Handoff, Mail, MailKind,
-    Network, Outbox, Principal, Refusal, Reply, Scope, Settings, State, Task, TaskState, Tier, Verdict,
-    Watched, WatchedFile, WorkerKind, WorkerSetting,
+    Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Handoff, Mail,
+    MailKind, Network, Outbox, Picture, Principal, Rate, Refusal, Reply, Scope, Settings, State, Task,
+    TaskState, Tier, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
 };
 
 use crate::script::{
@@ -23,6 +23,7 @@ use crate::storm::{Dice, agent, order, settings};
 const NAMES: [&str; 6] = ["ada", "bob", "eve:17", "zoë", "boss", "deep"];
 const GOALS: [&str; 9] = ["do", "do", "ask", "ask-human", "never", "rated", "few", "short", "ask-rated"];
 const RATE_WINDOW: Ttl = Ttl::minutes(1);
+const PICTURES: u32 = 2;
 
 struct Sim {
     core: Core,
@@ -66,6 +67,8 @@ fn broken_too(seed: u64) -> Settings {
         WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, copy: false, broken };
     settings.workers.insert(agent("broken"), setting);
     settings.tasks_per_agent = 12;
+    settings.screenshots = !seed.is_multiple_of(5);
+    settings.screenshot_rate = Some(Rate { count: PICTURES, per: RATE_WINDOW });
     if seed.is_multiple_of(4) {
         settings.expected_versions = vec!["1.0".into()];
     }
@@ -162,14 +165,22 @@ impl Sim {
                 let record = Record { what: "x".into(), subject: "y".into(), details: Json::null() };
                 self.say(&who, record).ok();
             }
-            36 => {
+            36 | 39 => {
                 let who = self.someone();
-                assert!(matches!(
-                    self.say(&who, TakeScreenshot {}),
+                let word = self.pick(&["do", "ask", "never"]);
+                self.number += 1;
+                let task = TaskId::parse(&format!("{word}-{}", self.number)).unwrap();
+                let said = self.say(&who, TakeScreenshot { task });
+                let off = matches!(
+                    said,
                     Err(Refusal::SwitchedOff { .. }
                         | Refusal::OutOfScope { .. }
                         | Refusal::RegisterFirst { .. })
-                ));
+                );
+                assert!(
+                    off || self.core.state().settings.screenshots,
+                    "a picture without the switch: {said:?}"
+                );
             }
             37 => {
                 self.strict = self.dice.roll(3) == 0;
@@ -305,6 +316,21 @@ impl Sim {
             Effect::StopWorker { task, .. } | Effect::WatchFiles { task } => {
                 self.note_files(&task);
                 self.say(&host(), SettleEffect { effect })
+            }
+            Effect::Capture { task, asker } if !started => {
+                let said = self.say(&host(), BeginCapture { effect, task, asker });
+                if said.is_err() {
+                    self.say(&host(), SettleEffect { effect }).unwrap();
+                }
+                said
+            }
+            Effect::Capture { task, .. } => {
+                let digest = Digest::of(task.as_str().as_bytes());
+                let picture =
+                    Picture { path: "a.png".into(), format: "png".into(), bytes: 1_180_424, digest };
+                let end = self.pick(&[Shot::Taken(picture), Shot::Failed(Failure::Lost)]);
+                self.said.count("pictures");
+                self.say(&host(), EndCapture { effect, task, end })
             }
             Effect::SpawnWorker { task } if !started => {
                 let until = self.now.after(Ttl::minutes(10));
@@ -503,7 +529,14 @@ impl Sim {
 impl Model {
     fn owes(&mut self, id: EffectId, effect: &Effect, said: &Outcome, out: &Outbox) {
         assert!(self.owed.insert(id, (effect.clone(), false)).is_none(), "effects have numbers of their own");
-        let Effect::SpawnWorker { task } = effect else { return };
+        let task = match effect {
+            Effect::SpawnWorker { task } => task,
+            Effect::Capture { task, .. } => task,
+            Effect::StopWorker { .. }
+            | Effect::WatchFiles { .. }
+            | Effect::RunHook { .. }
+            | Effect::SignalAck { .. } => return,
+        };
         assert!(
             !matches!(said, Ok(Some(Answer::Denied(_) | Answer::Parked(_)))),
             "a no that starts a worker"
@@ -515,13 +548,14 @@ impl Model {
         });
         let started = started.expect("a start belongs to a task");
         assert!(matches!(started.state, TaskState::Queued { .. }) && started.kind == WorkerKind::Cli);
-        let asks = started.order.goal.starts_with("ask");
+        let what = if started.capture { started.id().as_str() } else { &*started.order.goal };
+        let asks = what.starts_with("ask");
         let granted = started.approval.is_some()
             && out.events.iter().any(|event| {
                 matches!(event.kind, EventKind::ApprovalAnswered { verdict: Verdict::Granted, .. })
             });
         assert_eq!(asks, granted, "{task} was started without the word it needs");
-        assert!(!started.order.goal.starts_with("never"));
+        assert!(!what.starts_with("never"));
     }
 
     fn answered(&mut self, who: &Principal, verb: &AnswerApproval, now: Timestamp) {
@@ -547,6 +581,9 @@ impl Model {
                 assert_eq!(task.state, TaskState::Finished { status: task.state.status(), at: now });
                 let earlier = self.finished.insert(task.id().clone(), task.clone());
                 assert!(earlier.is_none(), "{} finished twice", task.id());
+            }
+            Change::PutUses(uses) if uses.rule.as_str() == "screenshot.taken" => {
+                assert!(uses.at.len() <= PICTURES as usize, "more pictures than the rate allows");
             }
             Change::DropApproval(id) => assert!(self.settled.insert(*id), "{id} was settled twice"),
             Change::StartEffect(id) => {
@@ -578,6 +615,9 @@ impl Model {
             Command::AnswerApproval(_) => {
                 old.is_some_and(|old| matches!(old.state, TaskState::Awaiting { .. }))
             }
+            Command::TakeScreenshot(verb) => old.is_none() && is_asker && verb.task == *task.id(),
+            Command::BeginCapture(_) => who.may(Scope::Host) && !last && task.capture,
+            Command::EndCapture(_) => who.may(Scope::Host) && last && task.capture,
             Command::BeginRun(_) => who.may(Scope::Host) && !last,
             Command::NoteFiles(_) => who.may(Scope::Host) && !last,
             Command::EndRun(_) => who.may(Scope::Host) && last,
@@ -636,6 +676,7 @@ fn storms(seeds: std::ops::Range<u64>, steps: u32) {
         "restarts",
         "mail collected",
         "effects carried out",
+        "pictures",
     ] {
         assert!(all.0.get(what).is_some_and(|count| *count > 20), "the storm lacks {what}: {all:?}");
     }

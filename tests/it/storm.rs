@@ -278,7 +278,8 @@ impl Storm {
             Effect::StopWorker { .. }
             | Effect::WatchFiles { .. }
             | Effect::RunHook { .. }
-            | Effect::SignalAck { .. } => {
+            | Effect::SignalAck { .. }
+            | Effect::Capture { .. } => {
                 self.say("host", SettleEffect { effect: owed.id });
             }
         }

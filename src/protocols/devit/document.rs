@@ -265,7 +265,8 @@ impl Session {
             },
             "status" => door.status(params).await.map(|it| it.value()),
             "task" => door.task(params).await.map(|it| it.value()),
-            "screenshot" => door.screenshot(who).await.map(|it| it.payload.value()),
+            // Its notification follows: on this connection nothing shows whether an answer has arrived.
+            "screenshot" => door.screenshot_of_the_document(who).await.map(|(picture, _)| picture),
             "authenticate" | "auth" => Err(Fault::invalid("this connection is authenticated already")),
             other => Err(Fault::invalid(format!(
                 "unknown method '{}'; known are authenticate, delegate, notify, status, task, screenshot",

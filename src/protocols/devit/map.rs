@@ -549,7 +549,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,
-        Refusal::SwitchedOff { .. } => Code::ScreenshotDenied,
+        Refusal::SwitchedOff { .. } | Refusal::TooOften { .. } => Code::ScreenshotDenied,
         Refusal::Busy { .. } => Code::Busy,
         Refusal::Unavailable { .. } => Code::Internal,
     };

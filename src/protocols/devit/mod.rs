@@ -9,6 +9,7 @@ mod document;
 mod inside;
 mod map;
 mod notice;
+mod screenshot;
 mod signed;
 mod wire;
 
@@ -99,6 +100,8 @@ enum Said {
     Message(Message),
     /// A queued message, which counts as delivered when the peer goes on or closes.
     Mail(Arc<Mail>),
+    /// What a queued message would say, in an answer: it counts as delivered when that one does.
+    InAdvance(Message, Arc<Mail>),
 }
 
 /// A message whose arrival is not certain yet. However its connection ends, it is not forgotten.
@@ -347,6 +350,10 @@ impl Talk {
             Said::Nothing => return self.write(b"").await,
             Said::Message(message) if self.door.inside().is_some() => message.answering(&frame.msg_id),
             Said::Message(message) => message,
+            Said::InAdvance(message, mail) => {
+                carried = Some(Carried { provost: self.door.0.provost.clone(), who, mail: Some(mail) });
+                message
+            }
             Said::Mail(mail) => {
                 let message = map::mail(&mail, (self.door.0.now)(), &self.door.0.options.salt);
                 carried = Some(Carried { provost: self.door.0.provost.clone(), who, mail: Some(mail) });

@@ -14,7 +14,6 @@ use crate::auth::keys::{Keys, Role};
 use crate::auth::peer::PeerId;
 use crate::auth::role::{self, Standing};
 use crate::base::{AgentId, Json, Secret, Timestamp};
-use crate::domain::command::TakeScreenshot;
 use crate::domain::{Answer, Denial, Principal};
 
 impl Devit {
@@ -73,7 +72,11 @@ impl Devit {
             }
             "TASK_REQUEST" => self.task(frame.payload).await.map(|it| Message::new("TASK_RESPONSE", it)),
             "APPROVAL_DECISION" => self.decide(who, &frame.msg_id, frame.payload).await,
-            "SCREENSHOT" => self.screenshot(who).await,
+            "SCREENSHOT" => match self.screenshot(who, &frame.msg_id).await {
+                Ok((picture, Some(mail))) => return Said::InAdvance(Message::ack(&picture), mail),
+                Ok((picture, None)) => Ok(Message::ack(&picture)),
+                Err(fault) => Err(fault),
+            },
             // Nobody expects an answer to an answer.
             "ACK" | "ERR" => return Said::Nothing,
             _ => Err(Fault::invalid("unknown msg_type")),
@@ -187,11 +190,6 @@ impl Devit {
             "task_id": done.task.as_ref().map(|it| it.as_str()),
             "failed": done.failed,
         })))
-    }
-
-    pub(super) async fn screenshot(&self, who: &Principal) -> Result<Message, Fault> {
-        self.submit(who, TakeScreenshot {}).await?;
-        Ok(Message::ack(&json!({ "status": "ok" })))
     }
 
     /// Submits a verb of which policy makes no task: a denial is an error like any other.

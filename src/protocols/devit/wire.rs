@@ -38,6 +38,7 @@ pub(super) enum Code {
     Sandbox,
     PolicyDenied,
     ScreenshotDenied,
+    ScreenshotFailed,
     Busy,
     Internal,
 }
@@ -56,6 +57,7 @@ impl Code {
             Code::Sandbox => "E_SANDBOX",
             Code::PolicyDenied => "E_POLICY_DENIED",
             Code::ScreenshotDenied => "E_SCREENSHOT_DENIED",
+            Code::ScreenshotFailed => "E_SCREENSHOT_FAILED",
             Code::Busy => "E_BUSY",
             Code::Internal => "E_INTERNAL",
         }

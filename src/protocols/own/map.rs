@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::wire;
 use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Ttl};
-use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask};
+use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
-    Command, Delegate, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task, TaskNote, TaskState,
-    Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
+    Command, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task, TaskNote,
+    TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
 };
 use crate::service::Snapshot;
 
@@ -60,6 +60,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::Denied { .. } => (StatusCode::FORBIDDEN, "denied"),
         Refusal::SwitchedOff { .. } => (StatusCode::FORBIDDEN, "switched_off"),
         Refusal::MailNotFound => (StatusCode::NOT_FOUND, "mail_not_found"),
+        Refusal::TooOften { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_often"),
         Refusal::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
@@ -127,6 +128,26 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
         format,
         payload: Json::from_value(&payload),
     })
+}
+
+pub(super) fn screenshot(it: wire::Screenshot) -> Result<TakeScreenshot, Fault> {
+    let id = it.task.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    Ok(TakeScreenshot { task: task_id(&id)? })
+}
+
+pub(super) fn delegated(task: &TaskId, state: &TaskState) -> wire::Delegated {
+    let (task, state) = (task.to_string(), state_word(state).into());
+    wire::Delegated { task, state, approval: None, rule: None, reason: None }
+}
+
+pub(super) fn parked(task: &TaskId, id: ApprovalId) -> wire::Delegated {
+    let (task, state, approval) = (task.to_string(), "awaiting".into(), Some(id.0));
+    wire::Delegated { task, state, approval, rule: None, reason: None }
+}
+
+pub(super) fn denied(task: &TaskId, denial: Denial) -> wire::Delegated {
+    let (rule, reason) = (Some(denial.rule.to_string()), Some(denial.reason.into()));
+    wire::Delegated { task: task.to_string(), state: "denied".into(), approval: None, rule, reason }
 }
 
 pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, Fault> {
@@ -197,6 +218,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         goal: order.goal.to_string(),
         worker: order.worker.to_string(),
         worker_kind: kind_word(task.kind).into(),
+        capture: task.capture,
         asked_by: task.asked_by.to_string(),
         state: state_word(&task.state).into(),
         approval: match task.state {

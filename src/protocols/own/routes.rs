@@ -42,6 +42,7 @@ pub(super) fn router(own: Own) -> Router {
         .route("/events", get(events))
         .route("/agents", get(agents))
         .route("/delegate", post(delegate))
+        .route("/screenshot", post(screenshot))
         .route("/cancel-task", post(cancel))
         .route("/report-task", post(report))
         .route("/answer-approval", post(answer))
@@ -255,18 +256,25 @@ async fn delegate(
     body: Result<Json<wire::Delegate>, JsonRejection>,
 ) -> Answered<wire::Delegated> {
     let verb = map::delegate(body?.0)?;
-    let task = verb.task.to_string();
-    let empty = wire::Delegated { task, state: String::new(), approval: None, rule: None, reason: None };
-    let answer = own.0.provost.delegate(&who, verb).await.map_err(map::fault)?;
-    Ok(Json(match answer {
-        Answer::Done(done) => wire::Delegated { state: map::state_word(&done.state).into(), ..empty },
-        Answer::Parked(id) => wire::Delegated { state: "awaiting".into(), approval: Some(id.0), ..empty },
-        Answer::Denied(denial) => wire::Delegated {
-            state: "denied".into(),
-            rule: Some(denial.rule.to_string()),
-            reason: Some(denial.reason.into()),
-            ..empty
-        },
+    let task = verb.task.clone();
+    Ok(Json(match own.0.provost.delegate(&who, verb).await.map_err(map::fault)? {
+        Answer::Done(done) => map::delegated(&task, &done.state),
+        Answer::Parked(id) => map::parked(&task, id),
+        Answer::Denied(denial) => map::denied(&task, denial),
+    }))
+}
+
+async fn screenshot(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Result<Json<wire::Screenshot>, JsonRejection>,
+) -> Answered<wire::Delegated> {
+    let verb = map::screenshot(body?.0)?;
+    let task = verb.task.clone();
+    Ok(Json(match own.0.provost.submit(&who, verb).await.map_err(map::fault)? {
+        Answer::Done(done) => map::delegated(&done.task, &done.state),
+        Answer::Parked(id) => map::parked(&task, id),
+        Answer::Denied(denial) => map::denied(&task, denial),
     }))
 }
 

@@ -68,6 +68,14 @@ pub struct Delegated {
     pub reason: Option<String>,
 }
 
+/// `POST /screenshot`; answered as a delegation is.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Screenshot {
+    /// Chosen by the caller; made here when absent.
+    pub task: Option<String>,
+}
+
 /// `POST /cancel-task`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cancel {
@@ -199,6 +207,9 @@ pub struct Task {
     pub worker: String,
     /// `cli` or `polling`.
     pub worker_kind: String,
+    /// Whether it is a picture of the screen, which the daemon itself takes.
+    #[serde(default)]
+    pub capture: bool,
     /// Who asked.
     pub asked_by: String,
     /// Where it stands: `awaiting`, `queued`, `assigned`, `running`, `completed`, `failed`, `cancelled`.

@@ -50,7 +50,11 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             }
             Change::DropEffect(id) => put(db, "DELETE FROM effect WHERE id = ?1", params![int(id.0)?])?,
             // All but the last are memory's alone; the last count of a batch is written once.
-            Change::Beat(..) | Change::CarryMail(..) | Change::OweHook(..) | Change::Count(_) => {}
+            Change::Beat(..)
+            | Change::CarryMail(..)
+            | Change::Hold(..)
+            | Change::OweHook(..)
+            | Change::Count(_) => {}
         }
     }
     Ok(())

@@ -21,7 +21,7 @@ use crate::jail::layer::Layer;
 use crate::jail::plan::{Plan, Tier};
 
 /// The first version that keeps signals inside.
-const ABI_OF_SCOPES: i32 = 6;
+pub(super) const ABI_OF_SCOPES: i32 = 6;
 
 /// The first version that handles TCP.
 const ABI_OF_NET: i32 = 4;
@@ -32,7 +32,7 @@ const READABLE: [&str; 9] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", 
 /// Proof that the rules are in force, in full.
 pub(super) struct Fenced(());
 
-fn other(error: impl Display) -> io::Error {
+pub(super) fn other(error: impl Display) -> io::Error {
     io::Error::other(error.to_string())
 }
 
@@ -60,7 +60,7 @@ pub(super) fn scope_signals() -> io::Result<()> {
     }
 }
 
-fn in_force(status: RestrictionStatus) -> io::Result<Fenced> {
+pub(super) fn in_force(status: RestrictionStatus) -> io::Result<Fenced> {
     match (status.ruleset, status.no_new_privs) {
         (RulesetStatus::FullyEnforced, true) => Ok(Fenced(())),
         (how, _) => Err(other(format!("only in part: {how:?}"))),
@@ -163,7 +163,7 @@ impl Rules {
     }
 }
 
-fn open_strictly(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_strictly(path: &Path) -> io::Result<OwnedFd> {
     let never = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), never)
         .map_err(|e| about(path)(e.into()))

@@ -18,6 +18,7 @@ mod landlock;
 mod limits;
 mod mounts;
 mod namespaces;
+mod pen;
 mod placeholders;
 mod seccomp;
 mod supervisor;
@@ -30,6 +31,7 @@ use std::io;
 pub(in crate::jail) use daemon::{First, host_facts};
 pub use daemon::{become_subreaper, harden_daemon, sweep_orphans};
 pub(in crate::jail) use groups::{clear as clear_group, prepare as prepare_groups};
+pub use pen::start_penned;
 pub(super) use supervisor::main;
 pub use sys::inherited_socket;
 

@@ -1,0 +1,61 @@
+//! `provost screenshot`: a picture of the screen, where the rules allow one.
+
+use clap::Args;
+
+use super::complaint::{DONE, FAILED};
+use super::follow::{self, Follow};
+use super::here::wait_for;
+use super::{Complaint, Here, out, up};
+use crate::base::{AgentId, TaskId};
+use crate::client::wire;
+
+/// `provost screenshot`.
+#[derive(Args, Debug)]
+pub(super) struct Screenshot {
+    /// The task's id, to ask for the same picture once however often this is run
+    #[arg(long, value_name = "ID")]
+    task: Option<TaskId>,
+    /// Speak as this agent instead of as yourself
+    #[arg(long = "as", value_name = "AGENT")]
+    speak_as: Option<AgentId>,
+    /// Stay until somebody has approved it, if that is needed
+    #[arg(long)]
+    wait: bool,
+    /// Fail when no daemon runs, instead of starting one
+    #[arg(long)]
+    no_start: bool,
+}
+
+pub(super) fn screenshot(here: &Here, asked: Screenshot) -> Result<u8, Complaint> {
+    let request = wire::Screenshot { task: asked.task.as_ref().map(ToString::to_string) };
+    up::start_if_absent(here, !asked.no_start)?;
+    wait_for(async {
+        let client = here.daemon(asked.speak_as.clone()).await?;
+        let done = client.screenshot(&request).await?;
+        match (done.state.as_str(), done.approval) {
+            ("denied", _) if here.json => {
+                out::json(&done)?;
+                Err(Complaint::silent(FAILED))
+            }
+            ("denied", _) => Err(denied(&done)),
+            ("awaiting", Some(approval)) if !asked.wait => {
+                match here.json {
+                    true => out::json(&done)?,
+                    false => {
+                        out::line(out::one_line(&done.task, 400))?;
+                        out::note(follow::waiting_for(approval));
+                    }
+                }
+                Ok(DONE)
+            }
+            _ => Follow { client, raw: false, json: here.json }.to_the_end(&done.task).await,
+        }
+    })
+}
+
+fn denied(done: &wire::Delegated) -> Complaint {
+    let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
+    Complaint::of("denied by policy")
+        .because(format!("rule {}: {}", word(&done.rule), word(&done.reason)))
+        .next("provost policy explain --action screenshot")
+}

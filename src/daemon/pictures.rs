@@ -1,0 +1,59 @@
+//! From the configuration's words about pictures of the screen to what takes them.
+
+use std::path::Path;
+
+use crate::base::{RepoPath, Ttl};
+use crate::config::{self, Config, Places};
+use crate::domain::{Rate, Settings};
+use crate::effects::{Backend, Camera, Gallery};
+
+/// The core's share.
+pub(super) fn settings(config: &Config, settings: &mut Settings) {
+    let rate = config.screenshot.rate_limit;
+    settings.screenshots = config.screenshot.enabled;
+    settings.screenshot_rate =
+        (rate.count > 0).then(|| Rate { count: rate.count, per: Ttl::seconds_clamped(rate.per_s.into()) });
+}
+
+/// How pictures of the screen are taken.
+pub(super) fn camera(config: &Config, places: &Places) -> Camera {
+    let settings = &config.screenshot;
+    let root = config.workspace.sandbox_root.as_deref().unwrap_or(&places.root);
+    Camera {
+        backend: settings.backend.map(|backend| match backend {
+            config::ScreenBackend::Scrot => Backend::Scrot,
+            config::ScreenBackend::Import | config::ScreenBackend::Imagemagick => Backend::Import,
+            config::ScreenBackend::Grim => Backend::Grim,
+        }),
+        format: settings.format.as_str(),
+        gallery: gallery(settings, root, &places.state),
+        staging: places.state.join("screen"),
+        workspace: root.to_owned(),
+        environment: std::env::vars_os().collect(),
+    }
+}
+
+/// Beneath the workspace or the state folder, and nowhere else.
+fn gallery(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<Gallery, String> {
+    let (asked, keep) = (Path::new(&settings.output_dir), settings.keep as usize);
+    let (base, inside) = match (asked.strip_prefix(root), asked.strip_prefix(state)) {
+        (Ok(inside), _) => (root, inside),
+        (_, Ok(inside)) => (state, inside),
+        _ if asked.is_relative() => (root, asked),
+        _ => {
+            return Err(format!(
+                "screenshot.output_dir: {} is neither below the workspace nor below {}",
+                asked.display(),
+                state.display()
+            ));
+        }
+    };
+    let folder = RepoPath::parse(&inside.to_string_lossy())
+        .map_err(|err| format!("screenshot.output_dir: {} {err}", asked.display()))?;
+    Ok(Gallery { base: base.to_owned(), folder, relative: base == root, keep })
+}
+
+/// What a person should know before a picture is asked for.
+pub(super) fn note(config: &Config, places: &Places) -> Option<String> {
+    camera(config, places).gallery.err().filter(|_| config.screenshot.enabled)
+}

@@ -1,0 +1,370 @@
+//! Pictures of the screen: asked for, judged, counted, taken by the daemon itself.
+//!
+//! ```text
+//!   asked --allowed--> [queued] --rules asked again--> [running] --> finished: the picture, or why there is none
+//!     \\--approval--> [awaiting] --granted--^
+//! ```
+//! A picture is a task like any other, so that its asker is told, can look it up and can take it back. What an
+//! approval brought is kept for whoever asked: today's clients do not wait, they ask again. DevIt 1.8.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::command::{
+    BeginCapture, CaptureBegun, CaptureEnded, Captured, Command, EndCapture, Shot, Status, TakeScreenshot,
+};
+use super::progress::Ending;
+use super::{
+    Answer, Call, Change, Decision, Delegate, Effect, EventKind, Facts, Failure, Judge, Outbox, Parked,
+    Principal, Proof, Rate, Refusal, Reply, Report, State, Task, TaskState, Terms, Tool, WorkerKind,
+};
+use crate::base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
+use crate::base::{AgentId, Digest, Json, RuleId, Timestamp, Ttl};
+
+/// How long an approved picture is kept for its asker. Decided with [`super::ALIVE_FOR`] in mind: whoever is away
+/// longer has mail about it.
+const HELD_FOR: Ttl = Ttl::minutes(5);
+/// When an ordered picture that nobody has taken is given up: everything before it has run out by then.
+const WAIT_MAX: Ttl = Ttl::minutes(2);
+/// How long after its own limit a run is given to report its end.
+const GRACE: Ttl = Ttl::minutes(1);
+
+/// A picture as the log and its asker know it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Picture {
+    /// Where it is: from the workspace's root where it lies in there, else absolute.
+    pub path: Box<str>,
+    /// Its format, as a file extension.
+    pub format: Box<str>,
+    /// Its size.
+    pub bytes: u64,
+    /// Digest of its content.
+    pub digest: Digest,
+}
+
+/// An approved picture, taken or about to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    task: crate::base::TaskId,
+    until: Timestamp,
+}
+
+/// Approved pictures that their askers have not come back for. Memory only: they have mail about it as well.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Shelf(BTreeMap<AgentId, Held>);
+
+impl Shelf {
+    pub(super) fn put(&mut self, asker: &AgentId, held: Option<Held>) {
+        match held {
+            Some(held) => self.0.insert(asker.clone(), held),
+            None => self.0.remove(asker),
+        };
+    }
+
+    fn get(&self, now: Timestamp, asker: &AgentId) -> Option<&Held> {
+        self.0.get(asker).filter(|held| now < held.until)
+    }
+
+    fn outdated(&self, now: Timestamp) -> impl Iterator<Item = &AgentId> {
+        self.0.iter().filter(move |(_, held)| held.until <= now).map(|(asker, _)| asker)
+    }
+}
+
+impl State {
+    /// What is settled before policy is asked: the switch, repeats, a question that is open already, a picture
+    /// that was approved since, and the rate.
+    pub(super) fn before_screenshot(
+        &self,
+        call: &Call<'_>,
+        verb: &TakeScreenshot,
+        out: &mut Outbox,
+    ) -> Result<Option<Answer<Reply>>, Refusal> {
+        if !self.settings.screenshots {
+            return Err(Refusal::SwitchedOff { what: "Screenshot capability".into() });
+        }
+        let asker = asker_of(call.who);
+        if let Some(task) = self.tasks.get(&verb.task).or(call.past.as_ref()) {
+            let same = task.capture && task.asked_by == *call.who.agent();
+            return if same { Ok(Some(as_it_stands(task))) } else { Err(Refusal::TaskExists) };
+        }
+        if let Some(waiting) = self.captures().find(|task| is_asked_by(task, &asker) && is_awaiting(task)) {
+            return Ok(Some(as_it_stands(waiting)));
+        }
+        if let Some(held) = self.shelf.get(call.now, &asker) {
+            let task = held.task.clone();
+            // Finished ones are not in memory; how it ended is in its record.
+            let over = TaskState::Finished { status: Status::Completed, at: call.now };
+            let state = self.tasks.get(&task).map_or(over, |task| task.state);
+            out.put(Change::Hold(asker, None));
+            return Ok(Some(Answer::Done(Reply::Captured(Captured { task, state }))));
+        }
+        self.has_rate_left(call.now)?;
+        Ok(None)
+    }
+
+    fn captures(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.tasks.of_worker(&super::provost()).filter(|task| task.capture)
+    }
+
+    /// Pictures count when they are taken; those that are under way count as if they were.
+    fn has_rate_left(&self, now: Timestamp) -> Result<(), Refusal> {
+        let Some(rate) = self.settings.screenshot_rate else { return Ok(()) };
+        let under_way = self.captures().filter(|task| !is_awaiting(task)).count();
+        let used = self.quota.used(now, &taken(), &super::provost(), rate) + under_way;
+        if u32::try_from(used).is_ok_and(|used| used < rate.count) { Ok(()) } else { Err(too_often(rate)) }
+    }
+
+    /// The task that a picture is.
+    pub(super) fn draft_capture(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &TakeScreenshot,
+        rule: RuleId,
+        terms: Terms,
+    ) -> Task {
+        let order = Delegate {
+            task: verb.task.clone(),
+            goal: "Capture the screen".into(),
+            worker: super::provost(),
+            return_to: None,
+            tool: Tool { name: "screenshot".into(), ..Tool::default() },
+            timeout: time_limit(),
+            model: None,
+            context: None,
+            watch_patterns: Vec::new(),
+            working_dir: None,
+            format: None,
+            payload: Json::null(),
+        };
+        let facts = Facts { worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
+        Task { capture: true, ..self.tasks.draft(now, who, &order, &facts, rule, terms) }
+    }
+
+    /// Lets an allowed or granted picture be taken. The only way there.
+    pub(super) fn order_capture(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        mut task: Task,
+        policy: Digest,
+        out: &mut Outbox,
+    ) -> Result<Captured, Refusal> {
+        if self.tasks.get(task.id()).is_none() {
+            self.tasks.room_for(&task.asked_by, &self.settings)?;
+        }
+        if self.captures().filter(|task| !is_awaiting(task)).count() >= CAPTURES_MAX {
+            return Err(Refusal::busy("as many pictures as may be are waiting to be taken"));
+        }
+        self.has_rate_left(now)?;
+        if let Some(rate) = self.settings.screenshot_rate {
+            let tries = Rate { count: rate.count.saturating_mul(CAPTURE_TRIES), ..rate };
+            let spent = self.quota.spend(now, &tried(), &super::provost(), tries, out);
+            spent.map_err(|_| too_often(rate))?;
+        }
+        task.state = TaskState::Queued { until: now.after(WAIT_MAX) };
+        task.updated_at = now;
+        out.say(EventKind::TaskDelegated {
+            task: task.id().clone(),
+            worker: task.order.worker.clone(),
+            tool: task.order.tool.name.clone(),
+            rule: task.rule.clone(),
+            policy,
+            request: task.request,
+            working_dir: None,
+            approval: task.approval,
+        });
+        out.owe(Effect::Capture { task: task.id().clone(), asker: who.clone() });
+        let done = Captured { task: task.id().clone(), state: task.state };
+        out.put(Change::PutTask(Arc::new(task)));
+        Ok(done)
+    }
+
+    /// The same for one that was approved, which is kept for its asker besides.
+    pub(super) fn grant_capture(
+        &self,
+        now: Timestamp,
+        parked: &Parked,
+        task: Task,
+        policy: Digest,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
+        if !self.settings.screenshots {
+            return Err(Refusal::SwitchedOff { what: "Screenshot capability".into() });
+        }
+        let done = self.order_capture(now, &parked.who, task, policy, out)?;
+        for asker in self.shelf.outdated(now) {
+            out.put(Change::Hold(asker.clone(), None));
+        }
+        let held = Held { task: done.task, until: now.after(HELD_FOR) };
+        out.put(Change::Hold(asker_of(&parked.who), Some(held)));
+        Ok(())
+    }
+
+    /// The last moment before the picture: switch and rules may have changed since it was allowed.
+    pub(super) fn begin_capture(
+        &self,
+        now: Timestamp,
+        judge: &dyn Judge,
+        verb: &BeginCapture,
+        out: &mut Outbox,
+    ) -> Result<CaptureBegun, Refusal> {
+        let task = self.tasks.get(&verb.task).ok_or(Refusal::TaskFinished)?;
+        let TaskState::Queued { .. } = task.state else {
+            return Err(Refusal::TaskCannot { from: task.state });
+        };
+        if !self.settings.screenshots {
+            return Err(Refusal::SwitchedOff { what: "Screenshot capability".into() });
+        }
+        let command = Command::TakeScreenshot(TakeScreenshot { task: verb.task.clone() });
+        match judge.decide(&verb.asker, &command, &Facts { now, ..Facts::default() }) {
+            Decision::Allow { .. } => {}
+            Decision::NeedApproval { .. } if task.approval.is_some() => {}
+            Decision::NeedApproval { rule, reason, .. } | Decision::Deny { rule, reason } => {
+                return Err(Refusal::Denied { rule, reason });
+            }
+        }
+        let mut task = (**task).clone();
+        let until = now.after(time_limit()).after(GRACE);
+        (task.state, task.updated_at) = (TaskState::Running { since: now, lease_until: until }, now);
+        out.say(EventKind::TaskStarted { task: verb.task.clone() });
+        out.put(Change::StartEffect(verb.effect));
+        out.put(Change::PutTask(Arc::new(task)));
+        Ok(CaptureBegun)
+    }
+
+    /// The picture is there, or there is none.
+    pub(super) fn end_capture(&self, now: Timestamp, verb: &EndCapture, out: &mut Outbox) -> CaptureEnded {
+        out.put(Change::DropEffect(verb.effect));
+        let Some(task) = self.tasks.get(&verb.task) else { return CaptureEnded { heard: false } };
+        let ending = match &verb.end {
+            Shot::Taken(picture) => {
+                out.say(EventKind::ScreenCaptured {
+                    task: verb.task.clone(),
+                    picture: picture.digest,
+                    bytes: picture.bytes,
+                });
+                if let Some(rate) = self.settings.screenshot_rate {
+                    // Whether there was room has been decided before; a window that is full stays so.
+                    let _full = self.quota.spend(now, &taken(), &super::provost(), rate, out);
+                }
+                Ending {
+                    status: Status::Completed,
+                    said: "completed".into(),
+                    from: Some(task.order.worker.clone()),
+                    report: report(picture),
+                    failure: None,
+                    message: None,
+                }
+            }
+            Shot::Failed(failure) => Ending::failed(sentence(failure), failure.clone()),
+        };
+        self.finish(now, task, ending, out);
+        CaptureEnded { heard: true }
+    }
+}
+
+/// Nobody came to take an ordered picture.
+pub(super) fn out_of_time(task: &Task) -> Ending {
+    let timeout_s = WAIT_MAX.as_seconds();
+    let summary = format!("Screenshot {} was not taken within {timeout_s}s", task.id());
+    Ending::failed(summary, Failure::RunTimeout { timeout_s })
+}
+
+/// Under which name a caller comes back. DevIt's own client makes itself a new name for every picture
+/// (`mcp-screenshot-<uuid>`); names that are proved by nothing but a secret that all share are worth the same.
+fn asker_of(who: &Principal) -> AgentId {
+    let family = || without_uuid(who.agent().as_str()).and_then(|name| AgentId::parse(name).ok());
+    let shared = who.proof() == Proof::SharedKey;
+    shared.then(family).flatten().unwrap_or_else(|| who.agent().clone())
+}
+
+/// `name` of `name-<uuid>`.
+fn without_uuid(name: &str) -> Option<&str> {
+    const UUID_LEN: usize = 36;
+    let at = name.len().checked_sub(UUID_LEN)?;
+    let (head, uuid) = (name.get(..at)?.strip_suffix('-')?, name.get(at..)?);
+    let is_uuid = uuid.char_indices().all(|(at, it)| match at {
+        8 | 13 | 18 | 23 => it == '-',
+        _ => it.is_ascii_hexdigit(),
+    });
+    (is_uuid && !head.is_empty()).then_some(head)
+}
+
+fn is_asked_by(task: &Task, asker: &AgentId) -> bool {
+    let name = task.asked_by.as_str();
+    task.asked_by == *asker || without_uuid(name) == Some(asker.as_str())
+}
+
+fn is_awaiting(task: &Task) -> bool {
+    matches!(task.state, TaskState::Awaiting { .. })
+}
+
+/// A repeated request gets the answer that the first one got.
+fn as_it_stands(task: &Task) -> Answer<Reply> {
+    match task.state {
+        TaskState::Awaiting { approval } => Answer::Parked(approval),
+        state => Answer::Done(Reply::Captured(Captured { task: task.id().clone(), state })),
+    }
+}
+
+fn time_limit() -> Ttl {
+    Ttl::seconds_clamped(CAPTURE_MS_MAX / 1_000)
+}
+
+/// The rows of the quota, beside those of the rules, whose users never go by the daemon's own name.
+fn taken() -> RuleId {
+    RuleId::parse("screenshot.taken").expect("a constant that is a valid id")
+}
+
+fn tried() -> RuleId {
+    RuleId::parse("screenshot.tried").expect("a constant that is a valid id")
+}
+
+fn too_often(rate: Rate) -> Refusal {
+    Refusal::TooOften { what: "Screenshot".into(), most: rate.count, per_s: rate.per.as_seconds() }
+}
+
+fn report(picture: &Picture) -> Report {
+    let details = json!({
+        "path": picture.path,
+        "format": picture.format,
+        "size": { "bytes": picture.bytes, "human": human(picture.bytes) },
+        "sha256": picture.digest.to_string(),
+    });
+    Report {
+        summary: format!("{} ({})", picture.path, human(picture.bytes)).into(),
+        details: Some(Json::from_value(&details)),
+        ..Report::default()
+    }
+}
+
+fn sentence(failure: &Failure) -> String {
+    match failure {
+        Failure::Sandbox { why } | Failure::WorkerFailed { why } | Failure::JailRefused { why } => {
+            why.to_string()
+        }
+        Failure::PolicyDenied { reason, .. } => reason.to_string(),
+        Failure::Lost => "the daemon ended before the picture was taken; ask again".into(),
+        Failure::RunTimeout { timeout_s } => format!("the program took longer than {timeout_s}s"),
+        other => other.reason().into(),
+    }
+}
+
+/// A size as DevIt writes it: powers of 1024, two decimals. DevIt 1.8.
+fn human(bytes: u64) -> String {
+    let unit = match bytes {
+        0 => return "0 B".into(),
+        1..=0x3ff => ("B", 0),
+        0x400..=0xf_ffff => ("KB", 10),
+        0x10_0000..=0x3fff_ffff => ("MB", 20),
+        0x4000_0000..=0xff_ffff_ffff => ("GB", 30),
+        _ => ("TB", 40),
+    };
+    let hundredths = u128::from(bytes) * 100;
+    let rounded = (hundredths + ((1_u128 << unit.1) >> 1)) >> unit.1;
+    format!("{}.{:02} {}", rounded / 100, rounded % 100, unit.0)
+}

@@ -1,0 +1,47 @@
+//! What taking pictures of the screen needs to know. How it is done is in `snap`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::base::RepoPath;
+
+/// A program that takes pictures. DevIt 1.8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backend {
+    /// X11.
+    Scrot,
+    /// X11, of ImageMagick.
+    Import,
+    /// Wayland.
+    Grim,
+}
+
+/// How pictures are taken at present.
+#[derive(Clone, Debug)]
+pub struct Camera {
+    /// The program, where the configuration names one.
+    pub backend: Option<Backend>,
+    /// Format of the picture, as a file extension.
+    pub format: &'static str,
+    /// Where pictures go, or why they cannot go anywhere.
+    pub gallery: Result<Gallery, String>,
+    /// A folder of the daemon's own, for what is not a picture yet; emptied at start.
+    pub staging: PathBuf,
+    /// The workspace: no program from there takes pictures.
+    pub workspace: PathBuf,
+    /// The daemon's environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The folder of pictures, before it is opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gallery {
+    /// The workspace or the state folder.
+    pub base: PathBuf,
+    /// The folder beneath it.
+    pub folder: RepoPath,
+    /// Whether pictures go by their path from the base, as clients in the workspace want it.
+    pub relative: bool,
+    /// Pictures that are kept.
+    pub keep: usize,
+}

@@ -1,0 +1,164 @@
+//! Carrying out [`Effect::Capture`](crate::domain::Effect): pictures of the screen, one after the other.
+//!
+//! ```text
+//!   [owed] --its turn--> rules asked again --yes--> [taken] --> on record
+//!     |  |                    \\--no--> failed         \\--nobody waits any more--> thrown away
+//!     |  +-- taken back: settled
+//!     +-- daemon stops or dies: lost, told at the next start; a picture that nobody expects is never taken
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::camera::Camera;
+use super::desk::Desk;
+use super::prepare::worker_failed;
+use super::snap::Taken;
+use crate::base::{EffectId, RuleId, TaskId};
+use crate::domain::command::{BeginCapture, EndCapture, Shot};
+use crate::domain::{Failure, Principal, Refusal};
+
+/// What taking pictures shares.
+pub(super) struct Captures {
+    desk: Desk,
+    camera: watch::Receiver<Arc<Camera>>,
+    turn: Semaphore,
+    known: Mutex<HashMap<TaskId, CancellationToken>>,
+}
+
+/// One owed picture.
+struct Once {
+    captures: Arc<Captures>,
+    effect: EffectId,
+    task: TaskId,
+    asker: Principal,
+    stop: CancellationToken,
+}
+
+impl Captures {
+    pub(super) fn new(desk: Desk, camera: watch::Receiver<Arc<Camera>>) -> Arc<Self> {
+        Arc::new(Self { desk, camera, turn: Semaphore::new(1), known: Mutex::default() })
+    }
+
+    /// Removes what an earlier daemon left behind. Before the first picture.
+    pub(super) async fn sweep(&self) {
+        let camera = self.camera.borrow().clone();
+        // Only a shutdown of the runtime cancels it, and then no picture is taken either.
+        let _swept = tokio::task::spawn_blocking(move || camera.sweep()).await;
+    }
+
+    /// A picture is owed from before this daemon: whoever wanted it hears that there is none.
+    pub(super) fn lost(self: &Arc<Self>, effect: EffectId, task: TaskId) {
+        let desk = self.desk.clone();
+        self.desk.tracker.spawn(async move {
+            let end = Shot::Failed(Failure::Lost);
+            desk.tell(EndCapture { effect, task, end }).await.ok();
+        });
+    }
+
+    /// A picture is owed.
+    pub(super) fn take(self: &Arc<Self>, effect: EffectId, task: TaskId, asker: Principal) {
+        let stop = CancellationToken::new();
+        self.known().insert(task.clone(), stop.clone());
+        let span = tracing::info_span!("capture", %task, %effect);
+        let once = Once { captures: self.clone(), effect, task, asker, stop };
+        self.desk.tracker.spawn(once.carry_out().instrument(span));
+    }
+
+    /// Ends the taking of a task's picture; `false` when none is being taken.
+    pub(super) fn stop(&self, task: &TaskId) -> bool {
+        let known = self.known().get(task).cloned();
+        known.inspect(CancellationToken::cancel).is_some()
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, CancellationToken>> {
+        // Inserting and removing leave it valid at every moment.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Once {
+    async fn carry_out(self) {
+        self.wait_and_take().await;
+        self.captures.known().remove(&self.task);
+    }
+
+    async fn wait_and_take(&self) {
+        let desk = &self.captures.desk;
+        let _turn = tokio::select! {
+            biased;
+            // The next start reports it lost.
+            () = desk.shutdown.cancelled() => return,
+            () = self.stop.cancelled() => return desk.settle(self.effect).await,
+            turn = self.captures.turn.acquire() => turn,
+        };
+        let (effect, task, asker) = (self.effect, self.task.clone(), self.asker.clone());
+        match desk.tell(BeginCapture { effect, task, asker }).await {
+            Ok(_) => self.take().await,
+            Err(refusal @ (Refusal::Denied { .. } | Refusal::SwitchedOff { .. })) => {
+                self.end(Shot::Failed(denied(refusal))).await;
+            }
+            Err(Refusal::TaskFinished | Refusal::TaskCannot { .. }) => desk.settle(self.effect).await,
+            // The core takes nothing any more; the next start reports it lost.
+            Err(_) => {}
+        }
+    }
+
+    async fn take(&self) {
+        match self.snap().await {
+            Ok(taken) => {
+                let picture = taken.picture().clone();
+                tracing::info!(path = %picture.path, bytes = picture.bytes, "picture taken");
+                if !self.end(Shot::Taken(picture)).await {
+                    let _thrown_away = tokio::task::spawn_blocking(move || taken.discard()).await;
+                }
+            }
+            Err(failure) => {
+                tracing::warn!(?failure, "no picture");
+                self.end(Shot::Failed(failure)).await;
+            }
+        }
+    }
+
+    /// Takes the picture on a thread that may wait; whoever drops the pipe's other end ends it.
+    async fn snap(&self) -> Result<Taken, Failure> {
+        let camera = self.captures.camera.borrow().clone();
+        let (stopped, stop) = std::io::pipe()
+            .map_err(|err| worker_failed(format!("the system has no resources left: {err}")))?;
+        let mut work = std::pin::pin!(tokio::task::spawn_blocking(move || camera.snap(&stopped)));
+        let shutdown = &self.captures.desk.shutdown;
+        let done = tokio::select! {
+            done = work.as_mut() => done,
+            () = async { tokio::select! { () = self.stop.cancelled() => {}, () = shutdown.cancelled() => {} } } => {
+                drop(stop);
+                work.await
+            }
+        };
+        match done {
+            Ok(Err(_)) if shutdown.is_cancelled() => Err(Failure::Lost),
+            Ok(done) => done,
+            Err(_) => Err(worker_failed("the picture could not be taken; the daemon's log has the cause")),
+        }
+    }
+
+    /// `false` when nobody waits for it any more.
+    async fn end(&self, end: Shot) -> bool {
+        let (effect, task) = (self.effect, self.task.clone());
+        self.captures.desk.tell(EndCapture { effect, task, end }).await.is_ok_and(|ended| ended.heard)
+    }
+}
+
+/// What had been allowed is not any more.
+fn denied(refusal: Refusal) -> Failure {
+    let (rule, reason) = match refusal {
+        Refusal::Denied { rule, reason } => (rule, reason),
+        other => {
+            (RuleId::parse("configuration").expect("a constant that is a valid id"), other.to_string().into())
+        }
+    };
+    Failure::PolicyDenied { rule, reason, tool: "screenshot".into() }
+}

@@ -1,0 +1,35 @@
+//! Systems on which no pictures of the screen are taken.
+
+use std::convert::Infallible;
+use std::io::PipeReader;
+
+use super::camera::Camera;
+use super::prepare::worker_failed;
+use crate::domain::{Failure, Picture};
+
+/// There are none.
+#[derive(Debug)]
+pub(super) struct Taken(Infallible);
+
+impl Taken {
+    pub(super) fn picture(&self) -> &Picture {
+        match self.0 {}
+    }
+
+    pub(super) fn discard(self) {
+        match self.0 {}
+    }
+}
+
+impl Camera {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub(super) fn snap(&self, _stopped: &PipeReader) -> Result<Taken, Failure> {
+        Err(worker_failed("pictures of the screen are taken on Linux only in this version"))
+    }
+
+    /// Nothing to do.
+    pub(super) fn sweep(&self) {}
+}

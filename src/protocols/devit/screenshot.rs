@@ -1,0 +1,83 @@
+//! SCREENSHOT in both dialects. DevIt 1.8.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Devit;
+use super::map;
+use super::wire::{Code, Fault};
+use crate::base::{Json, TaskId};
+use crate::domain::{Answer, Failure, Mail, Principal, Status, Task, TaskState};
+use crate::service::Screenshot;
+
+/// How long a picture is waited for. Clients wait one second for the line; the rest of it is for the way.
+const HOLD: Duration = Duration::from_millis(800);
+
+/// A picture, or a task to wait for; with the message about it that need not be sent any more.
+pub(super) type Pictured = (Value, Option<Arc<Mail>>);
+
+impl Devit {
+    /// The signed form: the message's id is the task's, as for a delegation.
+    pub(super) async fn screenshot(&self, who: &Principal, msg_id: &str) -> Result<Pictured, Fault> {
+        let until = Instant::now() + HOLD;
+        let task = map::task_id(msg_id)?;
+        let answer = self.0.provost.screenshot(who, task.clone(), until).await;
+        match answer.map_err(|refusal| self.fault(refusal))? {
+            Answer::Done(Screenshot { task, mail }) => told(&task, mail),
+            Answer::Parked(approval) => {
+                let message = "Screenshot needs approval first; ask again once it is granted";
+                let approval = map::approval_id(approval, &self.0.options.salt);
+                let more = json!({ "task_id": task.as_str(), "status": "pending", "approval": "required", "approval_id": approval });
+                Err(Fault::new(Code::ScreenshotDenied, message).with(more))
+            }
+            Answer::Denied(denial) => {
+                let message = format!("Screenshot denied by policy: {}", denial.reason);
+                let details = json!({ "reason": "policy_denied", "rule": denial.rule.as_str() });
+                Err(Fault::new(Code::ScreenshotDenied, message).with(json!({ "details": details })))
+            }
+        }
+    }
+
+    /// The document's form, whose requests have no id of that kind.
+    pub(super) async fn screenshot_of_the_document(&self, who: &Principal) -> Result<Pictured, Fault> {
+        let id = format!("screenshot_{}", uuid::Uuid::new_v4().simple());
+        self.screenshot(who, &id).await
+    }
+}
+
+fn told(task: &Task, mail: Option<Arc<Mail>>) -> Result<Pictured, Fault> {
+    match task.state {
+        TaskState::Finished { status: Status::Completed, .. } => {
+            let details = task.notes.last().and_then(|note| note.report.details.as_ref()).map(Json::value);
+            let details = details.unwrap_or_default();
+            let (path, format, size) = (&details["path"], &details["format"], &details["size"]);
+            Ok((json!({ "status": "ok", "path": path, "format": format, "size": size }), mail))
+        }
+        TaskState::Finished { .. } => Err(failed(task).with(json!({ "task_id": task.id().as_str() }))),
+        _ => Ok((pending(task.id()), mail)),
+    }
+}
+
+/// Longer than a client waits: its NOTIFY follows, and STATUS_REQUEST shows it.
+fn pending(task: &TaskId) -> Value {
+    json!({ "status": "pending", "task_id": task.as_str() })
+}
+
+fn failed(task: &Task) -> Fault {
+    let code = match &task.failure {
+        // Taken back, or not allowed.
+        None
+        | Some(
+            Failure::PolicyDenied { .. }
+            | Failure::ApprovalDenied { .. }
+            | Failure::ApprovalTimeout { .. }
+            | Failure::Sandbox { .. },
+        ) => Code::ScreenshotDenied,
+        Some(_) => Code::ScreenshotFailed,
+    };
+    let why = task.notes.last().map_or("", |note| &*note.report.summary);
+    Fault::new(code, if why.is_empty() { "Screenshot was not taken" } else { why })
+}

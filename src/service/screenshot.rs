@@ -1,0 +1,55 @@
+//! Pictures of the screen: asked for, and waited for as long as the caller does.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Provost;
+use crate::base::TaskId;
+use crate::domain::command::TakeScreenshot;
+use crate::domain::view::LastWord;
+use crate::domain::{Answer, Mail, Principal, Refusal, Task};
+
+/// Where a picture stands.
+#[derive(Clone, Debug)]
+pub struct Screenshot {
+    /// Its task: finished, or still under way when the wait was over.
+    pub task: Arc<Task>,
+    /// The message about its end that is queued for the caller. It need not be sent when it is told right away.
+    pub mail: Option<Arc<Mail>>,
+}
+
+impl Provost {
+    /// Asks for a picture and waits for it until then.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn screenshot(
+        &self,
+        who: &Principal,
+        task: TaskId,
+        until: Instant,
+    ) -> Result<Answer<Screenshot>, Refusal> {
+        let captured = match self.submit(who, TakeScreenshot { task }).await? {
+            Answer::Done(captured) => captured,
+            Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
+            Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
+        };
+        let mut seen = None;
+        let task = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let known = seen;
+            let unchanged = |task: &Task| known == Some(task.state);
+            let task = self.task_after(&captured.task, unchanged, left).await?;
+            if task.state.is_finished() || seen == Some(task.state) {
+                break task;
+            }
+            seen = Some(task.state);
+        };
+        let mail = match task.state.is_finished() {
+            true => self.view(LastWord { to: who.agent().clone(), task: captured.task }).await?,
+            false => None,
+        };
+        Ok(Answer::Done(Screenshot { task, mail }))
+    }
+}

@@ -1,0 +1,571 @@
+//! Pictures of the screen: what is on it, who may have one, and what comes of programs that do not behave.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::screens::{PIXEL, Wayland, X11, pixel, size, stand_in, start};
+use crate::support::{Client, World, eventually, fresh};
+
+const ON: &str = "[screenshot]\nenabled = true\n";
+
+/// Pictures are allowed, and shells run.
+const ALLOWED: &str = r#"
+version = 1
+default = "deny"
+[[rule]]
+id = "test.see"
+decision = "allow"
+reason = "nothing private is on this screen"
+when.action = ["screenshot"]
+[[rule]]
+id = "test.run"
+decision = "allow"
+reason = "for those who look for pictures"
+when.action = ["delegate"]
+"#;
+
+/// The default in short: somebody has to look at it.
+const ASKED: &str = r#"
+version = 1
+default = "deny"
+[[rule]]
+id = "test.ask"
+decision = "approve"
+reason = "the screen may show private things"
+when.action = ["screenshot"]
+approve.by = ["human", "client:approver"]
+approve.expires = "5m"
+[[rule]]
+id = "test.approvers"
+decision = "allow"
+reason = "approvers with a key may approve"
+when.action = ["approve"]
+when.proof = ["own_key"]
+"#;
+
+fn world(configuration: &str, rules: &str) -> World {
+    let world = World::new();
+    world.configure(configuration);
+    world.rule(rules);
+    world
+}
+
+/// The pictures in the usual folder, oldest first.
+fn pictures(world: &World) -> Vec<String> {
+    let folder = std::fs::read_dir(world.repo().join(".devit/screenshots"));
+    let names = folder.into_iter().flatten().flatten().map(|it| it.file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|it| it.starts_with("screenshot-")).collect();
+    names.sort_unstable();
+    names
+}
+
+fn ask(client: &Client) -> Value {
+    client.say("SCREENSHOT", json!({})).message()["payload"].clone()
+}
+
+/// Asks, and expects to be turned down with this code; returns the sentence.
+fn refused(client: &Client, code: &str) -> String {
+    let answer = ask(client);
+    assert_eq!(answer["code"], code, "{answer}");
+    answer["message"].as_str().unwrap().to_owned()
+}
+
+/// Asks, and expects a picture; returns where it is.
+fn taken(world: &World, client: &Client) -> PathBuf {
+    let answer = ask(client);
+    assert_eq!(answer["status"], "ok", "{answer}");
+    world.repo().join(answer["path"].as_str().unwrap())
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn a_picture_shows_what_is_on_the_screen() {
+    let screen = X11::start();
+    for (backend, format, kind) in
+        [("scrot", "png", "PNG"), ("import", "jpg", "JPEG"), ("imagemagick", "png", "PNG")]
+    {
+        let settings = format!("{ON}backend = \"{backend}\"\nformat = \"{format}\"\n");
+        let world = world(&settings, ALLOWED);
+        let daemon = start(&world, &screen.display, None);
+        let client = world.client(&daemon, "mcp-screenshot-1");
+        let answer = client.say("SCREENSHOT", json!({})).ack();
+        let path = answer["path"].as_str().unwrap();
+        let file = world.repo().join(path);
+        let meta = std::fs::metadata(&file).unwrap();
+        let human = format!(
+            "{:.2} {}",
+            meta.len() as f64 / if meta.len() < 1024 { 1.0 } else { 1024.0 },
+            if meta.len() < 1024 { "B" } else { "KB" }
+        );
+        assert_eq!(
+            answer,
+            json!({ "status": "ok", "path": path, "format": format, "size": { "bytes": meta.len(), "human": human } })
+        );
+        let name = path.strip_prefix(".devit/screenshots/screenshot-").unwrap();
+        let moment = name.strip_suffix(&format!("Z.{format}")).unwrap();
+        assert!(
+            moment.len() == 19 && moment.as_bytes()[8] == b'T' && moment.as_bytes()[15] == b'.',
+            "{name}"
+        );
+        assert_eq!(size(&file), format!("{kind} 320x240"), "{backend}");
+        let far = pixel(&file).iter().zip(PIXEL).map(|(a, b)| a.abs_diff(b)).max().unwrap();
+        assert!(far <= 2, "{backend} took {:?}", pixel(&file));
+
+        assert_eq!((meta.permissions().mode() & 0o777, meta.nlink()), (0o600, 1));
+        let folder = std::fs::metadata(file.parent().unwrap()).unwrap();
+        assert_eq!(folder.permissions().mode() & 0o777, 0o700);
+        let untracked = std::process::Command::new("git")
+            .args(["-C", world.repo().to_str().unwrap(), "status", "--porcelain", "--untracked-files=all"])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&untracked.stdout), "", "git would take the picture along");
+        assert_eq!(client.poll(), crate::support::Reply::Nothing, "what was answered is not told again");
+        assert!(
+            std::fs::read_dir(world.state_dir().join("screen")).unwrap().next().is_none(),
+            "nothing is left over"
+        );
+
+        let journal = world.command(&["log", "--json"]).output().unwrap();
+        let journal = String::from_utf8(journal.stdout).unwrap();
+        let digest = std::process::Command::new("sha256sum").arg(&file).output().unwrap();
+        let digest = String::from_utf8(digest.stdout).unwrap()[..64].to_owned();
+        assert!(journal.contains("screen_captured") && journal.contains(&digest), "{journal}");
+    }
+}
+
+#[test]
+fn wayland_has_pictures_too() {
+    let screen = Wayland::start();
+    let world = world(ON, ALLOWED);
+    let mut command = world.command(&["up", "--foreground"]);
+    command.env("WAYLAND_DISPLAY", screen.socket());
+    let daemon = world.start_as(command);
+    let file = taken(&world, &world.client(&daemon, "orch:a"));
+    assert_eq!((size(&file), pixel(&file)), ("PNG 320x240".into(), PIXEL));
+}
+
+#[test]
+fn nothing_is_captured_without_an_allow_or_an_approval() {
+    let screen = X11::start();
+    let world = world(ON, ASKED);
+    let daemon = start(&world, &screen.display, None);
+    let approver = world.approver(&daemon);
+    // Today's client has a new name for every picture.
+    let client =
+        |n: u8| world.client(&daemon, &format!("mcp-screenshot-0a1b2c3d-0000-4000-8000-0000000000{n:02x}"));
+    let answer = ask(&client(1));
+    assert_eq!(
+        (&answer["code"], &answer["status"]),
+        (&json!("E_SCREENSHOT_DENIED"), &json!("pending")),
+        "{answer}"
+    );
+    let again = ask(&client(2));
+    assert_eq!(again["approval_id"], answer["approval_id"], "one question at a time");
+    assert!(pictures(&world).is_empty());
+
+    let question = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
+    assert_eq!(question["msg_id"], answer["approval_id"]);
+    let payload = &question["payload"];
+    assert_eq!(
+        (&payload["tool"], &payload["risk_level"]),
+        (&json!("TakeScreenshot"), &json!("high")),
+        "{payload}"
+    );
+    assert_eq!(payload["task_id"], answer["task_id"]);
+    let id = question["msg_id"].as_str().unwrap();
+    approver
+        .say_to(
+            "APPROVAL_DECISION",
+            id,
+            "orchestrator",
+            json!({ "status": "granted", "digest": payload["digest"] }),
+        )
+        .ack();
+
+    let word = client(1).result_of(answer["task_id"].as_str().unwrap());
+    assert_eq!(word["status"], "completed", "{word}");
+    let path = word["artifacts"]["details"]["path"].as_str().unwrap();
+    assert_eq!(pixel(&world.repo().join(path)), PIXEL);
+    let handed = ask(&client(3));
+    assert_eq!((&handed["status"], &handed["path"]), (&json!("ok"), &json!(path)), "{handed}");
+    assert!(refused(&client(4), "E_SCREENSHOT_DENIED").contains("approval"), "one grant, one picture");
+    assert_eq!(pictures(&world).len(), 1);
+    assert_eq!(ask(&world.client(&daemon, "orch:b"))["status"], "pending", "others ask for themselves");
+    assert_eq!(pictures(&world).len(), 1);
+}
+
+#[test]
+fn a_denied_and_an_unanswered_picture_are_told() {
+    let screen = X11::start();
+    let world = world(ON, &ASKED.replace("5m", "1s"));
+    let daemon = start(&world, &screen.display, None);
+    let client = world.client(&daemon, "orch:a");
+    let answer = ask(&client);
+    let word = client.result_of(answer["task_id"].as_str().unwrap());
+    assert_eq!(word["artifacts"]["metadata"]["failure"]["reason"], "approval_timeout", "{word}");
+
+    world.rule(&ASKED.replace("5m", "3m"));
+    assert!(world.command(&["reload"]).status().unwrap().success());
+    let (approver, answer) = (world.approver(&daemon), ask(&client));
+    let id = answer["approval_id"].as_str().unwrap();
+    approver
+        .say_to("APPROVAL_DECISION", id, "orchestrator", json!({ "status": "denied", "note": "my bank" }))
+        .ack();
+    let word = client.result_of(answer["task_id"].as_str().unwrap());
+    let failure = &word["artifacts"]["metadata"]["failure"];
+    assert_eq!((&failure["reason"], &failure["note"]), (&json!("approval_denied"), &json!("my bank")));
+    assert!(pictures(&world).is_empty());
+}
+
+#[test]
+fn a_denying_rule_is_named() {
+    let world = world(ON, &ALLOWED.replace("\"screenshot\"", "\"apply\""));
+    let daemon = start(&world, ":1", None);
+    let answer = ask(&world.client(&daemon, "orch:a"));
+    assert_eq!(
+        (&answer["code"], &answer["details"]["rule"]),
+        (&json!("E_SCREENSHOT_DENIED"), &json!("no-rule"))
+    );
+    assert!(pictures(&world).is_empty());
+}
+
+#[test]
+fn the_rules_are_asked_again_before_the_picture() {
+    let world = world(ON, ALLOWED);
+    // The first one holds the second one up.
+    let tools = stand_in(
+        &world,
+        "scrot",
+        "while ! [ -e \"$tools/go\" ]; do sleep 0.05; done; cat \"$tools/good.png\" > \"$last\"",
+    );
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    let (first, second) = (ask(&client), ask(&client));
+    assert_eq!(
+        (&first["status"], &second["status"]),
+        (&json!("pending"), &json!("pending")),
+        "{first} {second}"
+    );
+    let live = client.task(first["task_id"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&live["status"], &live["delegated_to"]),
+        (&json!("in_progress"), &json!("provost")),
+        "{live}"
+    );
+    world.rule(ASKED);
+    assert!(world.command(&["reload"]).status().unwrap().success());
+    std::fs::write(tools.join("go"), "").unwrap();
+    let done = client.result_of(first["task_id"].as_str().unwrap());
+    assert_eq!(done["status"], "completed", "it had begun: {done}");
+    let failed = client.result_of(second["task_id"].as_str().unwrap());
+    let failure = &failed["artifacts"]["metadata"]["failure"];
+    assert_eq!(
+        (&failure["reason"], &failure["rule"]),
+        (&json!("policy_denied"), &json!("test.ask")),
+        "{failed}"
+    );
+    assert_eq!(pictures(&world).len(), 1);
+}
+
+#[test]
+fn the_rate_is_kept_and_failures_do_not_use_it_up() {
+    let world = world(&format!("{ON}rate_limit = {{ max = 2, window_secs = 3600 }}\n"), ALLOWED);
+    let tools = stand_in(&world, "scrot", "[ -e \"$tools/good\" ] && cat \"$tools/good.png\" > \"$last\"");
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    for _ in 0..5 {
+        refused(&client, "E_SCREENSHOT_FAILED");
+    }
+    std::fs::write(tools.join("good"), "").unwrap();
+    taken(&world, &client);
+    taken(&world, &client);
+    let message = refused(&client, "E_SCREENSHOT_DENIED");
+    assert_eq!(message, "Screenshot rate limit exceeded (max 2 per 3600s)");
+    assert_eq!(pictures(&world).len(), 2);
+    drop(daemon);
+    let daemon = start(&world, ":77", Some(&tools));
+    let other = world.client(&daemon, "orch:b");
+    refused(&other, "E_SCREENSHOT_DENIED");
+
+    world.configure(&format!("{ON}rate_limit = {{ max = 3, window_secs = 3600 }}\n"));
+    assert!(world.command(&["reload"]).status().unwrap().success());
+    std::fs::remove_file(tools.join("good")).unwrap();
+    let mut tries = 0;
+    while ask(&other)["code"] == "E_SCREENSHOT_FAILED" {
+        tries += 1;
+        assert!(tries < 20, "a program that always fails is run without end");
+    }
+    assert_eq!(refused(&other, "E_SCREENSHOT_DENIED"), "Screenshot rate limit exceeded (max 3 per 3600s)");
+}
+
+#[test]
+fn programs_that_do_not_behave_leave_nothing_but_an_error() {
+    let world = world(&format!("{ON}rate_limit = 0\nbackend = \"scrot\"\n"), ALLOWED);
+    let tools = stand_in(&world, "scrot", "exit 1");
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    let outside = world.home().join("outside");
+    let write_outside = format!("echo here > {}; cp \"$tools/good.png\" \"$last\"", outside.display());
+    let others: [(&str, String, &str); 8] = [
+        (
+            "exits",
+            "printf 'no \\033[31mdisplay' >&2; exit 3".into(),
+            "scrot failed with exit code 3: no display",
+        ),
+        ("writes nothing", "exit 0".into(), "scrot ended well and wrote no picture"),
+        ("writes an empty file", ": > \"$last\"".into(), "scrot ended well and wrote an empty picture"),
+        (
+            "links",
+            "ln -s \"$tools/good.png\" \"$last\"".into(),
+            "scrot left a symbolic link instead of a picture",
+        ),
+        ("makes a folder", "mkdir \"$last\"".into(), "scrot left something that is no picture"),
+        ("makes a pipe", "mkfifo \"$last\"".into(), "scrot left something that is no picture"),
+        ("writes text", "echo not a picture > \"$last\"".into(), "scrot wrote something else than png"),
+        (
+            "writes too much",
+            "exec head -c 70000000 /dev/zero > \"$last\"".into(),
+            "scrot wrote more than a picture may have",
+        ),
+    ];
+    for (what, script, said) in &others {
+        stand_in(&world, "scrot", script);
+        assert_eq!(refused(&client, "E_SCREENSHOT_FAILED"), *said, "{what}");
+    }
+    assert!(pictures(&world).is_empty());
+
+    // The control: without the pen it does write there.
+    stand_in(&world, "scrot", &write_outside);
+    let control = std::process::Command::new(tools.join("scrot")).arg(world.path("control.png")).status();
+    assert!(control.unwrap().success() && outside.exists());
+    std::fs::remove_file(&outside).unwrap();
+    taken(&world, &client);
+    assert!(!outside.exists(), "it wrote outside");
+
+    // It sees the screen, and of the rest of the user's environment nothing.
+    let looks = "[ \"$DISPLAY\" = :77 ] || exit 8; [ -z \"$HOME$SECRET_OF_THE_USER$USER\" ] || exit 9; cp \"$tools/good.png\" \"$last\"";
+    stand_in(&world, "scrot", looks);
+    taken(&world, &client);
+
+    std::fs::remove_file(tools.join("scrot")).unwrap();
+    std::fs::write(world.repo().join("scrot"), "#!/bin/sh\n").unwrap();
+    drop(daemon);
+    let daemon = start(&world, ":77", Some(&tools.join("nothing")));
+    assert_eq!(pictures(&world).len(), 2);
+    drop(daemon);
+}
+
+#[test]
+fn without_a_program_or_a_screen_the_answer_says_so() {
+    let world = world(ON, ALLOWED);
+    let mut command = world.command(&["up", "--foreground"]);
+    let tools = world.path("tools");
+    std::fs::create_dir(&tools).unwrap();
+    command.env("DISPLAY", ":77").env("PATH", &tools);
+    let daemon = world.start_as(command);
+    let said = refused(&world.client(&daemon, "orch:a"), "E_SCREENSHOT_FAILED");
+    assert_eq!(said, "no screenshot backend is available; install scrot or import");
+    drop(daemon);
+    let daemon = world.start();
+    let said = refused(&world.client(&daemon, "orch:a"), "E_SCREENSHOT_FAILED");
+    assert!(said.contains("DISPLAY") && said.contains("desktop session"), "{said}");
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_with_all_that_it_started() {
+    let world = world(ON, ALLOWED);
+    let tools = stand_in(&world, "scrot", "sleep 1000 & echo $! > \"$last.child\"; sleep 1000");
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    let answer = ask(&client);
+    assert_eq!(answer["status"], "pending", "a client's second is over: {answer}");
+    let task = answer["task_id"].as_str().unwrap();
+    let child = || {
+        let staged = std::fs::read_dir(world.state_dir().join("screen")).unwrap().flatten().next()?;
+        let pid = std::fs::read_to_string(staged.path().join("screen.png.child")).ok()?;
+        Some(pid.trim().to_owned())
+    };
+    let pid = child().unwrap();
+    assert!(is_alive(&pid));
+    let word = client.result_of(task);
+    assert_eq!(word["artifacts"]["metadata"]["failure"]["reason"], "timeout", "{word}");
+    eventually("the end of all its processes", || !is_alive(&pid));
+
+    // Taken back, it ends at once.
+    let answer = ask(&client);
+    let task = answer["task_id"].as_str().unwrap();
+    let pid = child().unwrap();
+    assert!(world.command(&["cancel", task]).status().unwrap().success());
+    eventually("the end of all its processes", || !is_alive(&pid));
+    assert_eq!(client.result_of(task)["status"], "cancelled");
+    eventually("nothing is left over", || {
+        std::fs::read_dir(world.state_dir().join("screen")).unwrap().next().is_none()
+    });
+    assert!(pictures(&world).is_empty());
+}
+
+#[test]
+fn no_link_leads_pictures_elsewhere() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for (link, behind) in [(".devit", ""), (".devit/screenshots", ".devit")] {
+        let world = world(ON, ALLOWED);
+        let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
+        std::fs::create_dir_all(world.repo().join(behind)).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), world.repo().join(link)).unwrap();
+        let daemon = start(&world, ":77", Some(&tools));
+        let said = refused(&world.client(&daemon, "orch:a"), "E_SCREENSHOT_DENIED");
+        assert!(said.contains("symbolic link"), "{said}");
+        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn pictures_go_beneath_the_workspace_or_the_state_folder_only() {
+    let bare = world(ON, ALLOWED);
+    let tools = stand_in(&bare, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let daemon = start(&bare, ":77", Some(&tools));
+    let state = bare.state_dir();
+    let client = bare.client(&daemon, "orch:a");
+    let inside = |dir: &str| format!("{ON}output_dir = \"{dir}\"\n");
+    let asked = |dir: &str| {
+        bare.configure(&inside(dir));
+        assert!(bare.command(&["reload"]).status().unwrap().success());
+        ask(&client)
+    };
+    for outside in ["/tmp/elsewhere", "../elsewhere", "a/../../elsewhere", "/etc"] {
+        let answer = asked(outside);
+        assert_eq!(answer["code"], "E_SCREENSHOT_DENIED", "{outside}: {answer}");
+        assert!(answer["message"].as_str().unwrap().contains("output_dir"), "{answer}");
+        let status = bare.command(&["status", "--json"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&status.stdout).contains("screenshot.output_dir"));
+    }
+    let path = |dir: &str| asked(dir)["path"].as_str().unwrap().to_owned();
+    assert!(path("pictures/of/me").starts_with("pictures/of/me/screenshot-"));
+    let below = bare.repo().canonicalize().unwrap().join("seen");
+    assert!(path(below.to_str().unwrap()).starts_with("seen/screenshot-"));
+    let private = path(state.join("pictures").to_str().unwrap());
+    assert!(private.starts_with(state.join("pictures/screenshot-").to_str().unwrap()), "{private}");
+    assert!(std::path::Path::new(&private).is_file());
+}
+
+#[test]
+fn no_picture_takes_anothers_place_and_old_ones_go() {
+    let world = world(&format!("{ON}keep = 3\n"), ALLOWED);
+    let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    let folder = world.repo().join(".devit/screenshots");
+    std::fs::create_dir_all(&folder).unwrap();
+    let strangers = ["screenshot-mine.png", "notes.txt", "screenshot-20251007T205456.png"];
+    strangers.iter().for_each(|name| std::fs::write(folder.join(name), "mine").unwrap());
+    std::fs::write(folder.join("screenshot-20251007T205456.713Z.png"), "old").unwrap();
+    let names: Vec<_> = (0..5).map(|_| taken(&world, &client)).collect();
+    let mut left = pictures(&world);
+    left.retain(|name| !strangers.contains(&name.as_str()));
+    let newest: Vec<_> =
+        names[2..].iter().map(|it| it.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(left, newest);
+    assert!(strangers.iter().all(|name| folder.join(name).exists()), "what is not ours is not removed");
+
+    // Every name of the next moments is taken; on a busy machine the moment may have passed.
+    world.configure(&format!("{ON}keep = 10000\n"));
+    assert!(world.command(&["reload"]).status().unwrap().success());
+    let occupied = || {
+        let now = chrono::Utc::now();
+        for ms in 0..2_000 {
+            let at = now + chrono::Duration::milliseconds(ms);
+            let name = format!("screenshot-{}.png", at.format("%Y%m%dT%H%M%S%.3fZ"));
+            let _there_already = std::os::unix::fs::symlink("kept", folder.join(name));
+        }
+        taken(&world, &client)
+    };
+    let crowded = (0..20).map(|_| occupied()).find(|file| file.to_str().unwrap().ends_with("Z-2.png"));
+    let file = crowded.unwrap();
+    assert_eq!(size(&file), "PNG 4x4");
+    let first = folder.join(file.file_name().unwrap().to_str().unwrap().replace("Z-2.", "Z."));
+    assert_eq!(std::fs::read_link(first).unwrap().to_str(), Some("kept"));
+    assert!(!folder.join("kept").exists(), "a link was written through");
+}
+
+#[test]
+fn a_crash_takes_no_picture_later_and_its_asker_is_told() {
+    let world = world(ON, ALLOWED);
+    let tools = stand_in(&world, "scrot", "echo $$ > \"$last.pid\"; sleep 1000");
+    let mut daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    let (running, waiting) = (ask(&client), ask(&client));
+    let staged = std::fs::read_dir(world.state_dir().join("screen")).unwrap().flatten().next().unwrap();
+    let pid = std::fs::read_to_string(staged.path().join("screen.png.pid")).unwrap().trim().to_owned();
+    assert!(is_alive(&pid));
+    daemon.kill();
+    eventually("the end of a program whose daemon has died", || !is_alive(&pid));
+    stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    let mut told = std::collections::BTreeSet::new();
+    while told.len() < 2 {
+        let word = client.poll_until(|it| it["msg_type"] == "NOTIFY")["payload"].clone();
+        assert_eq!(word["artifacts"]["metadata"]["failure"]["reason"], "lost", "{word}");
+        told.insert(word["task_id"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(told, [running, waiting].map(|it| it["task_id"].as_str().unwrap().to_owned()).into());
+    assert!(pictures(&world).is_empty(), "nobody expected a picture any more");
+    assert!(std::fs::read_dir(world.state_dir().join("screen")).unwrap().next().is_none());
+}
+
+#[test]
+fn a_repeated_request_is_one_picture_and_a_strangers_id_is_refused() {
+    let world = world(ON, ALLOWED);
+    let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let daemon = start(&world, ":77", Some(&tools));
+    let (client, other) = (world.client(&daemon, "orch:a"), world.client(&daemon, "orch:b"));
+    let id = fresh("picture");
+    let first = client.say_to("SCREENSHOT", &id, "orchestrator", json!({})).ack();
+    let again = client.say_to("SCREENSHOT", &id, "orchestrator", json!({})).ack();
+    assert_eq!(first, again);
+    assert_eq!(other.say_to("SCREENSHOT", &id, "orchestrator", json!({})).code(), "E_TASK_EXISTS");
+    assert_eq!(client.say_to("SCREENSHOT", "", "orchestrator", json!({})).code(), "E_INVALID");
+    assert_eq!(pictures(&world).len(), 1);
+}
+
+#[test]
+fn a_worker_does_not_see_the_pictures() {
+    let world = world(ON, ALLOWED);
+    let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let daemon = start(&world, ":77", Some(&tools));
+    let client = world.client(&daemon, "orch:a");
+    taken(&world, &client);
+    let (task, reply) = client.delegate("shell", "cat .devit/screenshots/*.png && echo seen", json!({}));
+    reply.ack();
+    assert_eq!(client.result_of(&task)["status"], "failed", "it saw a picture");
+}
+
+#[test]
+fn the_command_line_takes_pictures_too() {
+    let bare = world(ON, ALLOWED);
+    let tools = stand_in(&bare, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let daemon = start(&bare, ":77", Some(&tools));
+    let output = bare.command(&["screenshot"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.starts_with(".devit/screenshots/screenshot-"), "{said}");
+    let output = bare.command(&["screenshot", "--json"]).output().unwrap();
+    let task: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&task["state"], &task["capture"]), (&json!("completed"), &json!(true)), "{task}");
+
+    bare.rule(ASKED);
+    assert!(bare.command(&["reload"]).status().unwrap().success());
+    let output = bare.command(&["screenshot"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("provost approve"), "{said}");
+    bare.rule("version = 1\ndefault = \"deny\"\n");
+    assert!(bare.command(&["reload"]).status().unwrap().success());
+    let output = bare.command(&["screenshot", "--as", "somebody"]).output().unwrap();
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("no-rule"));
+    drop(daemon);
+}
