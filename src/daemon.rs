@@ -1,6 +1,8 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
+mod logging;
+mod notices;
 mod pictures;
 mod policy_file;
 mod rehearse;
@@ -10,7 +12,7 @@ mod wiring;
 #[cfg(unix)]
 mod worker_doors;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,7 +33,9 @@ use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
 use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Effect, Judge as _, Owed, Principal};
-use crate::effects::{Camera, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts};
+use crate::effects::{
+    Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
+};
 use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
@@ -136,7 +140,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
     system::take_all_descriptors();
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
-    let log = start_log(start, &loaded.config)?;
+    let log = logging::start_log(start, &loaded.config)?;
     let user = AgentId::parse(&format!("user:{}", system::user_name()))
         .map_err(|err| anyhow!("the user's name {err}"))?;
     Ok(Prepared { loaded, uid, user, worker_user, _log: log })
@@ -147,34 +151,6 @@ fn load_config(start: &Start) -> Result<Loaded> {
     let named = crate::config::named(start.config_file.clone(), start.devitd.is_some(), &environment);
     let repository = pin::pending(&start.places.root, &start.places.state)?;
     Ok(load(&Sources::usual(&start.places, repository, named), &environment)?)
-}
-
-/// Rolling files in the state folder; in the foreground also standard error.
-fn start_log(start: &Start, config: &Config) -> Result<Option<tracing_appender::non_blocking::WorkerGuard>> {
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::util::SubscriberInitExt as _;
-    let level = if start.debug { "debug" } else { config.log.level.as_str() };
-    let dir = config.log.dir.clone().unwrap_or_else(|| start.places.state.join("log"));
-    system::make_private_folders(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let file = tracing_appender::rolling::Builder::new()
-        .rotation(tracing_appender::rolling::Rotation::DAILY)
-        .filename_prefix("provost")
-        .filename_suffix("log")
-        .max_log_files(config.log.max_files as usize)
-        .build(&dir)
-        .with_context(|| format!("cannot write logs to {}", dir.display()))?;
-    let (file, guard) = tracing_appender::non_blocking(file);
-    let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    // Colours are for people: whoever starts us with its own log as standard error wants text.
-    let colours =
-        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-    let to_stderr = start
-        .foreground
-        .then(|| tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr));
-    let filter = tracing_subscriber::EnvFilter::new(format!("warn,provost={level}"));
-    // A second daemon in one process (there is none outside of tests) keeps the first one's log.
-    let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
-    Ok(Some(guard))
 }
 
 fn now() -> Timestamp {
@@ -192,6 +168,7 @@ struct Daemon {
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
     camera: watch::Sender<Arc<Camera>>,
+    notices: watch::Sender<DesktopOptions>,
     devit: Devit,
     stop: CancellationToken,
     doors: TaskTracker,
@@ -285,8 +262,10 @@ async fn assemble(
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
     let (camera, seen) = watch::channel(Arc::new(pictures::camera(config, &start.places)));
+    let (notices, options) = watch::channel(notices::options(config));
+    let desktop = notices::parts(prepared, options);
     let work = (started.effects, started.owed);
-    let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), (hooks, seen), work)?;
+    let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), (hooks, seen, desktop), work)?;
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
     let mut daemon = Daemon {
@@ -295,6 +274,7 @@ async fn assemble(
         host: role::host(),
         keys: vec![keys],
         camera,
+        notices,
         devit,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
@@ -345,7 +325,7 @@ fn start_hands(
     prepared: &Prepared,
     provost: &Provost,
     (root, doors): (Root, Option<OpenDoor>),
-    (hooks, camera): (HookParts, watch::Receiver<Arc<Camera>>),
+    (hooks, camera, desktop): (HookParts, watch::Receiver<Arc<Camera>>, DesktopParts),
     (effects, owed): Work,
 ) -> Result<Hands> {
     let places = &start.places;
@@ -366,7 +346,8 @@ fn start_hands(
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
     };
-    let parts = Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera };
+    let parts =
+        Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
     Ok(Hands::start(parts, effects, owed))
 }
 
@@ -499,6 +480,7 @@ impl Daemon {
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);
         self.hook.send_replace(wiring::hook(&loaded.config));
+        self.notices.send_replace(notices::options(&loaded.config));
         self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));
         self.policy = policy;
         self.put_in_force(rules).await?;

@@ -49,6 +49,12 @@ pub fn user(name: AgentId, terminal: bool) -> Principal {
     Principal::establish(name.clone(), session_of(&name), Door::Own, Scopes::of(&scopes), proof)
 }
 
+/// The person whose desktop it is, by a click on a notice: to answer approvals, and for nothing else.
+pub fn desktop(name: AgentId) -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
+    Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Desktop)
+}
+
 /// A process of this user that speaks as an agent whose name nobody has reserved.
 pub fn local_agent(agent: AgentId) -> Principal {
     let scopes = Scopes::of(&AGENT);

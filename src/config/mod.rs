@@ -27,10 +27,10 @@ pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
-    Approvals, Config, Daemon, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings,
-    Worker, Workspace,
+    Approvals, Config, Daemon, Desktop, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot,
+    StoreSettings, Worker, Workspace,
 };
 pub use value::{
-    ByteSize, Context, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
+    ByteSize, Context, DesktopTasks, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
     ScreenBackend, Tier, Value, Versions, WorkerKind,
 };

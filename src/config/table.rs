@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
-    ByteSize, Context, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
+    ByteSize, Context, DesktopTasks, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
     ScreenBackend, Tier, Value, Versions, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
@@ -199,6 +199,18 @@ settings! {
         output_dir: String = ".devit/screenshots".into(), "path";
         /// Pictures kept in that folder; beyond it the oldest are removed.
         keep: u32 = 100, "pictures" within 1..=10_000;
+    }
+
+    /// Notices on the desktop, over the session bus; without one there are none.
+    ["desktop"] desktop: Desktop {
+        /// Whether approvals that wait and tasks that have ended are told.
+        enabled: bool = true, "", Owner;
+        /// Whether approvals that people may answer can be answered with a click, where the desktop has buttons.
+        answer: bool = true, "", Strict, Owner;
+        /// Which ends of tasks are told.
+        tasks: DesktopTasks = DesktopTasks::All, "", Owner;
+        /// Notices that come in a minute at most; the last of them sums up the rest.
+        per_minute: u32 = 6, "notices" within 1..=60, Owner;
     }
 
     /// Where work happens.

@@ -447,6 +447,15 @@ words! {
         /// For those who work on Provost.
         Debug = "debug",
     }
+    /// Which ends of tasks are told on the desktop.
+    DesktopTasks {
+        /// All but those that were taken back.
+        All = "all",
+        /// Failures.
+        Failed = "failed",
+        /// None.
+        None = "none",
+    }
     /// The program that takes pictures of the screen.
     ScreenBackend {
         /// X11.

@@ -232,7 +232,11 @@ impl State {
         if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
             return Err(Refusal::ApprovalChanged);
         }
-        let proof = if who.is_person() { "weak-human" } else { "key" };
+        let proof = match who.proof() {
+            Proof::Desktop => "desktop",
+            _ if who.is_person() => "weak-human",
+            _ => "key",
+        };
         out.say(EventKind::ApprovalAnswered {
             approval: verb.approval,
             verdict: verb.verdict,

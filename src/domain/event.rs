@@ -201,7 +201,7 @@ pub enum EventKind {
         approval: ApprovalId,
         /// How.
         verdict: Verdict,
-        /// By what proof (`weak-human`, `key`).
+        /// By what proof (`weak-human`, `desktop`, `key`).
         proof: Box<str>,
     },
     /// Nobody answered in time.

@@ -83,6 +83,9 @@ pub enum Proof {
     PeerUid,
     /// The same, at a terminal that is not below any agent: a person, as far as that shows it (`weak-human`).
     Terminal,
+    /// A click on a notice, by a name that nobody can guess, on the user's session bus: a person, as far as that
+    /// shows it.
+    Desktop,
     /// The daemon's own hands.
     Internal,
     /// The door that it came through is reached from one jail and from nowhere else.
@@ -141,9 +144,9 @@ impl Principal {
         self.proof == Proof::Jailed && self.session.as_str() == task.as_str()
     }
 
-    /// Whether this is a person at a terminal, as far as the kernel can tell.
+    /// Whether this is a person, at a terminal as far as the kernel can tell, or at the desktop.
     pub fn is_person(&self) -> bool {
-        self.proof == Proof::Terminal
+        matches!(self.proof, Proof::Terminal | Proof::Desktop)
     }
 }
 

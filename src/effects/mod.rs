@@ -15,6 +15,8 @@ mod compact;
 #[cfg_attr(windows, path = "copy_windows.rs")]
 mod copy;
 mod desk;
+#[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
+mod desktop;
 mod door;
 #[cfg(target_os = "linux")]
 mod gallery;
@@ -42,6 +44,7 @@ mod watcher;
 mod worker;
 
 pub use camera::{Backend, Camera, Gallery};
+pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
 pub use hook::{HookCommand, HookParts, Told};
 pub use keeper::keep_if_asked;

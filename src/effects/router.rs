@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 use super::camera::Camera;
 use super::capture::Captures;
 use super::desk::Desk;
+use super::desktop::{Desktop, DesktopParts};
 use super::hook::{HookParts, Hooks};
 use super::worker::{WorkerParts, Workers};
 use crate::base::EffectId;
@@ -23,6 +24,8 @@ pub struct Parts {
     pub workers: WorkerParts,
     /// What running hooks takes.
     pub hooks: HookParts,
+    /// What telling the person takes.
+    pub desktop: DesktopParts,
     /// How pictures of the screen are taken, as the configuration has it now.
     pub camera: watch::Receiver<Arc<Camera>>,
 }
@@ -54,6 +57,7 @@ impl Hands {
             hooks: Hooks::new(desk.clone(), parts.hooks),
             captures: Captures::new(desk.clone(), parts.camera),
         };
+        desk.tracker.spawn(Desktop::new(desk.clone(), parts.desktop).look_on());
         desk.tracker.spawn(router.work(effects, owed));
         Self { desk }
     }

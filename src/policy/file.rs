@@ -77,6 +77,7 @@ pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("own_key", Proof::OwnKey),
     ("peer_uid", Proof::PeerUid),
     ("person", Proof::Terminal),
+    ("desktop", Proof::Desktop),
     ("jailed", Proof::Jailed),
 ];
 pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("polling", WorkerKind::Polling)];

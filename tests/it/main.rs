@@ -10,6 +10,7 @@ mod cli_json;
 mod config;
 mod crash;
 mod destinations;
+mod desktop;
 mod devit_document;
 mod devit_door;
 mod devit_fields;

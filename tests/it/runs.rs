@@ -19,7 +19,10 @@ use provost::domain::{
     Principal, Proof, Refusal, Scope, Settings, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
     WorkerSetting,
 };
-use provost::effects::{Camera, Hands, HookParts, Parts, Told, WorkerParts, shell_profile};
+use provost::effects::{
+    Camera, DesktopOptions, DesktopParts, Hands, HookParts, Parts, TaskNotices, Told, WorkerParts,
+    shell_profile,
+};
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{MemoryControl, MemoryStore, Retention};
@@ -50,6 +53,12 @@ struct World {
     profile: Profile,
     outputs: OutputBoard,
     concurrent: usize,
+}
+
+/// Nobody looks at these runs.
+fn no_desktop() -> DesktopParts {
+    let options = DesktopOptions { enabled: false, answer: false, tasks: TaskNotices::None, per_minute: 1 };
+    DesktopParts { person: host(), options: tokio::sync::watch::channel(options).1 }
 }
 
 impl World {
@@ -119,7 +128,14 @@ impl World {
             concurrent: 1,
         };
         let camera = self.no_camera();
-        let parts = Parts { engine: self.engine.clone(), host: host(), workers, hooks, camera };
+        let parts = Parts {
+            engine: self.engine.clone(),
+            host: host(),
+            workers,
+            hooks,
+            camera,
+            desktop: no_desktop(),
+        };
         Hands::start(parts, self.effects.take().unwrap(), std::mem::take(&mut self.owed))
     }
 

@@ -1,0 +1,28 @@
+//! From the configuration's words about notices to what shows them.
+
+use tokio::sync::watch;
+
+use super::Prepared;
+use crate::auth::role;
+use crate::config::{Config, DesktopTasks};
+use crate::effects::{DesktopOptions, DesktopParts, TaskNotices};
+
+/// What notices there are.
+pub(super) fn options(config: &Config) -> DesktopOptions {
+    let desktop = &config.desktop;
+    DesktopOptions {
+        enabled: desktop.enabled,
+        answer: desktop.answer,
+        tasks: match desktop.tasks {
+            DesktopTasks::All => TaskNotices::All,
+            DesktopTasks::Failed => TaskNotices::Failed,
+            DesktopTasks::None => TaskNotices::None,
+        },
+        per_minute: desktop.per_minute,
+    }
+}
+
+/// Whoever clicks is the user, as far as a session bus shows it.
+pub(super) fn parts(prepared: &Prepared, options: watch::Receiver<DesktopOptions>) -> DesktopParts {
+    DesktopParts { person: role::desktop(prepared.user.clone()), options }
+}

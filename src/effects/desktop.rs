@@ -1,0 +1,419 @@
+//! Notices on the desktop: approvals that wait, with buttons to answer them, and tasks that have ended.
+//!
+//! A looker-on, not a hand that is owed anything: it listens to what happens and tells the person, as far as there
+//! is a session bus with a notification service. Without one, or with one that hangs, nothing waits and nothing
+//! fails. Never more than so many notices come in a minute; the last of them sums up the rest.
+//!
+//! A click answers as the person, for exactly what was shown. The bus proves little: every process of the user may
+//! speak on it. So buttons have names that nobody can guess, and an answer is marked `desktop` in the journal.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify_rust::{Notification, NotificationHandle, NotificationResponse, Timeout, Urgency};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use super::result::clip;
+use crate::base::{ApprovalId, TaskId};
+use crate::domain::command::{AnswerApproval, Command, Status};
+use crate::domain::view::{Waiting, WaitingOne};
+use crate::domain::{Answer, Approver, Event, EventKind, Parked, Principal, Refusal, Verdict};
+
+/// How long the notification service may take for one call.
+const BUS_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a service that is there, or is not, is believed to stay so.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
+const MINUTE: Duration = Duration::from_secs(60);
+/// How long a crowd is given to gather before it is summed up.
+const GATHER: Duration = Duration::from_millis(500);
+/// Whoever guesses at the names of buttons does not guess faster than this.
+const GUESS_PAUSE: Duration = Duration::from_millis(50);
+/// Of a text from elsewhere, so many bytes are shown.
+const SHOWN_BYTES_MAX: usize = 240;
+/// Approvals that have notices at once.
+const OPEN_MAX: usize = 64;
+
+/// Which ends of tasks are told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskNotices {
+    /// All.
+    All,
+    /// Failures.
+    Failed,
+    /// None.
+    None,
+}
+
+/// What the configuration says about notices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DesktopOptions {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// Whether approvals can be answered from them.
+    pub answer: bool,
+    /// Which ends of tasks are told.
+    pub tasks: TaskNotices,
+    /// How many come in a minute at most.
+    pub per_minute: u32,
+}
+
+/// What telling the person takes.
+pub struct DesktopParts {
+    /// Who answers by a click.
+    pub person: Principal,
+    /// The options, as the configuration has them now.
+    pub options: watch::Receiver<DesktopOptions>,
+}
+
+/// Something to tell.
+enum News {
+    Approval(ApprovalId),
+    Task(TaskId, Status, Option<&'static str>),
+}
+
+/// One looker-on.
+pub(super) struct Desktop {
+    desk: Desk,
+    parts: DesktopParts,
+    service: Service,
+    shown: VecDeque<Instant>,
+    open: HashMap<ApprovalId, CancellationToken>,
+    backlog: (u32, u32),
+    sum_up_at: Option<Instant>,
+}
+
+/// What is known about the notification service.
+#[derive(Default)]
+struct Service {
+    known: Option<(Instant, Option<bool>)>,
+    asking: Option<JoinHandle<notify_rust::error::Result<Vec<String>>>>,
+}
+
+impl Service {
+    /// Whether it offers buttons; `None` when there is no service. One question at a time: a service that never
+    /// answers costs one thread, and no notice waits for it twice in a while.
+    async fn has_buttons(&mut self) -> Option<bool> {
+        if let Some((at, known)) = self.known
+            && at.elapsed() < KNOWN_FOR
+        {
+            return known;
+        }
+        let asking =
+            self.asking.get_or_insert_with(|| tokio::task::spawn_blocking(notify_rust::get_capabilities));
+        let found = match timeout(BUS_TIME_MAX, &mut *asking).await {
+            Err(_) => None,
+            Ok(answer) => {
+                self.asking = None;
+                let found = answer.ok().and_then(Result::ok);
+                found.map(|offers| offers.iter().any(|it| it == "actions"))
+            }
+        };
+        if found.is_none() && self.known.is_none_or(|(_, known)| known.is_some()) {
+            tracing::info!("no notification service answers on the session bus; there are no notices");
+        }
+        self.known = Some((Instant::now(), found));
+        found
+    }
+}
+
+impl Desktop {
+    pub(super) fn new(desk: Desk, parts: DesktopParts) -> Self {
+        let (service, shown, open) = (Service::default(), VecDeque::new(), HashMap::new());
+        Self { desk, parts, service, shown, open, backlog: (0, 0), sum_up_at: None }
+    }
+
+    /// Looks on until the daemon stops.
+    pub(super) async fn look_on(mut self) {
+        let mut events = self.desk.engine.subscribe();
+        let shutdown = self.desk.shutdown.clone();
+        self.catch_up().await;
+        loop {
+            let sum_up_at = self.sum_up_at;
+            let sum_up = async move {
+                match sum_up_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return self.open.values().for_each(CancellationToken::cancel),
+                event = events.recv() => match event {
+                    Ok(event) => self.hear(&event).await,
+                    Err(RecvError::Lagged(_)) => self.catch_up().await,
+                    Err(RecvError::Closed) => return,
+                },
+                () = sum_up => self.sum_up().await,
+            }
+        }
+    }
+
+    /// Approvals from before, and those that went by unseen.
+    async fn catch_up(&mut self) {
+        let Ok(waiting) = self.desk.engine.view(Waiting).await else { return };
+        self.open.retain(|id, close| {
+            let waits = waiting.iter().any(|it| it.id == *id);
+            if !waits {
+                close.cancel();
+            }
+            waits
+        });
+        for parked in waiting {
+            if !self.open.contains_key(&parked.id) {
+                self.tell(News::Approval(parked.id)).await;
+            }
+        }
+    }
+
+    async fn hear(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::ApprovalAsked { approval, .. } => self.tell(News::Approval(*approval)).await,
+            EventKind::ApprovalAnswered { approval, .. } | EventKind::ApprovalExpired { approval } => {
+                self.close(*approval);
+            }
+            EventKind::TaskFinished { task, status, failure, .. } => {
+                self.close_withdrawn().await;
+                let reason = failure.as_ref().map(|it| it.reason());
+                let wanted = match self.parts.options.borrow().tasks {
+                    TaskNotices::All => *status != Status::Cancelled,
+                    TaskNotices::Failed => *status == Status::Failed,
+                    TaskNotices::None => false,
+                };
+                if wanted {
+                    self.tell(News::Task(task.clone(), *status, reason)).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, approval: ApprovalId) {
+        if let Some(close) = self.open.remove(&approval) {
+            close.cancel();
+        }
+    }
+
+    /// A task that was taken back takes its question along, without a word of its own.
+    async fn close_withdrawn(&mut self) {
+        let open: Vec<_> = self.open.keys().copied().collect();
+        for approval in open {
+            if matches!(self.desk.engine.view(WaitingOne(approval)).await, Ok(None)) {
+                self.close(approval);
+            }
+        }
+    }
+
+    /// Shows it at once while there is room in this minute, else counts it for the summary.
+    async fn tell(&mut self, news: News) {
+        let options = *self.parts.options.borrow();
+        if !options.enabled {
+            return;
+        }
+        let Some(buttons) = self.service.has_buttons().await else { return };
+        let most = options.per_minute as usize;
+        self.shown.retain(|at| at.elapsed() < MINUTE);
+        if self.shown.len() + 1 < most && self.open.len() < OPEN_MAX && self.sum_up_at.is_none() {
+            self.shown.push_back(Instant::now());
+            return self.show(news, buttons && options.answer).await;
+        }
+        match news {
+            News::Approval(_) => self.backlog.0 += 1,
+            News::Task(..) => self.backlog.1 += 1,
+        }
+        let free_at = match self.shown.front() {
+            Some(first) if self.shown.len() >= most => *first + MINUTE,
+            _ => Instant::now() + GATHER,
+        };
+        self.sum_up_at.get_or_insert(free_at);
+    }
+
+    async fn sum_up(&mut self) {
+        self.sum_up_at = None;
+        let (approvals, tasks) = std::mem::take(&mut self.backlog);
+        if self.service.has_buttons().await.is_none() {
+            return;
+        }
+        self.shown.push_back(Instant::now());
+        let body = format!("{approvals} more approvals asked for, {tasks} more tasks ended; see `provost`");
+        let mut notice = Notification::new();
+        notice.appname("provost").summary("Provost: more has happened").body(&body);
+        self.desk.tracker.spawn(async move { drop(put_up(notice).await) });
+    }
+
+    async fn show(&mut self, news: News, buttons: bool) {
+        match news {
+            News::Task(task, status, reason) => {
+                self.desk.tracker.spawn(task_ended(self.desk.clone(), task, status, reason));
+            }
+            News::Approval(approval) => {
+                let Ok(Some(parked)) = self.desk.engine.view(WaitingOne(approval)).await else { return };
+                let close = CancellationToken::new();
+                self.open.insert(approval, close.clone());
+                let asks_people = parked.by.iter().any(|by| matches!(by, Approver::Human));
+                let question = Question {
+                    desk: self.desk.clone(),
+                    person: self.parts.person.clone(),
+                    parked,
+                    buttons: buttons && asks_people,
+                };
+                self.desk.tracker.spawn(question.put(close));
+            }
+        }
+    }
+}
+
+/// One approval on the desktop.
+struct Question {
+    desk: Desk,
+    person: Principal,
+    parked: Arc<Parked>,
+    buttons: bool,
+}
+
+impl Question {
+    /// Shows it until it is answered, anywhere, or closed.
+    async fn put(self, close: CancellationToken) {
+        let secret = uuid::Uuid::new_v4().simple().to_string();
+        let (yes, no) = (format!("approve-{secret}"), format!("deny-{secret}"));
+        let mut notice = Notification::new();
+        notice.appname("provost").summary(&format!("Provost: approval {} is wanted", self.parked.id));
+        notice.body(&facts(&self.parked)).urgency(Urgency::Normal).timeout(Timeout::Never);
+        if self.buttons {
+            notice.action(&yes, "Approve").action(&no, "Deny");
+        }
+        let Some(handle) = put_up(notice).await else { return };
+        let handle = Arc::new(handle);
+        loop {
+            match first_response(&handle, &close).await {
+                Some(NotificationResponse::Action(key)) if key == yes => {
+                    self.answer(Verdict::Granted).await;
+                    break;
+                }
+                Some(NotificationResponse::Action(key)) if key == no => {
+                    self.answer(Verdict::Denied).await;
+                    break;
+                }
+                // Put away by the person, who can still answer elsewhere.
+                Some(NotificationResponse::Closed(_)) => return,
+                // A click beside the buttons, or a guess at their names.
+                Some(_) => tokio::time::sleep(GUESS_PAUSE).await,
+                None => break,
+            }
+        }
+        // A service that hangs keeps its notice.
+        let _late = timeout(BUS_TIME_MAX, handle.close_async()).await;
+    }
+
+    async fn answer(&self, verdict: Verdict) {
+        let shown = Some(self.parked.shown);
+        let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown };
+        for _ in 0..10 {
+            match self.desk.engine.submit(&self.person, verb.clone()).await {
+                Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,
+                Ok(Answer::Done(_)) => {
+                    return tracing::info!(approval = %verb.approval, ?verdict, "answered on the desktop");
+                }
+                Ok(_) => return,
+                Err(refusal) => {
+                    return tracing::warn!(approval = %verb.approval, %refusal, "a click came to nothing");
+                }
+            }
+        }
+    }
+}
+
+/// What the person does with a notice first; `None` when it is to be closed.
+async fn first_response(
+    handle: &Arc<NotificationHandle>,
+    close: &CancellationToken,
+) -> Option<NotificationResponse> {
+    let (clicked, click) = oneshot::channel();
+    let listener = handle.clone();
+    let listening = tokio::spawn(async move {
+        let heard = |response: &NotificationResponse| {
+            // Whoever asked may have gone.
+            let _ = clicked.send(response.clone());
+        };
+        listener.wait_for_action_async(heard).await;
+    });
+    let response = tokio::select! {
+        () = close.cancelled() => None,
+        response = click => response.ok(),
+    };
+    listening.abort();
+    response
+}
+
+/// `None` when the service does not take it in time.
+async fn put_up(notice: Notification) -> Option<NotificationHandle> {
+    match timeout(BUS_TIME_MAX, notice.show_async()).await {
+        Ok(Ok(handle)) => Some(handle),
+        Ok(Err(err)) => {
+            tracing::debug!(%err, "a notice was not shown");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+async fn task_ended(desk: Desk, task: TaskId, status: Status, reason: Option<&'static str>) {
+    let found = match desk.engine.reader().await {
+        Ok(mut reader) => {
+            let id = task.clone();
+            let found = tokio::task::spawn_blocking(move || reader.task(&id)).await;
+            found.ok().and_then(Result::ok).flatten()
+        }
+        Err(_) => None,
+    };
+    let worker = found.as_ref().map_or("a worker", |it| it.order.worker.as_str());
+    let reason = reason.map(|it| format!(", {it}")).unwrap_or_default();
+    let mut body = format!("{} of {}{reason}", shown(task.as_str()), shown(worker));
+    if let Some(task) = &found {
+        body += &format!("\nIt was to: {}", shown(&task.order.goal));
+    }
+    let mut notice = Notification::new();
+    notice.appname("provost").summary(&format!("Provost: a task {}", status.word())).body(&body);
+    drop(put_up(notice).await);
+}
+
+/// What is asked: our words and the daemon's facts first, the asker's words last and quoted.
+fn facts(parked: &Parked) -> String {
+    let (who, rule, reason) = (parked.who.agent(), &parked.rule, &parked.reason);
+    let what = match &parked.command {
+        Command::Delegate(order) => format!("a task for {}", shown(order.worker.as_str())),
+        Command::TakeScreenshot(_) => "a picture of the screen".to_owned(),
+        other => other.name().to_owned(),
+    };
+    let mut text = format!(
+        "{} wants {what}\nRule {}: {}\nTool: {}",
+        shown(who.as_str()),
+        shown(rule.as_str()),
+        shown(reason),
+        shown(&parked.tool())
+    );
+    if let Command::Delegate(order) = &parked.command {
+        text += &format!("\nIt says: «{}»", shown(&order.goal));
+    }
+    text
+}
+
+/// A text from elsewhere on one line, cut, without what could move, hide or mark up anything around it.
+fn shown(text: &str) -> String {
+    let is_plain = |it: &char| !it.is_control() && !is_invisible(*it) && !matches!(it, '«' | '»');
+    let line: String =
+        text.chars().map(|it| if it.is_whitespace() { ' ' } else { it }).filter(is_plain).collect();
+    let cut = clip(&line, SHOWN_BYTES_MAX);
+    let more = if cut.len() < line.len() { "…" } else { "" };
+    format!("{}{more}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+}
+
+/// Marks that turn the direction of text around, or join and hide it.
+fn is_invisible(it: char) -> bool {
+    matches!(it, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}

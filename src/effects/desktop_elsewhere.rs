@@ -1,0 +1,49 @@
+//! Systems on which there are no notices.
+
+use tokio::sync::watch;
+
+use super::desk::Desk;
+use crate::domain::Principal;
+
+/// Which ends of tasks are told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskNotices {
+    /// All.
+    All,
+    /// Failures.
+    Failed,
+    /// None.
+    None,
+}
+
+/// What the configuration says about notices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DesktopOptions {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// Whether approvals can be answered from them.
+    pub answer: bool,
+    /// Which ends of tasks are told.
+    pub tasks: TaskNotices,
+    /// How many come in a minute at most.
+    pub per_minute: u32,
+}
+
+/// What telling the person takes.
+pub struct DesktopParts {
+    /// Who answers by a click.
+    pub person: Principal,
+    /// The options, as the configuration has them now.
+    pub options: watch::Receiver<DesktopOptions>,
+}
+
+/// Looks at nothing.
+pub(super) struct Desktop;
+
+impl Desktop {
+    pub(super) fn new(_desk: Desk, _parts: DesktopParts) -> Self {
+        Self
+    }
+
+    pub(super) async fn look_on(self) {}
+}
