@@ -678,7 +678,8 @@ fn storms(seeds: std::ops::Range<u64>, steps: u32) {
         "effects carried out",
         "pictures",
     ] {
-        assert!(all.0.get(what).is_some_and(|count| *count > 20), "the storm lacks {what}: {all:?}");
+        let least = if what == "pictures" { 3 } else { 20 };
+        assert!(all.0.get(what).is_some_and(|count| *count > least), "the storm lacks {what}: {all:?}");
     }
 }
 
