@@ -309,3 +309,17 @@ pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
 /// Links of submodules and worktrees that are protected in one workspace, each by a mount. The hand-off report names
 /// changes of all of them.
 pub const GIT_LINKS_MAX: usize = 256;
+
+/// Longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is room for
+/// its spelling.
+pub const MCP_LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes that a worker that speaks MCP may say during one run, notifications included.
+pub const MCP_BYTES_MAX: usize = 64 << 20;
+
+/// Lines of a worker that speaks MCP that are no messages; some write a greeting before they begin.
+pub const MCP_GARBAGE_LINES_MAX: usize = 100;
+
+/// How long a worker that speaks MCP may take for the handshake, in milliseconds. Programs that load much before
+/// they speak take seconds.
+pub const MCP_HANDSHAKE_MS_MAX: u64 = 60_000;

@@ -33,7 +33,7 @@ pub(super) fn start_log(
     let to_stderr = start
         .foreground
         .then(|| tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr));
-    let filter = tracing_subscriber::EnvFilter::new(format!("warn,provost={level}"));
+    let filter = tracing_subscriber::EnvFilter::new(format!("warn,rmcp=off,provost={level}"));
     // A second daemon in one process (there is none outside of tests) keeps the first one's log.
     let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
     Ok(Some(guard))

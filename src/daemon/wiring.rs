@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::{Start, pictures};
-use crate::base::AgentId;
+use crate::base::{AgentId, Json};
 use crate::config::env::Environment;
 use crate::config::{self, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
-use crate::jail::{Bounds, Grounds, ParseMode, Profile};
+use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile};
 use crate::service::Profiles;
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -95,9 +95,6 @@ fn setting(worker: &Worker, kind: domain::WorkerKind, broken: Option<Box<str>>) 
 
 /// What one entry of `[workers]` comes to.
 fn profile(id: &AgentId, worker: &Worker) -> Result<Profile, String> {
-    if worker.kind == config::WorkerKind::Mcp {
-        return Err("workers of type `mcp` are not available in this version; use `type = \"cli\"`".into());
-    }
     worker.ports.iter().try_for_each(|port| not_ours(*port))?;
     if !worker.secrets.is_empty() {
         return Err("`secrets` are not available in this version; remove them from its entry".into());
@@ -126,6 +123,13 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf) -> Profile {
             config::ParseMode::Json => ParseMode::Json,
             config::ParseMode::Text => ParseMode::Text,
         },
+        mcp: (worker.kind == config::WorkerKind::Mcp).then(|| McpCall {
+            tool: worker.mcp_tool.clone(),
+            arguments: worker
+                .mcp_arguments
+                .clone()
+                .unwrap_or_else(|| Json::from_value(&serde_json::json!({}))),
+        }),
         working_dir: worker.working_dir.clone(),
         timeout: crate::base::Ttl::seconds_clamped(worker.timeout_secs),
         response_bytes_max: worker.max_response_chars.map(|it| usize::try_from(it).unwrap_or(usize::MAX)),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::copy::Copied;
 use super::door::{self, OpenDoor, WorkersDoor};
 use super::handoff::Before;
+use super::mcp::Call;
 use super::network;
 use super::result::requested_model;
 use super::shield::shield;
@@ -50,6 +51,8 @@ pub(super) struct Prepared {
     /// The workspace as it was; `None` for a worker whose changes are thrown away.
     pub(super) before: Option<Before>,
     pub(super) door: Option<WorkersDoor>,
+    /// What it is to be asked, when it is spoken to.
+    pub(super) call: Option<Call>,
     #[expect(
         dead_code,
         reason = "held open until the worker runs, so that no other directory gets its inode"
@@ -129,7 +132,8 @@ pub(super) fn prepare_words(
         (draft.guards, before) = (shield.guards, Some(shield.before));
     }
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
-    Ok(Prepared { plan, outlets, tier, limit, model, door, before, directory, copied })
+    let call = Call::of(profile, task, limit, model.as_deref());
+    Ok(Prepared { plan, outlets, tier, limit, model, door, call, before, directory, copied })
 }
 
 /// The tightest of what worker, task and policy say.

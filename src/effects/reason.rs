@@ -22,6 +22,7 @@ const SIGXFSZ: i32 = 25;
 pub(super) fn code(end: &End) -> i32 {
     match end {
         End::Code(code) => *code,
+        End::Told(_) => 0,
         _ => CODE_UNKNOWN,
     }
 }
@@ -29,7 +30,8 @@ pub(super) fn code(end: &End) -> i32 {
 /// DevIt 1.10, `exit_reason`.
 pub(super) fn reason(run: &Run<'_>, end: &End) -> String {
     let words = match end {
-        End::Code(0) => return "success".into(),
+        End::Code(0) | End::Told(_) => return "success".into(),
+        End::Untold(why) => why.to_string(),
         End::Code(code) => with_cause(format!("exit code {code}"), signal_in_words(code - SHELL_SIGNAL, run)),
         End::Signal(signal) => with_cause("terminated by signal".into(), signal_in_words(*signal, run)),
         End::TimedOut => format!("worker timed out after {}s", whole_seconds(run.limit)),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::compact;
 use super::reason::{code, limits_reached, reason, whole_seconds};
+use super::told;
 use super::usage::Usage;
 use crate::base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
@@ -24,7 +25,7 @@ const CUT_TEXT: &str = "… [truncated]";
 /// Follows JSON that was cut behind its last closing brace. DevIt 1.10.
 const CUT_JSON: &str = " … [truncated]";
 /// Deepest output that is kept as JSON: doors wrap it, and what is stored must be readable again.
-const KEPT_DEPTH_MAX: usize = JSON_DEPTH_MAX - 16;
+pub(super) const KEPT_DEPTH_MAX: usize = JSON_DEPTH_MAX - 16;
 /// Longest details, in bytes as they are stored; a value may be longer than the text that it was read from.
 const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 
@@ -74,6 +75,20 @@ pub enum End {
     Lost(&'static str),
     /// It was not started.
     NotStarted(Failure),
+    /// It was spoken to, and has answered.
+    Told(Spoken),
+    /// It was spoken to, and has not answered, for this reason.
+    Untold(Box<str>),
+}
+
+/// What a worker has answered. Debugging shows its size alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Spoken(pub Value);
+
+impl std::fmt::Debug for Spoken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.0.to_string().len())
+    }
 }
 
 /// What a run wrote, as text in which broken UTF-8 was replaced.
@@ -103,25 +118,29 @@ pub struct Outcome {
 }
 
 /// What the output was found to say.
-struct Reading {
-    summary: String,
-    details: Map<String, Value>,
-    failure: Option<Failure>,
+pub(super) struct Reading {
+    pub(super) summary: String,
+    pub(super) details: Map<String, Value>,
+    pub(super) failure: Option<Failure>,
     /// Whether `details.stdout` is the output itself, which has to be cut where it is too long.
-    verbatim: bool,
+    pub(super) verbatim: bool,
 }
 
 /// Reads the result off a run that is over.
 pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
     let (stdout, stderr) = (plain_text(&output.stdout), plain_text(&output.stderr));
     let parsed = (run.profile.parse == ParseMode::Json).then(|| parse(stdout.trim())).flatten();
+    let told = if let End::Told(told) = end { Some(&told.0) } else { None };
+    let stdout = told.map_or(stdout, Value::to_string);
+    let parsed = told.cloned().or(parsed);
     let mut reading = match end {
+        End::Told(told) => told::read(&told.0, longest(run.profile)),
         End::Code(0) => read(run, &stdout, &stderr, parsed.as_ref()),
         _ => failed(run, end, &stdout, &stderr),
     };
     let original_size = shorten(run.profile, &mut reading, &stdout, output.stdout_dropped);
     let (exit_code, exit_reason) = match (&reading.failure, end) {
-        (Some(Failure::WorkerFailed { why }), End::Code(0)) => (0, why.to_string()),
+        (Some(Failure::WorkerFailed { why }), End::Code(0) | End::Told(_)) => (0, why.to_string()),
         _ => (code(end), reason(run, end)),
     };
     let usage = parsed.as_ref().map(Usage::of).unwrap_or_default();
@@ -200,6 +219,7 @@ fn failed(run: &Run<'_>, end: &End, stdout: &str, stderr: &str) -> Reading {
         }
         End::Lost(reason) => format!("Worker {} was lost: {reason} while it ran", run.profile.id),
         End::Stopped(reason) => format!("Worker {} was stopped: {reason}", run.profile.id),
+        End::Untold(why) => why.to_string(),
         _ => format!("Worker execution error: {why}"),
     };
     let failure = match end {
@@ -244,7 +264,7 @@ fn parse(text: &str) -> Option<Value> {
 }
 
 /// The parser's own limit keeps this from going deep.
-fn depth(value: &Value) -> usize {
+pub(super) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
@@ -256,7 +276,7 @@ fn depth(value: &Value) -> usize {
 ///
 /// DevIt 1.10, `max_response_chars`, which counts bytes of the text.
 fn shorten(profile: &Profile, reading: &mut Reading, stdout: &str, dropped: u64) -> Option<u64> {
-    let most = profile.response_bytes_max.unwrap_or(RESPONSE_BYTES_MAX).min(RESPONSE_BYTES_MAX);
+    let most = longest(profile);
     let kept_too_long = stdout.len() > most;
     if !kept_too_long && dropped == 0 {
         return None;
@@ -273,6 +293,11 @@ fn shorten(profile: &Profile, reading: &mut Reading, stdout: &str, dropped: u64)
     reading.details.insert("truncated".into(), true.into());
     reading.details.insert("original_size".into(), original.into());
     Some(original)
+}
+
+/// Longest response that a worker's profile lets through, in bytes.
+fn longest(profile: &Profile) -> usize {
+    profile.response_bytes_max.unwrap_or(RESPONSE_BYTES_MAX).min(RESPONSE_BYTES_MAX)
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -304,7 +329,7 @@ fn metadata(run: &Run<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> 
         "time_completed": run.ended.rfc3339(),
         "duration_total_ms": run.ended.since_ms(queued),
         "duration_execution_ms": run.started.map_or(0, |started| run.ended.since_ms(started)),
-        "worker_type": "cli",
+        "worker_type": if run.profile.mcp.is_some() { "mcp" } else { "cli" },
         "worker_version": null,
         "model_requested": requested_model(order.model.as_deref(), order.context.as_ref()),
         "model_used": run.model,

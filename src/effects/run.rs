@@ -7,16 +7,20 @@ use tracing::Instrument;
 
 use super::desk::now;
 use super::handoff::Before;
+use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
 use super::result::{End, Outcome, Output, Run, outcome};
 use super::shell::shell_profile;
+use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles};
 use crate::domain::{Failure, Handoff, Task, TaskState, Tier, Watched};
 use crate::egress::{Open, Outlets};
-use crate::jail::{ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, launch_with};
+use crate::jail::{
+    ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
+};
 
 /// How long output can still be read after the end of its run, by those who follow it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
@@ -168,24 +172,30 @@ impl Once {
         tokio::task::spawn_blocking(move || drop(prepared));
     }
 
-    async fn watch(&self, prepared: &Prepared, handed: Handed, outlets: Option<Outlets>) -> Over {
+    async fn watch(&self, prepared: &Prepared, mut handed: Handed, outlets: Option<Outlets>) -> Over {
         let workers = &self.workers;
         let live = LiveOutput::new(prepared.plan.limits().output_bytes);
         workers.outputs.add(self.task.clone(), live.clone());
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = now();
-        let launched = launch_with(&workers.supervisor, &prepared.plan, handed, live.clone()).await;
-        let over = match launched {
-            Err(error) => {
-                tracing::warn!(%error, "worker not started");
-                live.finish();
-                Over { prepared: prepared_as, ..Over::not_started(jail_refused(error)) }
+        let launched = match talk_with(prepared, &mut handed) {
+            Ok(talk) => {
+                let launched = launch_with(&workers.supervisor, &prepared.plan, handed, live.clone());
+                launched.await.map(|running| (running, talk)).map_err(jail_refused)
             }
-            Ok(mut running) => {
+            Err(error) => Err(jail_refused(format!("no way to speak to it: {error}"))),
+        };
+        let over = match launched {
+            Err(failure) => {
+                tracing::warn!(?failure, "worker not started");
+                live.finish();
+                Over { prepared: prepared_as, ..Over::not_started(failure) }
+            }
+            Ok((mut running, talk)) => {
                 tracing::info!(layers = ?running.layers(), "worker started");
                 let way = outlets.map(|it| it.open(running.take_outlets()));
-                let (end, processes_reached) = self.follow(running).await;
+                let (end, processes_reached) = self.follow(running, talk).await;
                 self.close(way).await;
                 tracing::info!(?end, "worker ended");
                 let output = Output {
@@ -216,17 +226,20 @@ impl Once {
     }
 
     /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.
-    async fn follow(&self, mut running: Running) -> (End, bool) {
+    async fn follow(&self, mut running: Running, talk: Option<Talk>) -> (End, bool) {
+        let mut talking = Talking::about(talk);
         let early = tokio::select! {
             biased;
+            () = talking.over() => None,
             _ = running.wait() => None,
             () = self.order.stop.cancelled() => {
                 Some(End::Stopped(self.order.reason.get().cloned().unwrap_or_default()))
             }
             () = self.workers.desk.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
         };
-        if early.is_some() {
-            running.stop();
+        match early {
+            Some(_) => running.stop(),
+            None => talking.settle(&mut running).await,
         }
         let exit = running.wait().await;
         let end = match (exit.reason, early) {
@@ -240,7 +253,7 @@ impl Once {
             (ExitReason::ProtectionLost, None) => End::ProtectionLost,
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
         };
-        (end, exit.processes_reached)
+        (talking.weigh(end), exit.processes_reached)
     }
 }
 
@@ -250,6 +263,14 @@ impl Workers {
             self.desk.settle(effect).await;
         }
     }
+}
+
+/// A conversation with a worker that is spoken to, which begins as soon as it runs.
+fn talk_with(prepared: &Prepared, handed: &mut Handed) -> std::io::Result<Option<Talk>> {
+    let Some(call) = prepared.call.clone() else { return Ok(None) };
+    let (ours, theirs) = conversation()?;
+    handed.stdio = Some(theirs);
+    Ok(Some(Box::pin(converse(ours, call))))
 }
 
 /// The task's worker; for one that is not configured any more, enough of it to speak of it.

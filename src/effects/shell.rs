@@ -15,6 +15,7 @@ pub fn shell_profile() -> Profile {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), "{goal}".into()],
         parse: ParseMode::Text,
+        mcp: None,
         working_dir: None,
         timeout: TIMEOUT,
         response_bytes_max: None,

@@ -259,10 +259,12 @@ pub(super) enum HandedOver {
     Door,
     /// What the worker reads on its standard input.
     Input,
+    /// The same, and what it writes its standard output to.
+    Stdio,
 }
 
 /// Most descriptors that travel at once.
-pub(super) const HANDED_MAX: usize = 2;
+pub(super) const HANDED_MAX: usize = 3;
 
 /// The supervisor's messages.
 #[derive(Debug, Serialize, Deserialize)]

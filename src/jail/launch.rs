@@ -177,6 +177,33 @@ pub type Handle = std::os::fd::OwnedFd;
 #[cfg(windows)]
 pub type Handle = std::os::windows::io::OwnedHandle;
 
+/// Our end of a conversation with a worker.
+#[cfg(unix)]
+pub type OurEnd = tokio::net::UnixStream;
+/// Our end of a conversation with a worker.
+#[cfg(not(unix))]
+pub type OurEnd = tokio::io::DuplexStream;
+
+/// Two ends of a socket: one for us, and one to be a worker's standard input and output.
+///
+/// # Errors
+/// The system's; always, where workers cannot be confined.
+#[cfg(unix)]
+pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((OurEnd::from_std(ours)?, theirs.into()))
+}
+
+/// Two ends of a socket: one for us, and one to be a worker's standard input and output.
+///
+/// # Errors
+/// The system's; always, where workers cannot be confined.
+#[cfg(not(unix))]
+pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 /// What a worker is given at its start, beside its plan.
 #[derive(Debug, Default)]
 pub struct Handed {
@@ -184,6 +211,8 @@ pub struct Handed {
     pub input: Option<Vec<u8>>,
     /// The end of a pipe or socket that is its standard input, instead of `input`.
     pub stdin: Option<Handle>,
+    /// The end of a socket that is its standard input and output, instead of `input`; see [`conversation()`].
+    pub stdio: Option<Handle>,
     /// The socket of [`Entrance::Inherited`].
     pub door: Option<Handle>,
 }
@@ -223,11 +252,17 @@ fn descriptors(plan: &Plan, handed: &Handed) -> Result<(Vec<Handle>, Vec<HandedO
     if (plan.entrance == Some(Entrance::Inherited)) != handed.door.is_some() {
         return Err(failed(std::io::Error::other("the plan and what is handed over do not fit")));
     }
-    if handed.stdin.is_some() && handed.input.is_some() {
+    let inputs = [handed.input.is_some(), handed.stdin.is_some(), handed.stdio.is_some()];
+    if inputs.iter().filter(|there| **there).count() > 1 {
         return Err(failed(std::io::Error::other("there is one standard input")));
     }
     let (mut descriptors, mut kinds) = (Vec::new(), Vec::new());
-    for (kind, fd) in [(HandedOver::Door, &handed.door), (HandedOver::Input, &handed.stdin)] {
+    let kinds_of = [
+        (HandedOver::Door, &handed.door),
+        (HandedOver::Input, &handed.stdin),
+        (HandedOver::Stdio, &handed.stdio),
+    ];
+    for (kind, fd) in kinds_of {
         if let Some(fd) = fd {
             descriptors.push(fd.try_clone().map_err(failed)?);
             kinds.push(kind);

@@ -51,10 +51,12 @@ pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
 pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
-pub use launch::{Exit, ExitReason, Groups, Handed, Handle, Running, Supervisor, launch, launch_with};
+pub use launch::{
+    Exit, ExitReason, Groups, Handed, Handle, OurEnd, Running, Supervisor, conversation, launch, launch_with,
+};
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
 pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
-pub use profile::{BadRun, Bounds, Fill, ParseMode, Profile};
+pub use profile::{BadRun, Bounds, Fill, McpCall, ParseMode, Profile};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};

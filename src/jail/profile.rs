@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::base::{AgentId, Digest, RepoPath, Ttl};
+use crate::base::{AgentId, Digest, Json, RepoPath, Ttl};
 
 /// How a worker's standard output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +27,8 @@ pub struct Profile {
     pub args: Vec<String>,
     /// How its output is read.
     pub parse: ParseMode,
+    /// Set for a worker that is spoken to over its standard input and output.
+    pub mcp: Option<McpCall>,
     /// Where it works, relative to the workspace, with placeholders; otherwise where the task says.
     pub working_dir: Option<String>,
     /// Longest run; a task may ask for less.
@@ -47,6 +49,15 @@ pub struct Profile {
     pub copy: bool,
     /// What it may use, other than the usual.
     pub bounds: Bounds,
+}
+
+/// How a worker that speaks MCP is called. DevIt 1.10, "mcp worker".
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct McpCall {
+    /// The tool.
+    pub tool: String,
+    /// Arguments that win over those of the task.
+    pub arguments: Json,
 }
 
 /// What a worker may use; where nothing is said, the usual of [`Limits`](super::Limits).
@@ -137,7 +148,8 @@ impl Profile {
         for arg in &self.args {
             args.push(self.filled(arg, fill)?);
         }
-        if !self.args.iter().any(|arg| arg.contains("{goal}")) {
+        // One that is spoken to hears its goal in the call.
+        if self.mcp.is_none() && !self.args.iter().any(|arg| arg.contains("{goal}")) {
             args.push(fill.goal.to_owned());
         }
         Ok(args)

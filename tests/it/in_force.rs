@@ -14,18 +14,14 @@ fn status(world: &World) -> Value {
 #[test]
 fn what_this_version_cannot_do_is_said_and_refused() {
     let world = World::new();
-    world.configure(
-        "[workers.spoken]\ntype = \"mcp\"\nbinary = \"/bin/cat\"\nmcp_tool = \"x\"\n\
-         [workers.keyed]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nsecrets = [\"token\"]\n",
-    );
+    world.configure("[workers.keyed]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nsecrets = [\"token\"]\n");
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    for worker in ["spoken", "keyed"] {
-        let err = client.delegate(worker, "anything", json!({})).1.message();
-        let said = err["payload"]["message"].as_str().unwrap();
-        assert_eq!(err["payload"]["code"], "E_INVALID", "{worker}: {err}");
-        assert!(said.contains("not available in this version"), "{worker}: {said}");
-    }
+    let worker = "keyed";
+    let err = client.delegate(worker, "anything", json!({})).1.message();
+    let said = err["payload"]["message"].as_str().unwrap();
+    assert_eq!(err["payload"]["code"], "E_INVALID", "{worker}: {err}");
+    assert!(said.contains("not available in this version"), "{worker}: {said}");
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod layers;
 mod lifetime;
 mod listening;
 mod mail;
+mod mcp_workers;
 mod network;
 mod peers;
 mod policy;

@@ -58,6 +58,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         notes: vec![],
     };
     let profile = Profile {
+        mcp: None,
         id: worker,
         program: "/opt/coder".into(),
         args: vec![],

@@ -136,8 +136,7 @@ fn a_bad_entry_refuses_its_own_worker_and_nothing_else() {
         "[daemon]\nexpected_worker_version = \"x/1\"\n\
          [workers.gone]\ntype = \"cli\"\nbinary = \"/no/such/program\"\n\
          [workers.odd]\ntype = \"teapot\"\nbinary = \"/bin/sh\"\n\
-         [workers.climber]\ntype = \"cli\"\nbinary = \"../sh\"\n\
-         [workers.mcp]\ntype = \"mcp\"\nbinary = \"/bin/sh\"\n",
+         [workers.climber]\ntype = \"cli\"\nbinary = \"../sh\"\n",
     );
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
@@ -147,9 +146,7 @@ fn a_bad_entry_refuses_its_own_worker_and_nothing_else() {
         "enforcement stands"
     );
     client.say("REGISTER", json!({ "caps": [], "version": "x/1" })).ack();
-    for (worker, why) in
-        [("gone", "/no/such/program"), ("odd", "expected one of"), ("climber", ".."), ("mcp", "mcp")]
-    {
+    for (worker, why) in [("gone", "/no/such/program"), ("odd", "expected one of"), ("climber", "..")] {
         let refused = client.delegate(worker, "x", json!({})).1.message();
         assert_eq!(refused["payload"]["code"], "E_INVALID", "{worker}: {refused}");
         let message = refused["payload"]["message"].as_str().unwrap();

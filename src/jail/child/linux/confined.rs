@@ -50,6 +50,8 @@ impl Inside {
 pub(super) struct Inherited {
     /// Its standard input; without one it reads from `/dev/null`.
     pub(super) input: Option<OwnedFd>,
+    /// Its standard input and output, instead.
+    pub(super) stdio: Option<OwnedFd>,
     /// Its way to the daemon.
     pub(super) door: Option<OwnedFd>,
 }
@@ -77,7 +79,7 @@ pub(super) fn become_the_worker(plan: &Plan, inside: &Inside, inherited: Inherit
 }
 
 fn confine(plan: &Plan, inside: &Inside, inherited: Inherited) -> Result<Confined, SetupError> {
-    let Inherited { input, door } = inherited;
+    let Inherited { input, stdio, door } = inherited;
     step(plan, Step::DeathSignal, || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)))?;
     step(plan, Step::WorkingDirectory, || working_directory(plan))?;
     let program = step(plan, Step::Program, || program(plan))?;
@@ -85,7 +87,10 @@ fn confine(plan: &Plan, inside: &Inside, inherited: Inherited) -> Result<Confine
     step(plan, Step::Input, || -> io::Result<()> {
         // Every other descriptor closes at the exec.
         door.as_ref().map_or(Ok(()), |door| rustix::io::fcntl_setfd(door, FdFlags::empty()))?;
-        input.map_or(Ok(()), |input| sys::redirect(&input, 0))
+        input
+            .or(stdio.as_ref().map(OwnedFd::try_clone).transpose()?)
+            .map_or(Ok(()), |it| sys::redirect(&it, 0))?;
+        stdio.map_or(Ok(()), |stdio| sys::redirect(&stdio, 1))
     })?;
     step(plan, Step::Session, sys::reset_signals)?;
     let limited = step(plan, Step::Limits, || limits::set(plan, inside.processes))?;

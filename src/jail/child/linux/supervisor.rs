@@ -103,6 +103,7 @@ impl Control {
             match kind {
                 HandedOver::Door => handed.door = Some(fd),
                 HandedOver::Input => handed.input = Some(fd),
+                HandedOver::Stdio => handed.stdio = Some(fd),
             }
         }
         Ok(handed)
@@ -133,7 +134,7 @@ impl Control {
 }
 
 fn run(control: &mut Control, whole_jails_only: bool) -> Result<(), SetupError> {
-    let (plan, input, handed) = control.request().map_err(|e| SetupError::new(Step::Supervisor, e))?;
+    let (plan, input, mut handed) = control.request().map_err(|e| SetupError::new(Step::Supervisor, e))?;
     let plan = &plan;
     if whole_jails_only && !plan.without.is_empty() {
         return Err(SetupError::new(Step::Grant, "this executable builds no jail that lacks a layer"));
@@ -143,10 +144,10 @@ fn run(control: &mut Control, whole_jails_only: bool) -> Result<(), SetupError> 
         false => Ok(()),
     })?;
     step(plan, Step::Session, || session(plan))?;
-    let input = step(plan, Step::Input, || Input::new(input, handed.input))?;
+    let input = step(plan, Step::Input, || Input::new(input, handed.input.take()))?;
     let ended = match plan.tier {
-        Tier::Ns => tier_ns(plan, control, input, handed.door)?,
-        Tier::Ll => tier_ll(plan, control, input, handed.door)?,
+        Tier::Ns => tier_ns(plan, control, input, handed)?,
+        Tier::Ll => tier_ll(plan, control, input, handed)?,
     };
     control.say(&Said::Ended(ended));
     Ok(())
@@ -175,6 +176,7 @@ fn session(plan: &Plan) -> io::Result<()> {
 struct Handed {
     door: Option<OwnedFd>,
     input: Option<OwnedFd>,
+    stdio: Option<OwnedFd>,
 }
 
 /// What the worker reads on its standard input.
@@ -287,7 +289,7 @@ fn tier_ns(
     plan: &Plan,
     control: &mut Control,
     mut input: Input,
-    door: Option<OwnedFd>,
+    handed: Handed,
 ) -> Result<Ended, SetupError> {
     // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
@@ -306,13 +308,13 @@ fn tier_ns(
             let fault = fault.for_writing();
             drop((status_read, input.writer));
             let binds = placeholders.without_holding();
-            let inherited = Inherited { input: input.reader, door };
+            let inherited = Inherited { input: input.reader, stdio: handed.stdio, door: handed.door };
             let ends = Ends { control, fault, status: &status_write };
             namespaces::main(plan, owner, &binds, processes, inherited, ends)
         }
         Forked::Parent(first) => first,
     };
-    drop((status_write, input.reader.take(), door));
+    drop((status_write, input.reader.take(), handed));
     let watched = match started(fault, first) {
         Ok(watched) => watched,
         Err(error) => {
@@ -340,7 +342,7 @@ fn tier_ll(
     plan: &Plan,
     control: &mut Control,
     mut input: Input,
-    door: Option<OwnedFd>,
+    handed: Handed,
 ) -> Result<Ended, SetupError> {
     step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
     step(plan, Step::SignalScope, landlock::scope_signals)?;
@@ -355,12 +357,12 @@ fn tier_ll(
         Forked::Child => {
             let fault = fault.for_writing();
             drop(input.writer);
-            let inherited = Inherited { input: input.reader, door };
+            let inherited = Inherited { input: input.reader, stdio: handed.stdio, door: handed.door };
             fault.unless(|| become_the_worker(plan, &inside, inherited))
         }
         Forked::Parent(worker) => worker,
     };
-    drop((input.reader.take(), door));
+    drop((input.reader.take(), handed));
     let mut family = family::Family::new(worker);
     let watched = match started(fault, worker) {
         Ok(watched) => watched,

@@ -1,0 +1,245 @@
+//! Speaking MCP with a worker in its jail: one handshake, one look at its tools, one call.
+//!
+//! DevIt 1.10, "mcp worker". The worker is hostile: a line, everything it says together, lines that are no messages,
+//! and the handshake have bounds; the call lasts as long as its task may. The result is taken as the worker wrote
+//! it, so that members that MCP does not know are not lost.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
+    ProtocolVersion, ServerResult,
+};
+use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError, serve_client};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::timeout;
+
+use super::result::{clip, requested_model};
+use crate::base::Ttl;
+use crate::base::limits::{
+    MCP_BYTES_MAX, MCP_GARBAGE_LINES_MAX, MCP_HANDSHAKE_MS_MAX, MCP_LINE_BYTES_MAX, REASON_LEN_MAX,
+};
+use crate::domain::Task;
+use crate::jail::{OurEnd, Profile, plain_text};
+
+/// How long a server may take to close after its last answer.
+const CLOSING: Duration = Duration::from_secs(1);
+/// Tools that a worker without the right one is said to have, and the longest name of one.
+const TOOLS_NAMED: usize = 20;
+const NAME_LEN: usize = 64;
+
+/// What a worker is to be asked.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    tool: String,
+    arguments: Map<String, Value>,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) struct Untold {
+    /// One sentence, harmless to show.
+    pub(super) why: Box<str>,
+    /// Whether the worker simply went away.
+    pub(super) closed: bool,
+}
+
+impl Untold {
+    fn new(why: impl AsRef<str>) -> Self {
+        let why = plain_text(&format!("MCP worker error{}", why.as_ref()));
+        Self { why: clip(why.trim(), REASON_LEN_MAX).into(), closed: false }
+    }
+}
+
+impl Call {
+    /// The call for a task; `None` for a worker that is not spoken to. What the configuration says wins.
+    pub(super) fn of(profile: &Profile, task: &Task, limit: Ttl, model: Option<&str>) -> Option<Self> {
+        let mcp = profile.mcp.as_ref()?;
+        let order = &task.order;
+        let asked = requested_model(order.model.as_deref(), order.context.as_ref());
+        let optional = [
+            ("working_dir", order.working_dir.as_deref()),
+            ("format", order.format.as_deref()),
+            ("model", model.or(asked.as_deref())),
+        ];
+        let mut arguments = Map::from_iter([
+            ("goal".to_owned(), json!(order.goal)),
+            ("prompt".to_owned(), json!(order.goal)),
+            ("timeout".to_owned(), json!(limit.as_seconds())),
+        ]);
+        arguments.extend(optional.into_iter().filter_map(|(name, it)| Some((name.to_owned(), json!(it?)))));
+        if let Value::Object(configured) = mcp.arguments.value() {
+            arguments.extend(configured);
+        }
+        Some(Self { tool: mcp.tool.clone(), arguments })
+    }
+}
+
+/// Has the whole conversation; afterwards the worker's input is closed.
+pub(super) async fn converse(ours: OurEnd, call: Call) -> Result<Value, Untold> {
+    let tap = Tap::default();
+    let (read, write) = tokio::io::split(ours);
+    let transport = AsyncRwTransport::new_client(Tapped { inner: read, tap: tap.clone() }, write)
+        .with_max_line_length(MCP_LINE_BYTES_MAX + 2);
+    let client = Implementation::new("provost", env!("CARGO_PKG_VERSION"));
+    let info = ClientConfig::new(ClientCapabilities::default(), client)
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+    let handshake = timeout(Duration::from_millis(MCP_HANDSHAKE_MS_MAX), serve_client(info, transport));
+    let mut service = match handshake.await {
+        Ok(Ok(service)) => service,
+        Ok(Err(error)) => return Err(tap.explained(unmet(&error))),
+        Err(_) => {
+            let seconds = MCP_HANDSHAKE_MS_MAX / 1000;
+            return Err(tap.explained(Untold::new(format!(": no handshake within {seconds}s"))));
+        }
+    };
+    let said = ask(&service, call, &tap).await;
+    // Cancelled by its own drop if it does not close.
+    let _closed = service.close_with_timeout(CLOSING).await;
+    said
+}
+
+async fn ask(
+    service: &RunningService<RoleClient, ClientConfig>,
+    call: Call,
+    tap: &Tap,
+) -> Result<Value, Untold> {
+    let failed = |error: ServiceError| tap.explained(unanswered(&error));
+    let tools = service.list_all_tools().await.map_err(failed)?;
+    if !tools.iter().any(|tool| *tool.name == *call.tool) {
+        let names: Vec<&str> =
+            tools.iter().take(TOOLS_NAMED).map(|tool| clip(&tool.name, NAME_LEN)).collect();
+        let more = if tools.len() > TOOLS_NAMED { ", ..." } else { "" };
+        let has = if names.is_empty() { "none".into() } else { format!("{}{more}", names.join(", ")) };
+        return Err(Untold::new(format!(
+            ": it has no tool '{}'; it has: {has}. Set mcp_tool in its entry",
+            call.tool
+        )));
+    }
+    let params = CallToolRequestParams::new(call.tool).with_arguments(call.arguments);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    match service.send_request(request).await.map_err(failed)? {
+        ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
+            Err(Untold::new(": it answers with a question or a task of its own, where a result is needed"))
+        }
+        _ => tap.result().ok_or_else(|| Untold::new(": its result cannot be read")),
+    }
+}
+
+fn unmet(error: &ClientInitializeError) -> Untold {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            Untold::new(format!(" {}: {}", error.code.0, error.message))
+        }
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
+            Untold { closed: true, ..Untold::new(": it closed the connection during the handshake") }
+        }
+        _ => Untold::new(": what it answers to the handshake is not MCP"),
+    }
+}
+
+fn unanswered(error: &ServiceError) -> Untold {
+    match error {
+        ServiceError::McpError(error) => Untold::new(format!(" {}: {}", error.code.0, error.message)),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+            Untold { closed: true, ..Untold::new(": it closed the connection before it answered") }
+        }
+        _ => Untold::new(": what it answers is not MCP"),
+    }
+}
+
+/// What is seen of everything that a worker writes.
+#[derive(Clone, Default)]
+struct Tap(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    line: Vec<u8>,
+    total: usize,
+    garbage: usize,
+    /// What was answered last; the call is the last request.
+    result: Option<Value>,
+    trouble: Option<String>,
+}
+
+impl Tap {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        // Each of its changes leaves it valid.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What made us hang up explains an error better than its own words.
+    fn explained(&self, error: Untold) -> Untold {
+        match self.seen().trouble.take() {
+            Some(trouble) => Untold::new(format!(": {trouble}")),
+            None => error,
+        }
+    }
+
+    fn result(&self) -> Option<Value> {
+        self.seen().result.take()
+    }
+}
+
+impl Seen {
+    /// Looks at what was read; `false` when nothing more is to be read.
+    fn look(&mut self, bytes: &[u8]) -> bool {
+        self.total = self.total.saturating_add(bytes.len());
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if self.line.len() > MCP_LINE_BYTES_MAX {
+                self.trouble = Some(format!("it wrote a line of more than {MCP_LINE_BYTES_MAX} bytes"));
+            } else if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                self.line_ended(&line);
+            }
+        }
+        if self.total > MCP_BYTES_MAX {
+            self.trouble = Some(format!("it wrote more than {MCP_BYTES_MAX} bytes"));
+        }
+        self.trouble.is_none()
+    }
+
+    fn line_ended(&mut self, line: &[u8]) {
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            return;
+        }
+        if !text.starts_with(b"{") && !text.starts_with(b"[") {
+            self.garbage += 1;
+            if self.garbage > MCP_GARBAGE_LINES_MAX {
+                let begin = String::from_utf8_lossy(&text[..text.len().min(NAME_LEN)]).into_owned();
+                self.trouble = Some(format!("its standard output is not MCP; it says '{begin}'"));
+            }
+        } else if memchr::memmem::find(text, b"\"result\"").is_some() {
+            let message = serde_json::from_slice::<Value>(text).ok().filter(|it| it.get("id").is_some());
+            let result = message.and_then(|mut it| it.get_mut("result").map(Value::take));
+            self.result = result.or(self.result.take());
+        }
+    }
+}
+
+/// A worker's output on its way to the reader of messages.
+struct Tapped<R> {
+    inner: R,
+    tap: Tap,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Tapped<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = std::task::ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
+        let go_on = self.tap.seen().look(&buf.filled()[before..]);
+        Poll::Ready(if go_on { read } else { Err(io::ErrorKind::InvalidData.into()) })
+    }
+}
