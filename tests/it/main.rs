@@ -26,6 +26,7 @@ mod hooks;
 mod hostile;
 mod hostile_work;
 mod in_force;
+mod inside_words;
 mod jail;
 mod journal;
 mod keys;
