@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, World};
+use crate::support::{Client, World, eventually};
 
 fn git(folder: &Path, args: &[&str]) -> String {
     let mut git = Command::new("git");
@@ -234,4 +234,46 @@ fn a_repositorys_file_cannot_change_what_is_protected() {
     in_vain(&client, "echo x > docs/a.md");
     assert_eq!(read(&world, "docs/a.md"), "mine\n");
     assert!(world.log().contains("protect"), "{}", world.log());
+}
+
+#[test]
+fn runs_in_a_folder_and_around_it_come_and_go_without_harm_to_each_other() {
+    let world = World::new();
+    std::fs::create_dir(world.repo().join("part")).unwrap();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let wait = |up: &str, go: &str| format!("touch {up}; until [ -e {go} ]; do sleep 0.01; done; sleep 0.3");
+    let begin = |goal: &str, more: Value| {
+        let (task, reply) = client.delegate("shell", goal, more);
+        reply.ack();
+        task
+    };
+    // Whoever ends last has relied on what the other one put into the workspace, or had come before it.
+    for first in ["around", "inside"] {
+        let around = || begin(&wait("up", "go"), json!({}));
+        let inside = || begin(&wait("up", "go"), json!({ "working_dir": "part" }));
+        let up = |path: &str| eventually("the start", || world.repo().join(path).exists());
+        let (outer, inner) = if first == "around" {
+            let outer = around();
+            up("up");
+            (outer, inside())
+        } else {
+            let inner = inside();
+            up("part/up");
+            (around(), inner)
+        };
+        up("up");
+        up("part/up");
+        write(&world, "go", "");
+        assert_eq!(client.result_of(&outer)["status"], "completed", "{first}");
+        write(&world, "part/go", "");
+        let ended = client.result_of(&inner);
+        assert_eq!(ended["status"], "completed", "{first} first: {ended:#}");
+        for file in ["up", "go", "part/up", "part/go"] {
+            std::fs::remove_file(world.repo().join(file)).unwrap();
+        }
+        let left: Vec<_> =
+            std::fs::read_dir(world.repo()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    }
 }

@@ -73,6 +73,12 @@ impl Placeholders {
         }
         for path in &plan.hidden {
             match find(path).map_err(about(path))? {
+                // Another jail's. Held here too, it stays until this one ends.
+                Some(found) if is_marked(&found)? => {
+                    let parent = path.parent().unwrap_or(path);
+                    let held = all.hold(parent, path, Missing::Directory).map_err(about(path))?;
+                    all.bind(path, Look::Empty, &held);
+                }
                 Some(found) => all.bind(path, Look::Empty, &rustix::fs::fstat(&found)?),
                 None => all.absent.push(path.clone()),
             }
@@ -100,7 +106,9 @@ impl Placeholders {
             let stat = find(&bind.path).ok().flatten().and_then(|found| rustix::fs::fstat(&found).ok());
             stat.is_some_and(|stat| (stat.st_dev, stat.st_ino) == bind.identity)
         });
-        known && self.absent.iter().all(|path| find(path).is_ok_and(|found| found.is_none()))
+        // Another jail may put something there that is empty; when it is filled, it loses its mark.
+        let is_still = |found: Option<OwnedFd>| found.is_none_or(|found| is_marked(&found).unwrap_or(false));
+        known && self.absent.iter().all(|path| find(path).is_ok_and(is_still))
     }
 
     /// Goes down from a writable directory to a path, pinning what is on the way. A file on the way is made
