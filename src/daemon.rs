@@ -10,6 +10,7 @@ mod rehearse;
 mod root_user;
 mod wiring;
 #[cfg(unix)]
+#[cfg_attr(windows, path = "daemon/worker_doors_windows.rs")]
 mod worker_doors;
 
 use std::io::Write as _;
@@ -129,8 +130,9 @@ fn prepare(start: &Start) -> Result<Prepared> {
     let (uid, superuser) = (system::user_number(), system::is_superuser());
     if superuser && !start.allow_root {
         bail!(
-            "provost does not run as root, since a mistake would then concern the whole machine. \
-             Start it as an ordinary user; in a container without one, use --allow-root"
+            "provost does not run as {}, since a mistake would then concern the whole machine. \
+             Start it as an ordinary user; in a container without one, use --allow-root",
+            system::SUPERUSER
         );
     }
     start.places.create()?;

@@ -10,6 +10,7 @@ use super::here::wait_for;
 use super::{Complaint, Here, args, out, up};
 use crate::base::{AgentId, TaskId, Ttl};
 use crate::client::{Client, wire};
+use crate::system::real_path;
 
 /// `provost delegate`.
 #[derive(Args, Debug)]
@@ -111,7 +112,7 @@ fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Com
             .because(why)
             .next("provost delegate --dir DIRECTORY, one inside the repository")
     };
-    let (real, root) = (wanted.canonicalize(), here.places.root.canonicalize());
+    let (real, root) = (real_path(&wanted), real_path(&here.places.root));
     let (real, root) = (real.map_err(|e| wrong(e.to_string()))?, root.map_err(|e| wrong(e.to_string()))?);
     match real.strip_prefix(&root) {
         Ok(inside) if inside.as_os_str().is_empty() => Ok(None),

@@ -109,7 +109,8 @@ fn confinement(found: &mut Findings) {
 
 fn user(found: &mut Findings) {
     if crate::system::is_superuser() {
-        let says = "you are root, and the daemon does not run as root: use an ordinary user";
+        let who = crate::system::SUPERUSER;
+        let says = format!("you are {who}, and the daemon does not run as {who}: use an ordinary user");
         found.add("user", Health::Note, says);
     }
 }

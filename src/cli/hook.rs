@@ -1,7 +1,6 @@
 //! `provost hook wait`: what a notification hook does until its ACK comes, for scripts without a socket tool.
 
-use std::io::{self, Read as _};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,10 @@ use super::args::duration;
 use super::complaint::{Complaint, DONE, NOT_RUNNING, USAGE};
 use super::out;
 use crate::base::Ttl;
+use line::Line;
+
+#[cfg_attr(windows, path = "hook/line_windows.rs")]
+mod line;
 
 /// How often the marker is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -37,8 +40,8 @@ pub(super) struct Wait {
     /// Give up after this long; the daemon ends the hook after `hooks.notify.timeout` in any case
     #[arg(long, value_parser = duration, default_value = "1m")]
     timeout: Ttl,
-    /// The hook's ACK socket
-    #[arg(long, env = "DEVIT_ACK_SOCKET", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    /// The hook's ACK socket; on Windows its pipe
+    #[arg(long, env = line::VARIABLE, hide_env_values = true, value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
     /// The file that appears with the ACK, where there is no socket
     #[arg(long, env = "DEVIT_ACK_MARKER", hide_env_values = true, value_hint = ValueHint::FilePath)]
@@ -57,9 +60,9 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
     let given = |path: Option<PathBuf>| path.filter(|path| !path.as_os_str().is_empty());
     let (socket, marker) = (given(asked.socket), given(asked.marker));
     let until = Instant::now() + asked.timeout.as_duration();
-    let stream = socket.as_deref().map(UnixStream::connect);
-    let waited = match (stream, &marker) {
-        (Some(Ok(stream)), _) => at_socket(stream, marker.as_deref(), until),
+    let line = socket.as_deref().map(Line::to);
+    let waited = match (line, &marker) {
+        (Some(Ok(line)), _) => at_socket(line, marker.as_deref(), until),
         (_, Some(marker)) => for_marker(marker, until),
         (Some(Err(err)), None) => {
             return Err(Complaint::of("nobody acknowledges at this socket")
@@ -69,7 +72,7 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
         }
         (None, None) => {
             return Err(Complaint::of("this is no notification hook")
-                .because("neither DEVIT_ACK_SOCKET nor DEVIT_ACK_MARKER is set")
+                .because(format!("neither {} nor DEVIT_ACK_MARKER is set", line::VARIABLE))
                 .next("set [hooks.notify] command in ~/.config/provost/provost.toml, and wait in there")
                 .with_code(USAGE));
         }
@@ -88,15 +91,14 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
 }
 
 /// One byte releases; the end of the connection without it means that nobody will.
-fn at_socket(mut stream: UnixStream, marker: Option<&Path>, until: Instant) -> io::Result<Waited> {
+fn at_socket(mut line: Line, marker: Option<&Path>, until: Instant) -> io::Result<Waited> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(Waited::TimedOut);
         }
-        stream.set_read_timeout(Some(left))?;
         let mut byte = [0];
-        match stream.read(&mut byte) {
+        match line.read_within(&mut byte, left) {
             Ok(1) if byte[0] == RELEASE => return Ok(Waited::Acknowledged),
             Ok(1) => {}
             Ok(_) if marker.is_some_and(is_there) => return Ok(Waited::Acknowledged),

@@ -8,6 +8,7 @@
 pub mod keys;
 mod meet;
 #[cfg(unix)]
+#[cfg_attr(windows, path = "worker_windows.rs")]
 pub mod worker;
 
 use std::fmt::Write as _;

@@ -15,6 +15,7 @@ use super::suggest::nearest;
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
 use super::{devit, places};
+use crate::system;
 
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
 const FILE_LEN_MAX: u64 = 256 << 10;
@@ -193,8 +194,9 @@ fn own_file(path: &Path) -> Result<Option<String>, Broken> {
             Ok(None)
         }
         Err(e) => Err(broken(path, format!("cannot be read: {e}"))),
-        Ok(meta) => {
-            places::trusted(&meta).map_err(|why| broken(path, format!("{why}; run `chmod go-w` on it")))?;
+        Ok(_) => {
+            let close = system::CLOSE_FOR_WRITING;
+            system::trusted(path).map_err(|why| broken(path, format!("{why}; run {close}")))?;
             read(path).map(Some).map_err(|message| broken(path, message))
         }
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::places;
 use crate::base::Digest;
+use crate::system;
 
 /// Our own file in a repository.
 pub const PROVOST: &str = ".provost/provost.toml";
@@ -186,7 +186,7 @@ fn read_pins(state: &Path) -> Result<Pins, PinError> {
     if !meta.is_file() {
         return Err(wrong("is not a file; remove it and run `provost allow` again".into()));
     }
-    places::private(&meta).map_err(|why| wrong(format!("{why}; remove it and run `provost allow` again")))?;
+    system::private(&path).map_err(|why| wrong(format!("{why}; remove it and run `provost allow` again")))?;
     let text = std::fs::read_to_string(&path).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     let damaged = |e: toml::de::Error| {
         wrong(format!("is damaged ({}); remove it and run `provost allow` again", e.message()))
@@ -203,7 +203,7 @@ fn write_pins(state: &Path, pins: &Pins) -> Result<(), PinError> {
     let write = || {
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
-        let mut file = crate::system::private_file(&mut options).open(&fresh)?;
+        let mut file = system::private_file(&mut options).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&fresh, &path)

@@ -3,7 +3,7 @@
 //! One daemon serves one repository: everything with the same git common dir, or a folder without git. Its
 //! state and its sockets are in folders of mode 0700 named by a digest of that path. Nothing here runs git.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,8 @@ impl Places {
     /// [`PlacesError`] when there is no home, or the repository's own pointers do not fit together.
     pub fn find(cwd: &Path, environment: &Environment) -> Result<Self, PlacesError> {
         let start = environment.root.as_deref().unwrap_or(cwd);
-        let start = start.canonicalize().map_err(|e| unusable(start, format!("cannot be entered: {e}")))?;
+        let start =
+            system::real_path(start).map_err(|e| unusable(start, format!("cannot be entered: {e}")))?;
         let home = environment.home.as_deref();
         let base = |given: &Option<PathBuf>, below: &str| {
             given.clone().or_else(|| home.map(|home| home.join(below))).ok_or(PlacesError::NoHome)
@@ -126,7 +127,11 @@ impl Places {
     pub fn create_config(&self) -> Result<(), PlacesError> {
         make_folder(&self.config)?;
         let meta = fs::symlink_metadata(&self.config).map_err(|e| unusable(&self.config, e.to_string()))?;
-        trusted(&meta).map_err(|why| unusable(&self.config, format!("{why}; run `chmod go-w` on it")))
+        if !meta.is_dir() {
+            return Err(unusable(&self.config, "is a link and not a folder; name the real one"));
+        }
+        let close = system::CLOSE_FOR_WRITING;
+        system::trusted(&self.config).map_err(|why| unusable(&self.config, format!("{why}; run {close}")))
     }
 
     /// The DevIt door.
@@ -173,8 +178,7 @@ fn repository_around(start: &Path) -> Result<Option<Repository>, PlacesError> {
             Some(from_pointer(top, &dot_git)?)
         };
         if let Some(repository) = repository {
-            let meta = fs::metadata(&dot_git).map_err(|e| unusable(&dot_git, e.to_string()))?;
-            owned(&meta).map_err(|why| {
+            system::owned(&dot_git).map_err(|why| {
                 unusable(
                     &dot_git,
                     format!("{why}; its owner decides what runs here, so clone it for yourself"),
@@ -187,7 +191,7 @@ fn repository_around(start: &Path) -> Result<Option<Repository>, PlacesError> {
 }
 
 fn from_folder(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
-    let identity = dot_git.canonicalize().map_err(|e| unusable(dot_git, e.to_string()))?;
+    let identity = system::real_path(dot_git).map_err(|e| unusable(dot_git, e.to_string()))?;
     Ok(Repository { root: top.to_owned(), worktree: top.to_owned(), identity })
 }
 
@@ -209,7 +213,7 @@ fn from_pointer(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
     }
     // A repository from elsewhere could name any common dir; only one that names this worktree too is its own.
     let back = first_line(&git_dir.join("gitdir"))?;
-    if resolve(&git_dir, &back).ok() != dot_git.canonicalize().ok() {
+    if resolve(&git_dir, &back).ok() != system::real_path(dot_git).ok() {
         let why =
             format!("points to {}, which does not point back; run `git worktree repair`", git_dir.display());
         return Err(unusable(dot_git, why));
@@ -223,7 +227,7 @@ fn from_pointer(top: &Path, dot_git: &Path) -> Result<Repository, PlacesError> {
 }
 
 fn resolve(from: &Path, path: &str) -> io::Result<PathBuf> {
-    from.join(path).canonicalize()
+    system::real_path(&from.join(path))
 }
 
 /// Git's pointer files hold one path; more than a path's length is none.
@@ -252,8 +256,9 @@ fn make_private(path: &Path) -> Result<(), PlacesError> {
     if !meta.is_dir() {
         return Err(unusable(path, "is a link and not a folder; remove it"));
     }
-    private(&meta)
-        .map_err(|why| unusable(path, format!("{why}; run `chmod 700` on it if it is yours, else remove it")))
+    let close = system::CLOSE;
+    system::private(path)
+        .map_err(|why| unusable(path, format!("{why}; run {close} if it is yours, else remove it")))
 }
 
 fn usable_runtime(dir: &Path) -> Result<(), String> {
@@ -261,53 +266,5 @@ fn usable_runtime(dir: &Path) -> Result<(), String> {
     if !meta.is_dir() {
         return Err("is not a folder".into());
     }
-    private(&meta)
-}
-
-/// Whether only we can read and write it.
-pub(super) fn private(meta: &Metadata) -> Result<(), String> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let us = rustix::process::geteuid().as_raw();
-        if meta.uid() != us {
-            return Err(format!("belongs to uid {} and not to us, uid {us}", meta.uid()));
-        }
-        if meta.mode() & 0o077 != 0 {
-            return Err(format!("is open to others (mode {:03o})", meta.mode() & 0o777));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = meta;
-    Ok(())
-}
-
-/// Whether nobody but us and root can write it. A group of our own, as Debian gives every user, is us.
-pub(super) fn trusted(meta: &Metadata) -> Result<(), String> {
-    owned(meta)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let own_group = meta.gid() == meta.uid() && meta.gid() == rustix::process::getegid().as_raw();
-        let others = if own_group { 0o002 } else { 0o022 };
-        if meta.mode() & others != 0 {
-            return Err(format!("can be written by others (mode {:03o})", meta.mode() & 0o777));
-        }
-    }
-    Ok(())
-}
-
-/// Whether it belongs to us or to root.
-fn owned(meta: &Metadata) -> Result<(), String> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let us = rustix::process::geteuid().as_raw();
-        if meta.uid() != us && meta.uid() != 0 {
-            return Err(format!("belongs to uid {}, neither to us nor to root", meta.uid()));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = meta;
-    Ok(())
+    system::private(dir)
 }

@@ -92,9 +92,6 @@ const TAKEN_OVER: [&str; 25] = [
     "XDG_STATE_HOME",
 ];
 
-/// The shells that can be had, the better one first. DevIt 1.9: `bash -lc`.
-const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
-
 /// A hook that is owed, from our point of view.
 struct Known {
     effect: EffectId,
@@ -235,10 +232,9 @@ impl Hooks {
 
     /// An environment made from nothing. What is documented wins over what the configuration adds.
     fn command(&self, effect: EffectId, command: &HookCommand, told: Vec<(&'static str, String)>) -> Command {
-        let shell = SHELLS.iter().find(|shell| std::path::Path::new(shell).exists()).unwrap_or(&SHELLS[1]);
         let mut process = Command::new(&self.parts.executable);
-        process.args([keeper::ARGUMENT, shell, "-lc", &command.line]).current_dir(&self.parts.root);
-        process.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").envs(taken_over(std::env::vars_os()));
+        process.arg(keeper::ARGUMENT).args(keeper::shell(&command.line)).current_dir(&self.parts.root);
+        process.env_clear().env("PATH", keeper::USUAL_PATH).envs(taken_over(std::env::vars_os()));
         process.envs(&command.env).envs(told).env("PROVOST_EFFECT_ID", effect.to_string());
         process.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         process
@@ -311,7 +307,9 @@ impl End {
 
 fn taken_over(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
     all.filter(|(name, _)| {
-        name.to_str().is_some_and(|name| TAKEN_OVER.contains(&name) || name.starts_with("LC_"))
+        name.to_str().is_some_and(|name| {
+            TAKEN_OVER.contains(&name) || keeper::TAKEN_OVER_TOO.contains(&name) || name.starts_with("LC_")
+        })
     })
 }
 

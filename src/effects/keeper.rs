@@ -22,6 +22,21 @@ use crate::base::limits::HOOK_END_MS_MAX;
 /// The hidden command under which this executable is a keeper; the hook's own command line follows.
 pub(super) const ARGUMENT: &str = "__hook";
 
+/// Where programs are, for a daemon that was not told.
+pub(super) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Names that hooks get from the daemon's environment, beside those that they get everywhere.
+pub(super) const TAKEN_OVER_TOO: &[&str] = &[];
+
+/// The shells that can be had, the better one first. DevIt 1.9: `bash -lc`.
+const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
+
+/// The command that carries out a hook's line.
+pub(super) fn shell(line: &str) -> Vec<OsString> {
+    let shell = SHELLS.iter().find(|shell| std::path::Path::new(shell).exists()).unwrap_or(&SHELLS[1]);
+    vec![shell.into(), "-lc".into(), line.into()]
+}
+
 /// As shells count a program that cannot be started.
 const NOT_STARTED: i32 = 127;
 

@@ -8,6 +8,7 @@
 //! Left to others: whether a task may run (`policy`), how it is confined (`jail`), who hears of it (`domain`).
 #![forbid(unsafe_code)]
 
+#[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
 mod camera;
 mod capture;
@@ -24,6 +25,7 @@ mod git;
 mod handoff;
 mod hints;
 mod hook;
+#[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
 mod mcp;
 mod network;
@@ -37,11 +39,13 @@ mod shell;
 mod shield;
 #[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]
 mod snap;
+#[cfg_attr(windows, path = "survey_windows.rs")]
 mod survey;
 mod suspects;
 mod talk;
 mod told;
 mod usage;
+#[cfg_attr(windows, path = "watch_windows.rs")]
 mod watch;
 mod watcher;
 mod worker;

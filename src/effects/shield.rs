@@ -2,7 +2,6 @@
 //! submodules, and what our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::git::named_by_git;
@@ -37,7 +36,7 @@ pub(super) fn shield(protect: &[RepoPath], root: &Place, directory: &Place) -> R
             return Err(jail_refused(format!("{} {why}", path.display())));
         }
         if !from_root.starts_with(".git") {
-            protected.insert(from_root.as_os_str().as_bytes().to_vec());
+            protected.insert(from_root.as_os_str().as_encoded_bytes().to_vec());
         }
         if let Ok(below) = path.strip_prefix(directory.path()) {
             guards.push(guard(below, missing)?);
@@ -47,7 +46,10 @@ pub(super) fn shield(protect: &[RepoPath], root: &Place, directory: &Place) -> R
     let before = Before::look(ground);
     let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
     for link in before.git_links().take(GIT_LINKS_MAX) {
-        let link = PathBuf::from(std::ffi::OsStr::from_bytes(link));
+        let link = std::str::from_utf8(link).map(PathBuf::from).map_err(|_| {
+            let shown = String::from_utf8_lossy(link);
+            jail_refused(format!("{shown:?} is to be protected and cannot be: it is not text"))
+        })?;
         guards.push(guard(link.strip_prefix(prefix).unwrap_or(&link), Missing::Leave)?);
     }
     Ok(Shield { guards, before })

@@ -92,6 +92,6 @@ mod system {
 
     /// Where an open file was found.
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
-        asked.canonicalize()
+        crate::system::real_path(asked)
     }
 }

@@ -42,7 +42,7 @@ pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self { executable: "/proc/self/exe".into(), user: None, groups: None }
+        Self { executable: crate::system::this_program(), user: None, groups: None }
     }
 }
 

@@ -40,7 +40,6 @@ mod root;
 mod seatbelt;
 
 pub use bounds::{Limits, Space, size};
-#[cfg(unix)]
 pub use child::inherited_socket;
 #[cfg(debug_assertions)]
 pub use child::main_of_the_tests_if_asked;

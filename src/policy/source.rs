@@ -201,7 +201,7 @@ mod trust {
     use std::io;
     use std::path::Path;
 
-    /// Access lists of the profile folder protect the file here; links are still refused.
+    /// Links are not followed.
     pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
         if path.symlink_metadata()?.is_symlink() {
             return Ok(None);
@@ -209,11 +209,17 @@ mod trust {
         File::open(path).map(Some)
     }
 
-    pub(super) fn file(_: &File) -> Result<(), String> {
-        Ok(())
+    /// Its access list was looked at by name, in [`folders`].
+    pub(super) fn file(file: &File) -> Result<(), String> {
+        let about = file.metadata().map_err(|error| error.to_string())?;
+        if about.is_file() { Ok(()) } else { Err("it is not a regular file".to_owned()) }
     }
 
-    pub(super) fn folders(_: &Path) -> Result<(), String> {
+    /// Whoever can write the file, or replace it in its folder, writes the rules.
+    pub(super) fn folders(path: &Path) -> Result<(), String> {
+        for path in path.ancestors().take(2).filter(|path| path.exists()) {
+            crate::system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;
+        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError};
 use crate::base::Secret;
+use crate::system;
 
 /// Length of the journal's key, in bytes: as long as the MAC.
 const KEY_LEN: usize = 32;
@@ -21,7 +22,7 @@ pub(super) fn state_dir(dir: &Path) -> Result<PathBuf, StoreError> {
 
 /// The name of a folder that has to be there, without links in it.
 pub(super) fn existing_dir(dir: &Path) -> Result<PathBuf, StoreError> {
-    let dir = dir.canonicalize().map_err(StoreError::io(dir))?;
+    let dir = system::real_path(dir).map_err(StoreError::io(dir))?;
     private::check_dir(&dir)?;
     Ok(dir)
 }

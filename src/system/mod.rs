@@ -5,6 +5,8 @@
 //! peers to `auth` and confinement to `jail`.
 #![deny(unsafe_code)] // Windows has no safe words for users and processes; each block there says why it is sound
 
+pub mod descriptor;
+
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]

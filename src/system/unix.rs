@@ -30,6 +30,14 @@ pub const SYSTEM_POLICY: &str = "/etc/provost/policy.toml";
 /// The longest address of a socket, in bytes, on every system that we know; longer ones cannot be bound.
 pub const ADDRESS_BYTES_MAX: usize = 103;
 
+/// What users call whoever may do everything.
+pub const SUPERUSER: &str = "root";
+
+/// What makes a folder its owner's alone.
+pub const CLOSE: &str = "`chmod 700` on it";
+/// What takes the right to write from others.
+pub const CLOSE_FOR_WRITING: &str = "`chmod go-w` on it";
+
 /// The user's number.
 pub fn user_number() -> u32 {
     geteuid().as_raw()
@@ -51,6 +59,61 @@ pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
 /// What the system says.
 pub fn make_private_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// A path without links in it.
+///
+/// # Errors
+/// What the system says.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// Whether only we can read and write it. A link is judged itself, and is open to others.
+///
+/// # Errors
+/// Who else can.
+pub fn private(path: &Path) -> Result<(), String> {
+    let meta = known(std::fs::symlink_metadata(path))?;
+    let us = user_number();
+    if meta.uid() != us {
+        return Err(format!("belongs to uid {} and not to us, uid {us}", meta.uid()));
+    }
+    if meta.mode() & 0o077 != 0 {
+        return Err(format!("is open to others (mode {:03o})", meta.mode() & 0o777));
+    }
+    Ok(())
+}
+
+/// Whether nobody but us and root can write it. A group of our own, as Debian gives every user, is us.
+///
+/// # Errors
+/// Who else can.
+pub fn trusted(path: &Path) -> Result<(), String> {
+    owned(path)?;
+    let meta = known(std::fs::metadata(path))?;
+    let own_group = meta.gid() == meta.uid() && meta.gid() == rustix::process::getegid().as_raw();
+    let others = if own_group { 0o002 } else { 0o022 };
+    if meta.mode() & others != 0 {
+        return Err(format!("can be written by others (mode {:03o})", meta.mode() & 0o777));
+    }
+    Ok(())
+}
+
+/// Whether it belongs to us or to root.
+///
+/// # Errors
+/// Whom it belongs to.
+pub fn owned(path: &Path) -> Result<(), String> {
+    let meta = known(std::fs::metadata(path))?;
+    if meta.uid() != user_number() && meta.uid() != 0 {
+        return Err(format!("belongs to uid {}, neither to us nor to root", meta.uid()));
+    }
+    Ok(())
+}
+
+fn known(meta: io::Result<Metadata>) -> Result<Metadata, String> {
+    meta.map_err(|e| format!("cannot be looked at: {e}"))
 }
 
 /// What tells one state of a file from the next: its inode, and the second and nanosecond of its last change,
@@ -83,6 +146,15 @@ pub fn terminal_width() -> Option<u16> {
 /// When it is closed.
 pub fn standard_output() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// This very program, even if its file has been replaced since, where the system can name it so.
+pub fn this_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        "/proc/self/exe".into()
+    } else {
+        std::env::current_exe().unwrap_or_default()
+    }
 }
 
 /// Prepares a command that outlives us; what is left to do the new process does with [`own_session`].

@@ -1,5 +1,6 @@
 //! Windows: consoles, handles and access tokens in the place of terminals, descriptors and users.
 
+mod access;
 mod token;
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -16,18 +17,26 @@ use std::time::Duration;
 use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
 };
-use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
+use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation, WAIT_OBJECT_0};
 use windows_sys::Win32::System::Console::{
-    CONSOLE_SCREEN_BUFFER_INFO, GetConsoleScreenBufferInfo, GetStdHandle, STD_OUTPUT_HANDLE,
+    CONSOLE_SCREEN_BUFFER_INFO, GetConsoleScreenBufferInfo, GetStdHandle, STD_ERROR_HANDLE, STD_HANDLE,
+    STD_INPUT_HANDLE, STD_OUTPUT_HANDLE,
+};
+use windows_sys::Win32::System::IO::CancelIoEx;
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation, SetInformationJobObject,
 };
 use windows_sys::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeServerProcessId};
 use windows_sys::Win32::System::Threading::{
-    CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS, OpenProcess, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+    CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS, GetCurrentProcess, OpenProcess, PROCESS_SYNCHRONIZE,
+    WaitForSingleObject,
 };
 
 use super::Signal;
 use crate::base::Digest;
 
+pub use access::{owned, private, trusted};
 pub use token::Token;
 
 /// The variables that name the user's home.
@@ -45,8 +54,19 @@ pub const SYSTEM_POLICY: &str = r"C:\Program Files\Provost\policy.toml";
 /// The longest name of a pipe, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
 
+/// What makes a folder its owner's alone.
+pub const CLOSE: &str = "`icacls . /inheritance:r /grant:r \"%USERNAME%:(OI)(CI)F\"` in it";
+/// What takes the right to write from others.
+pub const CLOSE_FOR_WRITING: &str = CLOSE;
+
+/// The first length that a plain path cannot have.
+const PLAIN_PATH_MAX: usize = 260;
+
 /// How every local pipe's name begins.
 const PIPES: &str = r"\\.\pipe\";
+
+/// What users call whoever may do everything.
+pub const SUPERUSER: &str = "an administrator";
 
 /// Users have no numbers here; who a peer is its token says.
 pub fn user_number() -> u32 {
@@ -70,6 +90,19 @@ pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
 /// What the system says.
 pub fn make_private_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(path)
+}
+
+/// A path without links in it, in the form that people and programs know.
+///
+/// # Errors
+/// What the system says.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    let real = path.canonicalize()?;
+    let plain = real.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|plain| {
+        // Long ones, and those on other machines, exist in the other form alone.
+        plain.len() < PLAIN_PATH_MAX && plain.as_bytes().get(1) == Some(&b':')
+    });
+    Ok(plain.map_or(real.clone(), PathBuf::from))
 }
 
 /// What tells one state of a file from the next: when it was made and written, and how long it is.
@@ -125,9 +158,27 @@ pub fn standard_output() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
-/// Prepares a command that outlives us, and our console.
+/// This very program. Its file cannot be replaced while it runs.
+pub fn this_program() -> PathBuf {
+    // A name that is not there cannot be started, which says enough.
+    std::env::current_exe().unwrap_or_default()
+}
+
+/// Prepares a command that outlives us, and our console. It does not get our own standard output either, for whose
+/// end somebody may wait.
 pub fn detach(command: &mut Command) -> &mut Command {
+    for which in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
+        keep_from_children(which);
+    }
     command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP)
+}
+
+#[expect(unsafe_code, reason = "no safe word for it")]
+fn keep_from_children(which: STD_HANDLE) {
+    // SAFETY: takes a number and gives a handle that nobody has to close, or none.
+    let handle = unsafe { GetStdHandle(which) };
+    // SAFETY: the handle stays open as long as the process; without one the call fails, and nothing is inherited.
+    let _none = unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
 }
 
 /// Nothing to do: [`detach`] has done it.
@@ -163,6 +214,37 @@ impl Process {
     }
 }
 
+/// Binds all that this process starts from now on to its own end, however that comes.
+///
+/// # Errors
+/// What the system says; then nothing is bound.
+#[expect(unsafe_code, reason = "no safe words for jobs")]
+pub fn end_children_with_us() -> io::Result<()> {
+    let null = std::ptr::null();
+    // SAFETY: without a name and attributes; gives a new handle or null.
+    let job = unsafe { CreateJobObjectW(null, null.cast()) };
+    if job.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+    limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+    // SAFETY: the handle is new and stays open: its closing, with our end, is what ends the others. The structure is
+    // the one that this class has, and outlives the call.
+    let limited = unsafe {
+        SetInformationJobObject(
+            job,
+            JobObjectExtendedLimitInformation,
+            (&raw const limits).cast(),
+            size_of::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>() as u32,
+        )
+    };
+    // SAFETY: both handles are open; the second stands for this process.
+    if limited == 0 || unsafe { AssignProcessToJobObject(job, GetCurrentProcess()) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// The process that has opened a pipe of ours; stands for it only as long as it lives.
 ///
 /// # Errors
@@ -173,6 +255,15 @@ pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     // SAFETY: the handle is open for as long as it is borrowed; `pid` is writable and outlives the call.
     let known = unsafe { GetNamedPipeClientProcessId(pipe.as_raw_handle(), &raw mut pid) };
     if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
+/// Ends what this process has begun with a pipe and what has not come to its end; what others wait for there ends with
+/// it.
+#[expect(unsafe_code, reason = "no safe word for it")]
+pub fn cancel_io(pipe: BorrowedHandle<'_>) {
+    // SAFETY: the handle is open for as long as it is borrowed; null stands for everything that was begun with it.
+    // It fails when nothing was, which is as good.
+    let _nothing_begun = unsafe { CancelIoEx(pipe.as_raw_handle(), std::ptr::null()) };
 }
 
 /// The process that serves a pipe which we have opened; stands for it only as long as it lives.

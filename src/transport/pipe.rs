@@ -11,7 +11,7 @@ use std::os::windows::fs::OpenOptionsExt as _;
 use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use interprocess::os::windows::named_pipe::PipeListenerOptions;
@@ -19,10 +19,11 @@ use interprocess::os::windows::named_pipe::pipe_mode::Bytes;
 use interprocess::os::windows::named_pipe::tokio::{DuplexPipeStream, PipeListener};
 use interprocess::os::windows::security_descriptor::SecurityDescriptor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use widestring::U16CString;
 
-use crate::system::Token;
+use crate::system::{self, Token};
 
 /// How often, and how far apart, to try a pipe all of whose instances are being taken. A daemon makes the next one
 /// as soon as one is taken.
@@ -31,6 +32,12 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// `ERROR_PIPE_BUSY`.
 const PIPE_BUSY: i32 = 231;
+
+/// `ERROR_NO_DATA`: the peer has closed.
+const NO_DATA: i32 = 232;
+
+/// How long what was written last may wait to be read after we have closed.
+const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Flags of `CreateFileW`: for asynchronous use; and whoever serves the pipe learns who we are and no more.
 const OVERLAPPED: u32 = 0x4000_0000;
@@ -118,7 +125,7 @@ impl Bound {
     /// # Errors
     /// What the system says.
     pub async fn accept(&self) -> io::Result<Stream> {
-        self.listener.accept().await.map(Stream)
+        self.listener.accept().await.map(Stream::new)
     }
 }
 
@@ -134,7 +141,7 @@ pub async fn connect(path: &Path) -> io::Result<Stream> {
         match options.open(path) {
             Ok(file) => {
                 let stream = DuplexPipeStream::try_from(OwnedHandle::from(file));
-                return stream.map(Stream).map_err(|e| io::Error::other(e.to_string()));
+                return stream.map(Stream::new).map_err(|e| io::Error::other(e.to_string()));
             }
             Err(e) if e.raw_os_error() == Some(PIPE_BUSY) && tries > 0 => tries -= 1,
             Err(e) => return Err(e),
@@ -145,50 +152,93 @@ pub async fn connect(path: &Path) -> io::Result<Stream> {
 
 /// A connection over a named pipe.
 #[derive(Debug)]
-pub struct Stream(DuplexPipeStream<Bytes>);
+pub struct Stream {
+    pipe: Pipe,
+    /// What was written last may still wait for the peer.
+    written: bool,
+}
 
 impl Stream {
+    fn new(pipe: DuplexPipeStream<Bytes>) -> Self {
+        Self { pipe: Pipe(Some(pipe)), written: false }
+    }
+
     /// The peer is believed from now on. Nothing changes here: there is no reset to be prepared for.
     pub fn proven(&mut self) {}
 
     /// Waits until all that was written was read, at most so long; `false` when it was not, or the peer closed
     /// before.
     pub async fn is_read_to_the_end(&self, time_max: Duration) -> bool {
-        // A write begins when the one before it has ended, and says how that went.
-        let mut stream = &self.0;
-        let ended = poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, &[]));
-        matches!(timeout(time_max, ended).await, Ok(Ok(_)))
+        timeout(time_max, self.pipe.rest()).await.unwrap_or(false)
     }
 
     /// Refuses the peer so that it cannot be overlooked, and closes.
     ///
     /// A pipe knows no reset. A line that is not UTF-8 is an error to today's clients, where an end without a line
     /// would look like "no message" to them. Does not wait; a peer that does not read loses the words.
-    pub fn close_with_reset(self, last_words: &[u8]) {
+    pub fn close_with_reset(mut self, last_words: &[u8]) {
         let words = [last_words, b"\xff\n"].concat();
-        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let mut cx = Context::from_waker(Waker::noop());
         // The peer may be gone or deaf; it is refused either way.
-        let _said = Pin::new(&mut &self.0).poll_write(&mut cx, &words);
+        let _said = Pin::new(&mut self).poll_write(&mut cx, &words);
     }
 }
 
 impl Drop for Stream {
+    /// What was written last gets a moment to be read; a peer that does not read cannot hold the pipe for longer.
     fn drop(&mut self) {
-        // What was begun to be written goes on by itself. Without this word a thread would wait for each peer that
-        // has not read everything yet.
-        self.0.assume_flushed();
+        let pipe = Pipe(self.pipe.0.take());
+        if let (true, Ok(runtime)) = (self.written, Handle::try_current()) {
+            runtime.spawn(async move {
+                let _read = timeout(LAST_WORDS_TIME_MAX, pipe.rest()).await;
+            });
+        }
+    }
+}
+
+/// The pipe itself, which is closed when this is dropped, whether or not what was written was read. There is one
+/// in every stream until the stream is dropped.
+#[derive(Debug)]
+struct Pipe(Option<DuplexPipeStream<Bytes>>);
+
+impl Pipe {
+    fn get_ref(&self) -> &DuplexPipeStream<Bytes> {
+        self.0.as_ref().expect("only dropping a stream takes its pipe away")
+    }
+
+    /// Waits until all that was written was read; `false` when the peer closed before that.
+    async fn rest(&self) -> bool {
+        let mut pipe = self.get_ref();
+        // A write begins when the one before it has ended, and says how that went.
+        match poll_fn(|cx| Pin::new(&mut pipe).poll_write(cx, &[])).await {
+            Ok(_) => true,
+            // This one could not begin, since the peer has closed: the one before had been read. If it had not,
+            // its own error would have come, which is another one.
+            Err(e) => e.raw_os_error() == Some(NO_DATA),
+        }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        if let Some(pipe) = &self.0 {
+            // Without this a thread would wait for each peer that has not read everything.
+            pipe.assume_flushed();
+            system::cancel_io(pipe.as_handle());
+        }
     }
 }
 
 impl AsHandle for Stream {
     fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.0.as_handle()
+        self.pipe.get_ref().as_handle()
     }
 }
 
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_read(cx, buf)
+        let mut pipe = self.get_mut().pipe.get_ref();
+        Pin::new(&mut pipe).poll_read(cx, buf)
     }
 }
 
@@ -197,7 +247,10 @@ impl AsyncWrite for Stream {
         if buf.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
+        let this = self.get_mut();
+        this.written = true;
+        let mut pipe = this.pipe.get_ref();
+        Pin::new(&mut pipe).poll_write(cx, buf)
     }
 
     /// In one piece: of two, the second would wait until the peer has read the first.

@@ -1,20 +1,16 @@
 //! The dialect of the protocol document: a secret once, then a session token; results and errors as JSON-RPC.
 
 use std::io::Write;
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Reply, World, read_line};
+use crate::support::{Connection, Daemon, Reply, World, read_line};
 
-struct Peer(UnixStream);
+struct Peer(Connection);
 
 impl Peer {
     fn new(daemon: &Daemon) -> Self {
-        let stream = UnixStream::connect(&daemon.socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        Self(stream)
+        Self(Connection::to(&daemon.socket).unwrap())
     }
 
     fn send(&mut self, value: &Value) {
@@ -49,6 +45,7 @@ impl Peer {
     }
 }
 
+#[cfg(unix)] // with a worker that needs a jail
 #[test]
 fn delegate_status_task_and_notify_work_and_results_are_pushed() {
     let world = World::new();
@@ -76,6 +73,7 @@ fn delegate_status_task_and_notify_work_and_results_are_pushed() {
     assert_eq!(acked["result"]["ok"], true);
 }
 
+#[cfg(unix)] // with a worker that needs a jail
 #[test]
 fn errors_carry_the_documents_numbers() {
     let world = World::new();

@@ -219,6 +219,7 @@ fn a_snapshot_counts_and_names_the_oldest() {
     assert_eq!((&one["msg_type"], &one["payload"]["status"]), (&json!("TASK_RESPONSE"), &json!("failed")));
 }
 
+#[cfg(unix)] // with a worker that needs a jail
 #[test]
 fn a_question_has_devits_members_and_its_risk() {
     let world = World::new();

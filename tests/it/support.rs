@@ -4,8 +4,6 @@
 //! today's clients: one connection per message, at most one line of answer.
 
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +13,12 @@ use base64::Engine as _;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+#[cfg_attr(unix, path = "support/unix.rs")]
+#[cfg_attr(windows, path = "support/windows.rs")]
+mod host;
+
+pub(crate) use host::{Connection, UP};
 
 /// The product's executable, also where tests run from an archive.
 pub(crate) fn provost() -> PathBuf {
@@ -29,18 +33,14 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        assert!(
-            !rustix::process::geteuid().is_root(),
-            "these tests are an ordinary user's: run scripts/test"
-        );
+        assert!(!host::is_root(), "these tests are an ordinary user's: run scripts/test");
         let world = Self { dir: TempDir::new().unwrap() };
         for name in ["home", "run", "repo"] {
             let folder = world.dir.path().join(name);
             std::fs::create_dir(&folder).unwrap();
-            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+            host::close_to_others(&folder);
         }
-        let git = Command::new("git").args(["init", "-q"]).arg(world.repo()).status().unwrap();
-        assert!(git.success());
+        host::init_repository(&world.repo());
         world
     }
 
@@ -57,7 +57,7 @@ impl World {
     }
 
     pub(crate) fn config_dir(&self) -> PathBuf {
-        self.home().join(".config/provost")
+        self.home().join(host::CONFIG_DIR)
     }
 
     /// Writes the user's `provost.toml`.
@@ -73,32 +73,25 @@ impl World {
     pub(crate) fn put(&self, path: &Path, text: &str) {
         let folder = path.parent().unwrap();
         std::fs::create_dir_all(folder).unwrap();
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+        host::close_to_others(folder);
         // Replaced in one step, as an editor does it.
         let new = path.with_extension("new");
         std::fs::write(&new, text).unwrap();
-        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
+        host::close_to_others(&new);
         std::fs::rename(&new, path).unwrap();
     }
 
     /// A command of the product in this world.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(provost());
-        command
-            .args(args)
-            .current_dir(self.repo())
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", self.home())
-            .env("USER", "tester")
-            .env("XDG_RUNTIME_DIR", self.dir.path().join("run"))
-            .stdin(Stdio::null());
+        command.args(args).current_dir(self.repo()).env_clear().stdin(Stdio::null());
+        host::environment(&mut command, self.dir.path());
         command
     }
 
     /// Starts a daemon and waits until its doors are open.
     pub(crate) fn start(&self) -> Daemon {
-        self.start_with(&["up", "--foreground"])
+        self.start_with(UP)
     }
 
     pub(crate) fn start_with(&self, args: &[&str]) -> Daemon {
@@ -113,7 +106,7 @@ impl World {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             if let Some(socket) = self.find_socket("devit.sock")
-                && UnixStream::connect(&socket).is_ok()
+                && Connection::to(&socket).is_ok()
             {
                 daemon.socket = socket;
                 return daemon;
@@ -127,8 +120,7 @@ impl World {
     }
 
     fn find_socket(&self, name: &str) -> Option<PathBuf> {
-        let below = std::fs::read_dir(self.dir.path().join("run/provost")).ok()?;
-        below.flatten().map(|it| it.path().join(name)).find(|it| it.exists())
+        host::find_socket(self.dir.path(), name)
     }
 
     pub(crate) fn own_socket(&self) -> PathBuf {
@@ -142,7 +134,7 @@ impl World {
 
     /// The state folder of the only repository.
     pub(crate) fn state_dir(&self) -> PathBuf {
-        let below = std::fs::read_dir(self.home().join(".local/state/provost")).unwrap();
+        let below = std::fs::read_dir(self.home().join(host::STATE_DIR)).unwrap();
         below.flatten().map(|it| it.path()).find(|it| it.join("provost.db").exists()).unwrap()
     }
 
@@ -195,8 +187,7 @@ impl Daemon {
 
     /// Asks it to stop and waits.
     pub(crate) fn stop(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        host::terminate(&self.child);
         let status = self.child.wait().unwrap();
         assert!(status.success(), "the daemon ended with {status}");
     }
@@ -339,8 +330,7 @@ impl Client {
 
     /// Sends bytes as they are and reads one line, as today's clients do.
     pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
-        let mut stream = UnixStream::connect(&self.socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut stream = Connection::to(&self.socket).unwrap();
         stream.write_all(bytes).unwrap();
         read_line(&mut stream)
     }
@@ -360,7 +350,7 @@ impl Client {
     }
 }
 
-pub(crate) fn read_line(stream: &mut UnixStream) -> Reply {
+pub(crate) fn read_line(stream: &mut impl Read) -> Reply {
     let (mut line, mut byte) = (Vec::new(), [0]);
     loop {
         match stream.read(&mut byte) {
@@ -371,6 +361,11 @@ pub(crate) fn read_line(stream: &mut UnixStream) -> Reply {
             Err(err) if err.kind() == std::io::ErrorKind::ConnectionReset => return Reply::Reset(line),
             Err(err) => panic!("no answer: {err}; so far {:?}", String::from_utf8_lossy(&line)),
         }
+    }
+    // Where nothing can be reset, the words that are the last end in what is no text.
+    if line.last() == Some(&0xff) {
+        line.pop();
+        return Reply::Reset(line);
     }
     Reply::Message(serde_json::from_slice(&line).unwrap())
 }

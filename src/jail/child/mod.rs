@@ -16,7 +16,7 @@ mod macos;
 pub(super) use macos::start;
 #[cfg(not(target_os = "linux"))]
 mod other;
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 pub use other::inherited_socket;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub(super) use other::start;

@@ -60,8 +60,7 @@ pub fn harden_daemon() -> io::Result<()> {
 ///
 /// # Errors
 /// Always.
-#[cfg(unix)]
-pub fn inherited_socket(_number: i32) -> io::Result<std::os::fd::OwnedFd> {
+pub fn inherited_socket(_number: i32) -> io::Result<Handle> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
 
+use widestring::U16CStr;
 use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
 use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
 use windows_sys::Win32::Security::{
@@ -79,13 +80,7 @@ impl Token {
         if converted == 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call succeeded, so `text` is a string that ends with a null.
-        let length = (0..).take_while(|at| unsafe { *text.add(*at) } != 0).count();
-        // SAFETY: so many characters were just looked at.
-        let sid = String::from_utf16_lossy(unsafe { std::slice::from_raw_parts(text, length) });
-        // SAFETY: the string was made for us by the call above, and is not used any more.
-        unsafe { LocalFree(text.cast()) };
-        Ok(sid)
+        Ok(take_text(text))
     }
 
     /// Whether it has an administrator's rights in force.
@@ -129,4 +124,15 @@ impl Token {
         };
         if asked == 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
     }
+}
+
+/// The text that a system call has made for us, which is given back to the system. The pointer must come from such
+/// a call that has succeeded.
+#[expect(unsafe_code, reason = "the system hands out texts as pointers")]
+pub(super) fn take_text(text: *mut u16) -> String {
+    // SAFETY: both callers pass what the system has just made: a string that ends with a null.
+    let taken = unsafe { U16CStr::from_ptr_str(text) }.to_string_lossy();
+    // SAFETY: it was made for us, and is not used any more.
+    unsafe { LocalFree(text.cast()) };
+    taken
 }

@@ -1,0 +1,50 @@
+//! The connection at which a hook waits, over a named pipe.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// The variable in which a hook finds its address. DevIt 1.9.
+pub(super) const VARIABLE: &str = "DEVIT_ACK_PIPE";
+
+/// A pipe knows no patience, so somebody else reads from it.
+pub(super) struct Line(Receiver<io::Result<Option<u8>>>);
+
+impl Line {
+    pub(super) fn to(pipe: &Path) -> io::Result<Self> {
+        let mut pipe = File::options().read(true).open(pipe)?;
+        let (sender, bytes) = mpsc::channel();
+        std::thread::spawn(move || {
+            loop {
+                let mut byte = [0];
+                let read = match pipe.read(&mut byte) {
+                    Ok(0) => Ok(None),
+                    Ok(_) => Ok(Some(byte[0])),
+                    Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(None),
+                    Err(err) => Err(err),
+                };
+                let last = !matches!(read, Ok(Some(_)));
+                // Without a receiver the wait is over.
+                if sender.send(read).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Ok(Self(bytes))
+    }
+
+    /// Reads, and gives up with `TimedOut` after this long.
+    pub(super) fn read_within(&mut self, buffer: &mut [u8], most: Duration) -> io::Result<usize> {
+        match self.0.recv_timeout(most) {
+            Ok(Ok(Some(byte))) => {
+                buffer[0] = byte;
+                Ok(1)
+            }
+            Ok(Err(err)) => Err(err),
+            Err(RecvTimeoutError::Timeout) => Err(ErrorKind::TimedOut.into()),
+            Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Talking to the daemon from inside a jail: there is none on Windows whose door could be spoken at.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::base::{AgentId, Secret, TaskId};
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The daemon said no.
+    #[error("{message}")]
+    Refused {
+        /// DevIt's word for it, such as `E_FORBIDDEN`.
+        code: String,
+        /// Why.
+        message: String,
+    },
+    /// Nobody answers.
+    #[error("the daemon does not answer at this run's door: {0}")]
+    Gone(#[from] io::Error),
+    /// Something answers that is not the daemon.
+    #[error("the answer makes no sense: {0}")]
+    Broken(String),
+}
+
+/// How this run's door is reached.
+#[derive(Debug)]
+pub enum Way {
+    /// A socket.
+    Socket(PathBuf),
+    /// A connection that this process has inherited, and the folder in which processes take turns.
+    Inherited(std::os::windows::io::OwnedHandle, PathBuf),
+}
+
+/// A worker in its jail.
+pub struct Worker {
+    /// How to reach the door.
+    pub way: Way,
+    /// The worker's name.
+    pub ident: AgentId,
+    /// Its task.
+    pub task: TaskId,
+    /// What signs, for this run.
+    pub secret: Secret,
+}
+
+impl Worker {
+    /// Refuses: no daemon opens such a door on Windows.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn say(&self, _msg_type: &str, _payload: &Value) -> Result<Value, WorkerError> {
+        let why = "runs have no door of their own on Windows in this version";
+        Err(WorkerError::Gone(io::Error::new(io::ErrorKind::Unsupported, why)))
+    }
+}

@@ -1,0 +1,97 @@
+//! The process between the daemon and a hook, so that nothing of a hook outlives it: on Windows a job, which all that
+//! the keeper starts belongs to, and which ends with the keeper.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::system::end_children_with_us;
+
+/// The hidden command under which this executable is a keeper; the hook's own command line follows.
+pub(super) const ARGUMENT: &str = "__hook";
+
+/// Where programs are, for a daemon that was not told.
+pub(super) const USUAL_PATH: &str = r"C:\Windows\System32;C:\Windows";
+
+/// Names that hooks get from the daemon's environment, beside those that they get everywhere.
+pub(super) const TAKEN_OVER_TOO: &[&str] = &[
+    "APPDATA",
+    "ComSpec",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "PSModulePath",
+    "Path",
+    "ProgramData",
+    "ProgramFiles",
+    "SystemDrive",
+    "SystemRoot",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+    "windir",
+];
+
+/// As shells count a program that cannot be started.
+const NOT_STARTED: i32 = 127;
+
+/// PowerShell without a profile, a prompt or a question. DevIt 1.9.
+const OPTIONS: [&str; 5] = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-STA"];
+
+/// The command that carries out a hook's line: a script that is there by that name, or else words for PowerShell.
+pub(super) fn shell(line: &str) -> Vec<OsString> {
+    let mut command: Vec<OsString> = vec![power_shell().into()];
+    command.extend(OPTIONS.map(OsString::from));
+    let script = Path::new(line.trim()).is_file();
+    command.push(if script { "-File" } else { "-Command" }.into());
+    command.push(line.trim().into());
+    command
+}
+
+/// The one that `DEVIT_POWERSHELL` names, the system's, or one that is found by name.
+fn power_shell() -> PathBuf {
+    if let Some(named) = std::env::var_os("DEVIT_POWERSHELL").filter(|named| !named.is_empty()) {
+        return named.into();
+    }
+    let root = std::env::var_os("SystemRoot").unwrap_or_else(|| r"C:\Windows".into());
+    let system = Path::new(&root).join(r"System32\WindowsPowerShell\v1.0\powershell.exe");
+    if system.is_file() { system } else { "pwsh.exe".into() }
+}
+
+/// Becomes a keeper if the daemon has started this process as one; does not come back then.
+pub fn keep_if_asked() {
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == ARGUMENT) {
+        let line: Vec<OsString> = args.collect();
+        std::process::exit(keep(&line));
+    }
+}
+
+fn keep(line: &[OsString]) -> i32 {
+    let Some((program, args)) = line.split_first() else { return NOT_STARTED };
+    if let Err(err) = end_children_with_us() {
+        complain(&format!("a hook's processes cannot be kept together: {err}"));
+        return NOT_STARTED;
+    }
+    let mut hook = match Command::new(program).args(args).stdin(Stdio::null()).spawn() {
+        Ok(hook) => hook,
+        Err(err) => {
+            complain(&format!("{}: {err}", program.display()));
+            return NOT_STARTED;
+        }
+    };
+    std::thread::spawn(|| {
+        // Nothing is ever sent; the end of it is the order, and our end is that of the whole job.
+        let _ended = std::io::stdin().read(&mut [0]);
+        std::process::exit(NOT_STARTED);
+    });
+    hook.wait().ok().and_then(|status| status.code()).unwrap_or(NOT_STARTED)
+}
+
+/// Standard error is the daemon's to read.
+fn complain(text: &str) {
+    use std::io::Write as _;
+    let _nobody_reads = writeln!(std::io::stderr(), "{text}");
+}

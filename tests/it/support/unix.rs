@@ -1,0 +1,84 @@
+//! A world on Unix: modes, sockets, signals.
+
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// The command that becomes a daemon.
+pub(crate) const UP: &[&str] = &["up", "--foreground"];
+
+/// The user's configuration, from the home.
+pub(super) const CONFIG_DIR: &str = ".config/provost";
+
+/// The state of all repositories, from the home.
+pub(super) const STATE_DIR: &str = ".local/state/provost";
+
+pub(super) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Makes a file or folder the user's alone.
+pub(super) fn close_to_others(path: &Path) {
+    let mode = if path.is_dir() { 0o700 } else { 0o600 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+pub(super) fn init_repository(path: &Path) {
+    let git = Command::new("git").args(["init", "-q"]).arg(path).status().unwrap();
+    assert!(git.success());
+}
+
+/// What a program of the world whose folder this is knows of its surroundings.
+pub(super) fn environment(command: &mut Command, world: &Path) {
+    command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", world.join("home"))
+        .env("USER", "tester")
+        .env("XDG_RUNTIME_DIR", world.join("run"));
+}
+
+/// A daemon's socket of this name, once it is there.
+pub(super) fn find_socket(world: &Path, name: &str) -> Option<PathBuf> {
+    let below = std::fs::read_dir(world.join("run/provost")).ok()?;
+    below.flatten().map(|it| it.path().join(name)).find(|it| it.exists())
+}
+
+pub(super) fn terminate(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+}
+
+/// A connection to a door, on which nothing is waited for longer than twenty seconds.
+pub(crate) struct Connection(UnixStream);
+
+impl Connection {
+    pub(crate) fn to(socket: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        Ok(Self(stream))
+    }
+
+    /// Whether something has come that was not read yet.
+    pub(crate) fn has_something(&self) -> bool {
+        rustix::io::ioctl_fionread(&self.0).unwrap() > 0
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
