@@ -48,6 +48,7 @@ use crate::store::{self, Retention};
 use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
+use crate::vault::Vault;
 use policy_file::PolicyFile;
 pub use rehearse::rehearse;
 
@@ -236,7 +237,7 @@ async fn assemble(
     let store = store::open(&places.state, options)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
-    let (settings, profiles) = wiring::workers_and_settings(config);
+    let (settings, profiles) = wiring::workers_and_settings(config, &Vault::at(places.secrets()));
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
     let retention = Retention {
         tasks: days(config.store.tasks_keep_days),
@@ -342,6 +343,7 @@ fn start_hands(
         root,
         grounds: wiring::grounds(places)?,
         copies,
+        vault: Vault::at(places.secrets()),
         doors,
         program: std::env::current_exe().ok(),
         supervisor,
@@ -468,7 +470,8 @@ impl Daemon {
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
-        let (settings, profiles) = wiring::workers_and_settings(&loaded.config);
+        let (settings, profiles) =
+            wiring::workers_and_settings(&loaded.config, &Vault::at(self.start.places.secrets()));
         {
             let about = &mut self.shared().0;
             about.notes = loaded

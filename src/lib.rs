@@ -20,3 +20,4 @@ pub mod service;
 pub mod store;
 pub mod system;
 pub mod transport;
+pub mod vault;

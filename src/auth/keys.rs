@@ -15,7 +15,7 @@ use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
 use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
 
 #[cfg_attr(windows, path = "keys/folder_windows.rs")]
-mod folder;
+pub(crate) mod folder;
 
 use folder::Folder;
 

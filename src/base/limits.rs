@@ -323,3 +323,15 @@ pub const MCP_GARBAGE_LINES_MAX: usize = 100;
 /// How long a worker that speaks MCP may take for the handshake, in milliseconds. Programs that load much before
 /// they speak take seconds.
 pub const MCP_HANDSHAKE_MS_MAX: u64 = 60_000;
+
+/// Longest name of a secret that workers may be given, in bytes.
+pub const SECRET_NAME_LEN_MAX: usize = 64;
+
+/// Size of such a secret, in bytes. The longest are files with a key pair or two.
+pub const SECRET_VALUE_BYTES_MAX: usize = 32 << 10;
+
+/// Secrets that are kept; a person must be able to keep an eye on them.
+pub const SECRETS_MAX: usize = 256;
+
+/// Secrets that one worker may be given.
+pub const SECRETS_PER_WORKER_MAX: usize = 16;

@@ -106,6 +106,7 @@ fn in_full(approval: &wire::Approval) -> String {
     let mut reach = approval.network.split(' ');
     facts.push(("network", reach.next().unwrap_or_default().to_owned()));
     facts.extend(reach.map(|it| ("", it.to_owned())));
+    facts.extend(approval.secrets.iter().map(|it| ("secret", it.clone())));
     facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
     facts.push(("may answer", approval.by.clone()));
     facts.push(("asked", short_time(&approval.asked_at)));

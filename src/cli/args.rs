@@ -6,7 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(unix)]
 use super::worker;
-use super::{allow, approvals, delegate, hook, jail, journal, keys, log, policy, screenshot, tasks, up};
+use super::{
+    allow, approvals, delegate, hook, jail, journal, keys, log, policy, screenshot, secrets, tasks, up,
+};
 use crate::base::Ttl;
 
 const ABOUT: &str =
@@ -96,6 +98,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost key add client:approver --role approver\n  provost key list"
     )]
     Key(keys::Key),
+    /// Secrets that workers may be given; the daemon adds them to requests, or hands them over
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost secret add ci --env CI_TOKEN < token\n  provost secret list"
+    )]
+    Secret(secrets::Secrets),
     /// Allow a configuration file that the repository brings, exactly as it is now
     #[command(
         after_help = "Examples:\n  provost allow\n  provost allow devit.core.toml --yes\n  provost allow devit.core.toml --forget"

@@ -9,6 +9,7 @@ use super::out;
 use crate::client::{ClientError, keys::KeyError};
 use crate::config::{Broken, pin::PinError, places::PlacesError};
 use crate::store::StoreError;
+use crate::vault::VaultError;
 
 /// It was done.
 pub(super) const DONE: u8 = 0;
@@ -160,6 +161,12 @@ impl From<PinError> for Complaint {
 impl From<KeyError> for Complaint {
     fn from(err: KeyError) -> Self {
         Self::refusal("the key ring says no").because(err).next("provost key list, or provost doctor")
+    }
+}
+
+impl From<VaultError> for Complaint {
+    fn from(err: VaultError) -> Self {
+        Self::refusal("the secret is not kept, or not found").because(err).next("provost secret list")
     }
 }
 

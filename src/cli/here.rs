@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::client::keys::KeyRing;
 use crate::config::env::Environment;
 use crate::config::{Dialect, Loaded, Places, Sources, load, pin};
+use crate::vault::Vault;
 
 /// Everything a command needs to know about its surroundings.
 pub(super) struct Here {
@@ -63,6 +64,12 @@ impl Here {
     /// Where the key ring is.
     pub(super) fn keys_folder(&self) -> PathBuf {
         self.places.config.join("keys")
+    }
+
+    /// Where secrets for workers are kept.
+    pub(super) fn vault(&self) -> Result<Vault, Complaint> {
+        self.places.create_config()?;
+        Ok(Vault::at(self.places.secrets()))
     }
 
     /// The key ring; made if it is missing.

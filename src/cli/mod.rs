@@ -25,6 +25,7 @@ mod manual;
 mod out;
 mod policy;
 mod screenshot;
+mod secrets;
 mod status;
 mod tasks;
 mod up;
@@ -101,6 +102,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Deny(it) => approvals::deny(here, it),
         Command::Agents => status::agents(here),
         Command::Key(it) => keys::key(here, it),
+        Command::Secret(it) => secrets::secret(here, it),
         Command::Allow(it) => allow::allow(here, &it),
         Command::Policy(it) => policy::policy(here, it),
         Command::Reload => up::reload(here),

@@ -265,6 +265,9 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     parts["worker_kind"] = if polling { "polling" } else { "cli" }.into();
     parts["network"] = worker.network.as_str().into();
     parts["hosts"] = json!(worker.hosts);
+    let vault = here.vault()?;
+    let by = worker.secrets.iter().map(|name| Ok(vault.get(name)?.delivery.credentials()));
+    parts["credentials"] = json!(by.collect::<Result<Vec<_>, Complaint>>()?.into_iter().max());
     if !polling {
         parts["tier"] = worker.tier.as_str().into();
     }

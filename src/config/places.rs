@@ -139,6 +139,11 @@ impl Places {
         system::socket(&self.runtime, "devit")
     }
 
+    /// Where secrets for workers are kept.
+    pub fn secrets(&self) -> PathBuf {
+        self.config.join("secrets")
+    }
+
     /// Our own API.
     pub fn own_socket(&self) -> PathBuf {
         system::socket(&self.runtime, "own")

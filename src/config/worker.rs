@@ -10,7 +10,7 @@ use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::suggest::nearest;
 use super::table::Worker;
 use super::value::{Mark, Network, Row, Tier, WorkerKind};
-use crate::base::limits::OUTLETS_MAX;
+use crate::base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use crate::base::{AgentId, Destination};
 
 impl Loading {
@@ -101,6 +101,9 @@ fn fit_together(worker: Worker) -> Result<Worker, String> {
         return Err(format!("`default_model` {model:?} is not among `allowed_models`"));
     }
     let worker = network_fits(worker)?;
+    if worker.secrets.len() > SECRETS_PER_WORKER_MAX {
+        return Err(format!("`secrets` may list at most {SECRETS_PER_WORKER_MAX}"));
+    }
     for name in worker.env.keys() {
         if name.is_empty() || name.contains(['=', '\0']) {
             return Err(format!("`env`: {name:?} cannot be the name of a variable"));

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::domain::Judge as _;
 use crate::policy::RuleSet;
 use crate::protocols::own::wire;
+use crate::vault::Vault;
 
 /// At the start; doors are added as they open, and a reload replaces what it changes.
 pub(super) fn about(
@@ -17,7 +18,7 @@ pub(super) fn about(
     rules: &RuleSet,
 ) -> wire::About {
     let notes = prepared.loaded.notes.iter().map(ToString::to_string);
-    let (settings, _) = wiring::workers_and_settings(config);
+    let (settings, _) = wiring::workers_and_settings(config, &Vault::at(start.places.secrets()));
     wire::About {
         version: VERSION.into(),
         pid: std::process::id(),

@@ -6,9 +6,10 @@ use super::wiring;
 use crate::base::RepoPath;
 use crate::cli::{Rehearse, Rehearsed};
 use crate::config;
-use crate::domain::Tier;
+use crate::domain::{Network, Tier};
 use crate::effects::{self, Rehearsal};
 use crate::jail::{self, Profile, Root};
+use crate::vault::Vault;
 
 /// Makes the plan that a run of this worker would have.
 ///
@@ -16,7 +17,8 @@ use crate::jail::{self, Profile, Root};
 /// Why there is none: for a person.
 pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     let places = &asked.places;
-    let mut profile = profile(&asked)?;
+    let vault = Vault::at(places.secrets());
+    let (mut profile, mut network) = profile(&asked, &vault)?;
     let root_path = asked.config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let root = Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()))?;
     let configured = asked.config.workers.get(&asked.worker).map_or(config::Tier::Ns, |it| it.tier);
@@ -26,6 +28,9 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     };
     if let Some(words) = &asked.command {
         profile.program = words.program.clone();
+        // Both need a daemon and the word of a rule.
+        profile.secrets.clear();
+        network = Network::None;
     }
     // Nothing is copied for showing where a copy would be.
     profile.copy &= asked.command.is_some();
@@ -34,6 +39,8 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
         profile,
         grounds: wiring::grounds(places)?,
         copies: places.state.with_extension("copies"),
+        vault,
+        network,
         root,
         tier,
         directory,
@@ -44,11 +51,13 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     Ok(Rehearsed { plan: rehearsed.plan.clone(), held: Box::new(rehearsed) })
 }
 
-fn profile(asked: &Rehearse) -> Result<Profile> {
+/// A worker as it is configured, and what it may reach.
+fn profile(asked: &Rehearse, vault: &Vault) -> Result<(Profile, Network)> {
     let worker = &asked.worker;
-    let (settings, profiles) = wiring::workers_and_settings(&asked.config);
+    let (settings, profiles) = wiring::workers_and_settings(&asked.config, vault);
     if let Some(profile) = profiles.get(worker) {
-        return Ok(Profile::clone(profile));
+        let network = settings.workers.get(worker).map(|it| it.network.clone());
+        return Ok((Profile::clone(profile), network.unwrap_or_default()));
     }
     match settings.workers.get(worker).map(|it| &it.broken) {
         Some(Some(why)) => bail!("worker {worker} cannot be used: {why}"),

@@ -1,6 +1,6 @@
 //! From the configuration's words to what each part wants to know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::{Start, pictures};
-use crate::base::{AgentId, Json};
+use crate::base::{AgentId, Destination, Json};
 use crate::config::env::Environment;
 use crate::config::{self, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile};
 use crate::service::Profiles;
+use crate::vault::{Credential, Delivery, Listed, Vault};
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
-pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
+pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
     let mut settings = Settings::new(config.approvals.default_target.clone());
     settings.expected_versions =
         config.daemon.expected_worker_version.0.iter().map(|it| it.as_str().into()).collect();
@@ -31,25 +32,26 @@ pub(super) fn workers_and_settings(config: &Config) -> (Settings, Profiles) {
     let mut profiles = BTreeMap::new();
     for (id, worker) in &config.workers {
         if worker.kind == config::WorkerKind::Polling {
-            let setting = setting(worker, domain::WorkerKind::Polling, None);
+            let setting = setting(worker, domain::WorkerKind::Polling, Vec::new(), None);
             settings.workers.insert(id.clone(), setting);
             continue;
         }
-        let broken = match profile(id, worker) {
-            Ok(mut profile) => {
+        let usable = secrets(worker, vault).and_then(|secrets| Ok((profile(id, worker, &secrets)?, secrets)));
+        let (secrets, broken) = match usable {
+            Ok((mut profile, secrets)) => {
                 profile.protect.extend(config.workspace.protect.iter().cloned());
                 profiles.insert(id.clone(), Arc::new(profile));
-                None
+                (secrets, None)
             }
-            Err(why) => Some(why.into()),
+            Err(why) => (Vec::new(), Some(why.into())),
         };
-        settings.workers.insert(id.clone(), setting(worker, domain::WorkerKind::Cli, broken));
+        settings.workers.insert(id.clone(), setting(worker, domain::WorkerKind::Cli, secrets, broken));
     }
     for (name, refused) in &config.refused_workers {
         // A name that is no id cannot be delegated to at all.
         let Ok(id) = AgentId::parse(name) else { continue };
         let broken = Some(format!("{}: {}", refused.file, refused.reason).into());
-        settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, broken));
+        settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, Vec::new(), broken));
     }
     (settings, Arc::new(profiles))
 }
@@ -78,7 +80,16 @@ pub(super) fn hook_parts(
     }
 }
 
-fn setting(worker: &Worker, kind: domain::WorkerKind, broken: Option<Box<str>>) -> WorkerSetting {
+fn setting(
+    worker: &Worker,
+    kind: domain::WorkerKind,
+    secrets: Vec<Listed>,
+    broken: Option<Box<str>>,
+) -> WorkerSetting {
+    let secrets = secrets
+        .into_iter()
+        .map(|it| domain::SecretUse { by: it.delivery.credentials(), name: it.name })
+        .collect();
     let network = match worker.network {
         config::Network::None => domain::Network::None,
         config::Network::Ports => domain::Network::Ports(worker.ports.clone()),
@@ -90,15 +101,42 @@ fn setting(worker: &Worker, kind: domain::WorkerKind, broken: Option<Box<str>>) 
         config::Tier::Ns => domain::Tier::Ns,
         config::Tier::Ll => domain::Tier::Ll,
     };
-    WorkerSetting { kind, network, tier, copy: worker.copy, broken }
+    WorkerSetting { kind, network, secrets, tier, copy: worker.copy, broken }
+}
+
+/// The secrets that a worker names, and how it would be given them. Without their values.
+fn secrets(worker: &Worker, vault: &Vault) -> Result<Vec<Listed>, String> {
+    let mut taken = BTreeSet::new();
+    let mut found = Vec::new();
+    for name in &worker.secrets {
+        let Credential { name, delivery, .. } = vault.get(name).map_err(|err| err.to_string())?;
+        if let Delivery::Proxy(by) = &delivery {
+            let to = by.upstream.authority();
+            let reaches = |host: &String| Destination::parse(host).is_ok_and(|host| host.authority == *to);
+            if !worker.hosts.iter().any(reaches) {
+                return Err(format!("its secret `{name}` is for {to}: add \"{to}\" to its `hosts`"));
+            }
+        }
+        if let Some(twice) = places(&delivery).into_iter().find(|place| !taken.insert(place.clone())) {
+            return Err(format!("its secret `{name}` wants {twice}, which another one has"));
+        }
+        found.push(Listed { name, delivery });
+    }
+    Ok(found)
+}
+
+/// What a secret takes up in a worker's world.
+fn places(delivery: &Delivery) -> Vec<String> {
+    match delivery {
+        Delivery::Proxy(by) => by.base_url.iter().chain(&by.token).cloned().collect(),
+        Delivery::File { path } => vec![format!("~/{path}")],
+        Delivery::Env { variable } => vec![variable.clone()],
+    }
 }
 
 /// What one entry of `[workers]` comes to.
-fn profile(id: &AgentId, worker: &Worker) -> Result<Profile, String> {
+fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile, String> {
     worker.ports.iter().try_for_each(|port| not_ours(*port))?;
-    if !worker.secrets.is_empty() {
-        return Err("`secrets` are not available in this version; remove them from its entry".into());
-    }
     let binary = worker.binary.as_deref().ok_or("it has no `binary`")?;
     let program = find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
     let built_in = shell_profile();
@@ -109,12 +147,12 @@ fn profile(id: &AgentId, worker: &Worker) -> Result<Profile, String> {
         } else {
             crate::base::Ttl::seconds_clamped(worker.timeout_secs)
         };
-        return Ok(Profile { timeout, ..from_entry(id, worker, program) });
+        return Ok(Profile { timeout, ..from_entry(id, worker, program, secrets) });
     }
-    Ok(from_entry(id, worker, program))
+    Ok(from_entry(id, worker, program, secrets))
 }
 
-fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf) -> Profile {
+fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed]) -> Profile {
     Profile {
         id: id.clone(),
         program,
@@ -136,6 +174,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf) -> Profile {
         default_model: worker.default_model.clone(),
         allowed_models: worker.allowed_models.clone().unwrap_or_default(),
         env: worker.env.clone(),
+        secrets: secrets.iter().map(|it| (it.name.to_string(), it.delivery.digest())).collect(),
         read_only: worker.read_only.clone(),
         protect: worker.protect.clone(),
         copy: worker.copy,

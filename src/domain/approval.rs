@@ -285,7 +285,9 @@ fn digest_of(parked: &Parked) -> Digest {
 fn risk_of(command: &Command, facts: &Facts) -> Risk {
     let Command::Delegate(Delegate { tool, .. }) = command else { return Risk::High };
     let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
-    let outside = facts.network != super::Network::None || facts.worker_kind != Some(WorkerKind::Cli);
+    let outside = facts.network != super::Network::None
+        || !facts.secrets.is_empty()
+        || facts.worker_kind != Some(WorkerKind::Cli);
     match &*tool.name {
         "devit_patch_apply" if tool.path.as_deref().is_some_and(central) => Risk::Medium,
         "devit_test_run" if tool.timeout_s.is_some_and(|it| it > 60) => Risk::Medium,

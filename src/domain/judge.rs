@@ -42,6 +42,38 @@ impl Network {
     }
 }
 
+/// How far a worker's secrets go. Ordered: later reaches further.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credentials {
+    /// The daemon adds them to requests; the worker never has them.
+    Proxy,
+    /// A file in the worker's private home.
+    File,
+    /// A variable of the worker.
+    Env,
+}
+
+impl Credentials {
+    /// As written in rules: `proxy`, `file`, `env`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Credentials::Proxy => "proxy",
+            Credentials::File => "file",
+            Credentials::Env => "env",
+        }
+    }
+}
+
+/// A secret that a worker would be given.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SecretUse {
+    /// Its name.
+    pub name: Box<str>,
+    /// How it would be given.
+    pub by: Credentials,
+}
+
 /// How a worker gets its tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -79,6 +111,8 @@ pub struct Terms {
     pub rate: Option<Rate>,
     /// `host:port` pairs that the proxy may connect to.
     pub hosts: Vec<Box<str>>,
+    /// How far secrets may go; `None` is no further than the proxy.
+    pub credentials: Option<Credentials>,
 }
 
 impl Terms {
@@ -97,6 +131,7 @@ impl Terms {
             concurrent: least(self.concurrent, other.concurrent),
             rate: rates.min_by_key(|it| u64::from(it.count) * 1_000_000 / u64::from(it.per.as_millis())),
             hosts: self.hosts.iter().filter(|host| other.hosts.contains(host)).cloned().collect(),
+            credentials: self.credentials.zip(other.credentials).map(|(one, two)| one.min(two)),
         }
     }
 }
@@ -172,6 +207,8 @@ pub struct Facts {
     pub worker_kind: Option<WorkerKind>,
     /// What the worker's profile wants of the network; filled by the core.
     pub network: Network,
+    /// The secrets it would be given; filled by the core.
+    pub secrets: Vec<SecretUse>,
     /// The confinement the worker would get; filled by the core. `None` for a polling worker.
     pub tier: Option<Tier>,
     /// Digest of the worker's executable and of how it is started; filled by the service.

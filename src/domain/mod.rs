@@ -36,7 +36,10 @@ pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
 pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
 pub use hook::{Hooks, Notice};
-pub use judge::{Approver, Decision, Directory, Facts, Judge, Network, Rate, Terms, Tier, WorkerKind};
+pub use judge::{
+    Approver, Credentials, Decision, Directory, Facts, Judge, Network, Rate, SecretUse, Terms, Tier,
+    WorkerKind,
+};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use outbox::Outbox;
 pub use principal::{Door, Principal, Proof, Scope, Scopes};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, Network, Rate, Refusal, Tier, WorkerKind};
+use super::{Facts, Network, Rate, Refusal, SecretUse, Tier, WorkerKind};
 use crate::base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
@@ -41,6 +41,8 @@ pub struct WorkerSetting {
     pub kind: WorkerKind,
     /// What it wants of the network.
     pub network: Network,
+    /// The secrets it would be given.
+    pub secrets: Vec<SecretUse>,
     /// The confinement it would get.
     pub tier: Tier,
     /// Whether each of its tasks works in a copy of the directory.
@@ -79,6 +81,7 @@ impl Settings {
         Ok(Facts {
             worker_kind: Some(self.kind_of(worker)),
             network: setting.map(|it| it.network.clone()).unwrap_or_default(),
+            secrets: setting.map(|it| it.secrets.clone()).unwrap_or_default(),
             tier: setting.map(|it| it.tier),
             ..facts
         })

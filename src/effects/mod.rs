@@ -35,6 +35,7 @@ mod rehearse;
 mod result;
 mod router;
 mod run;
+mod secrets;
 mod shell;
 mod shield;
 #[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]

@@ -6,6 +6,7 @@ use crate::domain::command::Record;
 use crate::domain::{Network, Task, Tier};
 use crate::egress::{Grants, Outlets, Used, is_our_door, system_resolver};
 use crate::jail;
+use crate::vault::Credential;
 
 /// A way out of a jail that is being planned, and what it is called there.
 pub(super) struct Way {
@@ -18,9 +19,10 @@ pub(super) struct Way {
 ///
 /// # Errors
 /// A sentence, when what was allowed cannot be given.
-pub(super) fn way_of(task: &Task, tier: Tier) -> Result<Option<Way>, String> {
-    let (grants, network) = match &task.network {
-        Network::None => return Ok(None),
+pub(super) fn way_of(task: &Task, tier: Tier, keyed: Vec<Credential>) -> Result<Option<Way>, String> {
+    let (mut grants, network) = match &task.network {
+        Network::None if keyed.is_empty() => return Ok(None),
+        Network::None => return Err(KEYS_NEED_HOSTS.into()),
         Network::Ports(ports) => {
             let grants = Grants { ports: ports.clone(), ..Grants::default() };
             (grants, jail::Network::Ports(ports.clone()))
@@ -47,9 +49,13 @@ pub(super) fn way_of(task: &Task, tier: Tier) -> Result<Option<Way>, String> {
     for port in grants.ports.iter().copied().chain(local) {
         not_ours(port)?;
     }
-    let outlets = Outlets::new(&grants, system_resolver()).map_err(|err| format!("no randomness: {err}"))?;
+    grants.keyed = keyed;
+    let outlets = Outlets::new(&grants, system_resolver())?;
     Ok(Some(Way { outlets, network }))
 }
+
+const KEYS_NEED_HOSTS: &str =
+    "a secret that the daemon adds to requests needs a worker with `network = \"hosts\"`";
 
 /// Landlock knows ports and not addresses.
 const NOT_IN_LL: &str = "tier ll cannot keep a connection to the machine it is meant for; use tier ns, or take the \

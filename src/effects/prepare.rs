@@ -12,15 +12,18 @@ use super::handoff::Before;
 use super::mcp::Call;
 use super::network;
 use super::result::requested_model;
+use super::secrets;
 use super::shield::shield;
 use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use crate::base::{Digest, Ttl};
+use crate::domain::command::Record;
 use crate::domain::{Failure, Task, Tier};
 use crate::egress::Outlets;
 use crate::jail::{
     self, Draft, Environment, Fill, Grounds, Limits, Plan, Profile, Program, Resolved, Root, find_place,
     resolve_program,
 };
+use crate::vault::Vault;
 
 /// Names under which secrets travel; no worker gets them, whatever its profile says.
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
@@ -34,6 +37,8 @@ pub(super) struct Place {
     pub(super) grounds: Grounds,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
+    /// Where secrets for workers are kept.
+    pub(super) vault: Vault,
     /// Opens the way back to the daemon.
     pub(super) doors: Option<OpenDoor>,
     /// Our own program.
@@ -43,6 +48,8 @@ pub(super) struct Place {
 /// Everything that one run needs.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
+    /// The secrets that it is given, to be put on record before it runs.
+    pub(super) secrets: Option<Record>,
     /// The way out of its network; taken when the worker runs.
     pub(super) outlets: Option<Outlets>,
     pub(super) tier: Tier,
@@ -106,7 +113,13 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref())?, work);
     draft.args = words.map_or_else(|| arguments(profile, &fill), Ok)?;
     draft.tier = of_jail(tier);
-    let outlets = network::way_of(task, tier).map_err(jail_refused)?.map(|way| {
+    let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
+    let secrets = given.on_record(task.id());
+    draft.home_files = given.files;
+    for (name, value) in &given.variables {
+        draft.environment.set(name, value).map_err(jail_refused)?;
+    }
+    let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
         draft.network = way.network;
         draft.outlets = way.outlets.ports();
         way.outlets
@@ -133,7 +146,7 @@ pub(super) fn prepare_words(
     }
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
-    Ok(Prepared { plan, outlets, tier, limit, model, door, call, before, directory, copied })
+    Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, copied })
 }
 
 /// The tightest of what worker, task and policy say.

@@ -9,9 +9,10 @@ use super::prepare::{Place, Prepared, prepare_words};
 use super::reason::sentence;
 use crate::base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
 use crate::domain::{
-    Delegate, Directory, Door, Failure, Network, Task, TaskState, Terms, Tier, Tool, WorkerKind,
+    Credentials, Delegate, Directory, Door, Failure, Network, Task, TaskState, Terms, Tier, Tool, WorkerKind,
 };
 use crate::jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
+use crate::vault::Vault;
 
 /// The id that a worker sees as its task's.
 const ID: &str = "rehearsal";
@@ -26,6 +27,10 @@ pub struct Rehearsal {
     pub grounds: Grounds,
     /// Folder for the copy of a worker that works in one.
     pub copies: PathBuf,
+    /// Where secrets for workers are kept.
+    pub vault: Vault,
+    /// What it may reach over the network.
+    pub network: Network,
     /// How it is confined.
     pub tier: Tier,
     /// Where it is to work; without it, where it works by itself, else the workspace.
@@ -57,10 +62,16 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     let program = asked.profile.fingerprint(program.digest());
     let directory = directory(&asked)?;
     let mut task = task(&asked.profile, asked.timeout);
+    if let Network::Hosts(hosts) = &asked.network {
+        task.terms.hosts.clone_from(hosts);
+    }
+    // What no rule takes away is what the configuration says.
+    task.terms.credentials = Some(Credentials::Env);
+    task.network = asked.network.clone();
     (task.program, task.directory) = (Some(program), Some(directory));
-    let Rehearsal { root, grounds, copies, .. } = asked;
+    let Rehearsal { root, grounds, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = Place { root, grounds, copies, doors: None, program: None };
+    let place = Place { root, grounds, copies, vault, doors: None, program: None };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), asked.tier, asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), _prepared: prepared })
 }

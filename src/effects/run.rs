@@ -15,7 +15,7 @@ use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{BeginRun, EndRun, NoteFiles};
+use crate::domain::command::{BeginRun, EndRun, NoteFiles, Record};
 use crate::domain::{Failure, Handoff, Task, TaskState, Tier, Watched};
 use crate::egress::{Open, Outlets};
 use crate::jail::{
@@ -150,7 +150,11 @@ impl Once {
         let mut door = prepared.door.take();
         let outlets = prepared.outlets.take();
         let socket = door.as_mut().and_then(|door| door.socket.take());
-        let over = self.watch(&prepared, Handed { door: socket, ..Handed::default() }, outlets).await;
+        let handed = Handed { door: socket, ..Handed::default() };
+        let over = match self.record_secrets(prepared.secrets.take()).await {
+            Ok(()) => self.watch(&prepared, handed, outlets).await,
+            Err(failure) => Over::not_started(failure),
+        };
         // What the worker said before it ended comes before its end.
         if let Some(door) = door {
             door.close().await;
@@ -170,6 +174,14 @@ impl Once {
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
+    }
+
+    /// What a worker is given of secrets is on record before it has them.
+    async fn record_secrets(&self, given: Option<Record>) -> Result<(), Failure> {
+        let Some(given) = given else { return Ok(()) };
+        let told = self.workers.desk.tell(given).await;
+        told.map(drop)
+            .map_err(|refusal| jail_refused(format!("its secrets could not be put on record: {refusal}")))
     }
 
     async fn watch(&self, prepared: &Prepared, mut handed: Handed, outlets: Option<Outlets>) -> Over {

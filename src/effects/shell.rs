@@ -22,6 +22,7 @@ pub fn shell_profile() -> Profile {
         default_model: None,
         allowed_models: Vec::new(),
         env: BTreeMap::new(),
+        secrets: Vec::new(),
         read_only: Vec::new(),
         protect: Vec::new(),
         copy: false,

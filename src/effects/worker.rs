@@ -23,6 +23,7 @@ use super::run::{Once, lost};
 use super::watcher::Watchers;
 use crate::base::{AgentId, EffectId, TaskId};
 use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
+use crate::vault::Vault;
 
 /// Finds a worker of the configuration as it is now.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;
@@ -42,6 +43,8 @@ pub struct WorkerParts {
     pub doors: Option<OpenDoor>,
     /// Our own program, with which workers speak there.
     pub program: Option<PathBuf>,
+    /// Where secrets for workers are kept.
+    pub vault: Vault,
     /// How jails are started.
     pub supervisor: Supervisor,
     /// Where output can be followed.
@@ -72,8 +75,8 @@ pub(super) struct Order {
 
 impl Workers {
     pub(super) fn new(desk: Desk, parts: WorkerParts) -> Arc<Self> {
-        let WorkerParts { root, grounds, copies, doors, program, .. } = parts;
-        let place = Place { root, grounds, copies, doors, program };
+        let WorkerParts { root, grounds, copies, vault, doors, program, .. } = parts;
+        let place = Place { root, grounds, copies, vault, doors, program };
         let place = Arc::new(place);
         Arc::new(Self {
             watchers: Watchers::start(desk.clone(), place.clone()),

@@ -1,6 +1,6 @@
 //! From a name to a connection: granted or not, resolved once, checked, and connected to what was checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -40,6 +40,8 @@ pub(super) enum Refused {
         "{0} leads to an address of this machine or its network; a grant that means it says \"{0}=ADDRESS\""
     )]
     NotPublic(Authority),
+    #[error("{0} is reached through the base URL in this worker's environment only, where its key is added")]
+    WithKeyOnly(Authority),
     #[error("{0} is a door of provost itself, which is never reached from a jail")]
     OwnDoor(Authority),
     #[error("{0} has no address: {1}")]
@@ -53,29 +55,51 @@ pub(super) enum Refused {
 impl Refused {
     /// Whether the answer would be the same at any time.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self, Refused::NotGranted(_) | Refused::NotPublic(_) | Refused::OwnDoor(_))
+        matches!(
+            self,
+            Refused::NotGranted(_) | Refused::NotPublic(_) | Refused::OwnDoor(_) | Refused::WithKeyOnly(_)
+        )
     }
 }
 
 /// Connects one run to what it may reach.
 pub(super) struct Dialer {
     granted: BTreeMap<Authority, Option<IpAddr>>,
+    /// Hosts that a secret is added for: with a key of its own a worker could make one of them somebody else's.
+    for_keys: BTreeSet<Authority>,
     resolver: Resolver,
     ledger: Ledger,
 }
 
 impl Dialer {
-    pub(super) fn new(hosts: &[Destination], resolver: Resolver) -> Self {
+    pub(super) fn new(hosts: &[Destination], for_keys: BTreeSet<Authority>, resolver: Resolver) -> Self {
         let granted = hosts.iter().map(|it| (it.authority.clone(), it.at)).collect();
-        Self { granted, resolver, ledger: Ledger::default() }
+        Self { granted, for_keys, resolver, ledger: Ledger::default() }
     }
 
     pub(super) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Connects to a host, if it is granted.
+    pub(super) fn is_granted(&self, to: &Authority) -> bool {
+        self.granted.contains_key(to)
+    }
+
+    pub(super) fn is_for_a_key(&self, to: &Authority) -> bool {
+        self.for_keys.contains(to)
+    }
+
+    /// Connects to a host as the worker wishes, if it is granted.
     pub(super) async fn host(&self, to: &Authority) -> Result<Counted<TcpStream>, Refused> {
+        if self.is_for_a_key(to) {
+            self.ledger.refuse(&to.to_string());
+            return Err(Refused::WithKeyOnly(to.clone()));
+        }
+        self.with_key(to).await
+    }
+
+    /// Connects to a host for a request that a secret was added to.
+    pub(super) async fn with_key(&self, to: &Authority) -> Result<Counted<TcpStream>, Refused> {
         let whole = async {
             let addresses = self.addresses(to).await?;
             self.connect(to, &to.to_string(), &addresses).await

@@ -8,6 +8,8 @@
 //! - Exact match. A host is parsed once, into one spelling; the address that was checked is the one connected to.
 //!   A name leads to public addresses only, unless the grant names the address.
 //! - Our own doors are never reached, whatever was granted.
+//! - A secret is added here, to requests for the one host that it is for. The worker has a token of its run in its
+//!   place, and reaches that host in no other way.
 //! - Only the run that was given a proxy can use it: it asks for a token of that run alone.
 //! - Bounded: heads, times, connections. No redirect is followed. What was reached, and how much was sent, is told
 //!   at the end.
@@ -18,6 +20,7 @@
 mod dial;
 mod forward;
 mod http;
+mod keyed;
 mod ledger;
 mod ours;
 mod proxy;
@@ -33,11 +36,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::Destination;
-use crate::base::limits::EGRESS_CONNECTIONS_MAX;
+use crate::base::limits::{EGRESS_CONNECTIONS_MAX, EGRESS_MS_MAX};
+use crate::base::{Authority, Destination};
+use crate::vault::{Credential, Delivery};
 
 use dial::Dialer;
 pub use dial::{Resolver, Resolving, system_resolver};
+use keyed::Keyed;
 pub use ledger::{Reached, Used};
 pub use ours::is_our_door;
 use proxy::Proxy;
@@ -45,6 +50,9 @@ use token::Token;
 
 /// The proxy's port inside, unless a grant has it.
 const PROXY_PORT: u16 = 3128;
+
+/// How long a host may take to be connected to, and to agree on keys.
+const TIME_MAX: Duration = Duration::from_millis(EGRESS_MS_MAX);
 
 /// A pause after the system would not give a connection.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -56,6 +64,8 @@ pub struct Grants {
     pub ports: Vec<u16>,
     /// Hosts, through the proxy.
     pub hosts: Vec<Destination>,
+    /// Secrets that are added to requests for one of the hosts each.
+    pub keyed: Vec<Credential>,
 }
 
 /// Who answers at a port inside.
@@ -65,12 +75,14 @@ enum Role {
     Forward,
     /// The proxy.
     Proxy(Arc<Proxy>),
+    /// One host, with a secret added.
+    Keyed(Arc<Keyed>),
 }
 
 /// The way out of one run, not open yet.
 pub struct Outlets {
     roles: BTreeMap<u16, Role>,
-    environment: Vec<(&'static str, String)>,
+    environment: Vec<(Box<str>, String)>,
     dialer: Arc<Dialer>,
 }
 
@@ -78,22 +90,46 @@ impl Outlets {
     /// Plans the way out for what is granted.
     ///
     /// # Errors
-    /// The system has no randomness for a token.
-    pub fn new(grants: &Grants, resolver: Resolver) -> Result<Self, getrandom::Error> {
-        let dialer = Arc::new(Dialer::new(&grants.hosts, resolver));
+    /// A sentence: a secret is for a host that is not granted, or cannot be used; or the system has no randomness.
+    pub fn new(grants: &Grants, resolver: Resolver) -> Result<Self, String> {
+        let upstreams = grants.keyed.iter().filter_map(upstream_of).collect();
+        let dialer = Arc::new(Dialer::new(&grants.hosts, upstreams, resolver));
         let mut roles: BTreeMap<u16, Role> = grants.ports.iter().map(|port| (*port, Role::Forward)).collect();
         // A program that is told to leave the proxy alone for local addresses finds a granted one all the same.
         let local = grants.hosts.iter().filter(|it| it.at.is_none() && it.loopback().is_some());
+        let local = local.filter(|it| !dialer.is_for_a_key(&it.authority));
         roles.extend(local.map(|it| (it.authority.port, Role::Forward)));
         let mut outlets = Self { roles, environment: Vec::new(), dialer };
         if !grants.hosts.is_empty() {
-            let token = Token::new()?;
+            let token = new_token()?;
             let port = outlets.free_port();
-            outlets.environment = proxy_environment(&token, port);
+            outlets.environment.extend(proxy_environment(&token, port));
             let proxy = Proxy::new(token, outlets.dialer.clone());
             outlets.roles.insert(port, Role::Proxy(Arc::new(proxy)));
         }
+        grants.keyed.iter().try_for_each(|credential| outlets.add_key(credential))?;
         Ok(outlets)
+    }
+
+    /// One more port, at which a secret is added.
+    fn add_key(&mut self, credential: &Credential) -> Result<(), String> {
+        let Delivery::Proxy(by) = &credential.delivery else {
+            return Err(format!("the secret `{}` is not for the proxy", credential.name));
+        };
+        let to = by.upstream.authority();
+        if !self.dialer.is_granted(to) {
+            return Err(format!(
+                "the secret `{}` is for {to}, which the worker may not reach",
+                credential.name
+            ));
+        }
+        let (token, port) = (new_token()?, self.free_port());
+        let url = format!("http://127.0.0.1:{port}");
+        self.environment.extend(by.base_url.iter().map(|name| (name.as_str().into(), url.clone())));
+        self.environment.extend(by.token.iter().map(|name| (name.as_str().into(), token.text())));
+        let keyed = Keyed::new(credential, by, token, self.dialer.clone())?;
+        self.roles.insert(port, Role::Keyed(Arc::new(keyed)));
+        Ok(())
     }
 
     /// The ports inside, for the jail's plan.
@@ -101,8 +137,8 @@ impl Outlets {
         self.roles.keys().copied().collect()
     }
 
-    /// The variables that tell a worker's programs of the proxy. They hold the run's token and nothing of ours.
-    pub fn environment(&self) -> &[(&'static str, String)] {
+    /// The variables that tell a worker's programs of the proxies. They hold tokens of the run and nothing of ours.
+    pub fn environment(&self) -> &[(Box<str>, String)] {
         &self.environment
     }
 
@@ -129,12 +165,24 @@ impl Outlets {
     }
 }
 
+fn new_token() -> Result<Token, String> {
+    Token::new().map_err(|err| format!("no randomness: {err}"))
+}
+
+/// Where a secret goes, if it is one for the proxy.
+fn upstream_of(credential: &Credential) -> Option<Authority> {
+    match &credential.delivery {
+        Delivery::Proxy(by) => Some(by.upstream.authority().clone()),
+        Delivery::File { .. } | Delivery::Env { .. } => None,
+    }
+}
+
 /// Both spellings, since programs differ in which they read. What is local inside needs no proxy.
-fn proxy_environment(token: &Token, port: u16) -> Vec<(&'static str, String)> {
+fn proxy_environment(token: &Token, port: u16) -> Vec<(Box<str>, String)> {
     let url = format!("http://{}:{}@127.0.0.1:{port}", token::USER, token.text());
     let names = ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "all_proxy", "https_proxy", "http_proxy"];
-    let local = ["NO_PROXY", "no_proxy"].map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
-    names.map(|name| (name, url.clone())).into_iter().chain(local).collect()
+    let local = ["NO_PROXY", "no_proxy"].map(|name| (name.into(), "localhost,127.0.0.1,::1".to_owned()));
+    names.map(|name| (name.into(), url.clone())).into_iter().chain(local).collect()
 }
 
 /// The way out of one run, open. Closed when dropped.
@@ -201,6 +249,7 @@ async fn serve(way: Arc<Way>, listener: StdListener, role: Role) {
                     match role.clone() {
                         Role::Forward => way.spawn(forward::forward(caller, port)),
                         Role::Proxy(proxy) => way.spawn(proxy::serve(caller, proxy)),
+                        Role::Keyed(keyed) => way.spawn(keyed::serve(caller, keyed)),
                     }
                 }
                 // Out of descriptors, or a connection that ended before it was taken.

@@ -67,6 +67,8 @@ pub enum Step {
     Scratch,
     /// Orphans of the jail come to the supervisor (`ll`).
     Subreaper,
+    /// Files of its own in the worker's home.
+    HomeFiles,
     /// The worker's process itself.
     Fork,
     /// The directory in which the worker starts.
@@ -116,6 +118,7 @@ impl Step {
                 Proc,
                 Pivot,
                 ReadOnlyRoot,
+                HomeFiles,
                 Fork,
                 WorkingDirectory,
                 Program,
@@ -133,6 +136,7 @@ impl Step {
                 Subreaper,
                 SignalScope,
                 Scratch,
+                HomeFiles,
                 Watch,
                 Fork,
                 DeathSignal,
@@ -173,6 +177,7 @@ impl Step {
             Step::SignalScope => "Landlock's signal scope",
             Step::Scratch => "the private temporary folder",
             Step::Subreaper => "collecting orphans",
+            Step::HomeFiles => "the files of the worker's home",
             Step::Fork => "the worker's process",
             Step::WorkingDirectory => "the working directory",
             Step::Program => "the worker's program",

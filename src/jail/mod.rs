@@ -28,6 +28,7 @@ mod control;
 mod environment;
 mod file;
 mod guards;
+mod home;
 mod host;
 #[cfg(target_os = "linux")]
 mod keeper;
@@ -49,6 +50,7 @@ pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
+pub use home::HomeFile;
 pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
 pub use launch::{
     Exit, ExitReason, Groups, Handed, Handle, OurEnd, Running, Supervisor, conversation, launch, launch_with,

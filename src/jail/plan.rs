@@ -13,6 +13,7 @@ use super::bounds::Limits;
 use super::control::Step;
 use super::environment::Environment;
 use super::guards::{GIT_GUARDS, Guard, MASKED, Missing, SETTINGS};
+use super::home::HomeFile;
 use super::layer::Layer;
 use super::root::{Place, Program};
 use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
@@ -89,6 +90,8 @@ pub struct Draft {
     /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the daemon,
     /// which answers; nothing else leads out of the jail's network.
     pub outlets: Vec<u16>,
+    /// Files that it finds in its home.
+    pub home_files: Vec<HomeFile>,
     /// How it is confined.
     pub tier: Tier,
     /// Its bounds.
@@ -111,6 +114,7 @@ impl Draft {
             hidden: Vec::new(),
             network: Network::None,
             outlets: Vec::new(),
+            home_files: Vec::new(),
             tier: Tier::Ns,
             limits: Limits::default(),
             entrance: None,
@@ -166,6 +170,7 @@ impl Draft {
             home: grounds.home.clone(),
             network: self.network,
             outlets: self.outlets,
+            home_files: self.home_files,
             tier: self.tier,
             limits: self.limits,
             entrance: self.entrance,
@@ -326,6 +331,7 @@ pub struct Plan {
     pub(super) home: PathBuf,
     pub(super) network: Network,
     pub(super) outlets: Vec<u16>,
+    pub(super) home_files: Vec<HomeFile>,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
     pub(super) entrance: Option<Entrance>,
@@ -436,6 +442,7 @@ impl Plan {
             Tier::Ll => "a private folder, removed afterwards".into(),
         };
         lines.push((Topic::Home, home));
+        lines.extend(self.home_files.iter().map(|file| (Topic::Home, format!("with {}", file.path()))));
         let names: Vec<&str> = self.environment.iter().map(|(name, _)| name).collect();
         lines.push((Topic::Environment, names.join(" ")));
         lines.push((Topic::Network, self.describe_network()));

@@ -41,6 +41,8 @@ pub struct Profile {
     pub allowed_models: Vec<String>,
     /// Extra environment, by name.
     pub env: BTreeMap<String, String>,
+    /// Secrets that it may be given: the name, and the digest of how.
+    pub secrets: Vec<(String, Digest)>,
     /// Folders outside the workspace that it may read (toolchains).
     pub read_only: Vec<PathBuf>,
     /// Paths in the workspace that stay read-only for it, besides the usual.

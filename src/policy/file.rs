@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::request::Request;
 use super::units::Hours;
 use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Door, Proof, Rate, Tier, WorkerKind};
+use crate::domain::{Approver, Credentials, Door, Proof, Rate, Tier, WorkerKind};
 
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
@@ -82,6 +82,8 @@ pub(super) const PROOFS: &[(&str, Proof)] = &[
 ];
 pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("polling", WorkerKind::Polling)];
 pub(super) const TIERS: &[(&str, Tier)] = &[("ll", Tier::Ll), ("ns", Tier::Ns)];
+pub(super) const CREDENTIALS: &[(&str, Credentials)] =
+    &[("proxy", Credentials::Proxy), ("file", Credentials::File), ("env", Credentials::Env)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];
 
 /// The conditions of a rule. All that are stated must hold; within one, any of the listed values will do. A
@@ -151,6 +153,9 @@ pub struct Limit {
     pub rate: Option<Rate>,
     /// `host:port` pairs that may be reached.
     pub hosts: Option<Vec<Box<str>>>,
+    /// How far secrets may go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<Credentials>,
 }
 
 /// Who is asked, and for how long.

@@ -17,7 +17,7 @@ use super::rule::Rule;
 use super::subject::{Subject, Work};
 use crate::base::{Digest, RuleId, Ttl};
 use crate::domain::{
-    Approver, Command, Decision, Facts, Judge, Network, Principal, Rate, Terms, Tier, WorkerKind,
+    Approver, Command, Credentials, Decision, Facts, Judge, Network, Principal, Rate, Terms, Tier, WorkerKind,
 };
 
 /// Why nothing matched.
@@ -160,6 +160,7 @@ impl RuleSet {
                     return deny(&matched.rule.id, &matched.rule.reason);
                 }
                 found.add(matched.rule);
+                found.let_secrets(matched.rule.limit.credentials, height == 0);
             }
             if height == 0 && found.is_empty() {
                 return deny(&named("no-rule"), NO_RULE);
@@ -255,6 +256,14 @@ impl<'r> Found<'r> {
         }
     }
 
+    /// How far secrets may go. Where the base says nothing they stay in the proxy, and what lies over it cannot let
+    /// them out.
+    fn let_secrets(&mut self, limit: Option<Credentials>, is_base: bool) {
+        let Some(limit) = limit else { return };
+        let known = self.terms.credentials.or((!is_base).then_some(Credentials::Proxy));
+        self.terms.credentials = least(known, Some(limit));
+    }
+
     fn decide(self, subject: &Subject<'_>) -> Decision {
         if let (Some((rule, _)), Action::Approve) = (self.approve, subject.action) {
             return deny(
@@ -264,6 +273,11 @@ impl<'r> Found<'r> {
         }
         if let Some(why) = subject.work.as_ref().and_then(|work| too_weak(work, self.terms.tier_min))
             && let Some(rule) = self.tier_by
+        {
+            return deny(rule, &why);
+        }
+        if let Some(why) = subject.work.as_ref().and_then(|work| too_far(work, self.terms.credentials))
+            && let Some(rule) = self.approve.map(|(rule, _)| rule).or(self.allow)
         {
             return deny(rule, &why);
         }
@@ -305,6 +319,19 @@ fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
         }
         (None, _) => format!("this rule wants tier {least} at least, and the worker has no confinement"),
     })
+}
+
+/// Secrets go no further than every rule that lets the worker run has said; where none says anything, no further than
+/// the proxy.
+fn too_far(work: &Work<'_>, most: Option<Credentials>) -> Option<String> {
+    let most = most.unwrap_or(Credentials::Proxy);
+    let wanted = work.credentials.filter(|wanted| *wanted > most)?;
+    Some(format!(
+        "a secret of the worker would be given as {}, and the rules let it go no further than {}; \
+         a rule that means it says limit.credentials",
+        wanted.name(),
+        most.name()
+    ))
 }
 
 fn meet<'r>(known: Option<(Vec<&'r Approver>, Ttl)>, ask: &'r Ask) -> (Vec<&'r Approver>, Ttl) {

@@ -7,7 +7,7 @@
 use super::file::{Action, File, Net, Rule, Ruling, When};
 use super::request::Request;
 use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Decision, Rate, Terms, Tier, WorkerKind};
+use crate::domain::{Approver, Credentials, Decision, Rate, Terms, Tier, WorkerKind};
 
 /// Judges a request by the files given, the base first.
 pub fn decide(files: &[&File], request: &Request) -> Decision {
@@ -39,9 +39,29 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
             "this rule asks for approval, and an answer to an approval cannot wait for another",
         );
     }
-    let terms = terms_of(&all, request);
+    let mut terms = terms_of(&all, request);
+    let secrets = |rules: &[Rule]| rules.iter().filter_map(|rule| rule.limit.credentials).min();
+    let (base, above) = (secrets(&by_layer[0]), secrets(&by_layer[1..].concat()));
+    terms.credentials = match above {
+        Some(above) => Some(above.min(base.unwrap_or(Credentials::Proxy))),
+        None => base,
+    };
     if delegates && let Some(refusal) = confinement(&all, &terms, request) {
         return refusal;
+    }
+    let wanted = if delegates { request.credentials } else { None };
+    let admitted = terms.credentials.unwrap_or(Credentials::Proxy);
+    if let Some(wanted) = wanted
+        && wanted > admitted
+    {
+        let named = first(Ruling::Approve).unwrap_or(&all[0]);
+        let why = format!(
+            "a secret of the worker would be given as {}, and the rules let it go no further than {}; \
+             a rule that means it says limit.credentials",
+            wanted.name(),
+            admitted.name()
+        );
+        return no(named.id.as_str(), &why);
     }
     let Some(asking) = first(Ruling::Approve) else {
         let rule = all[0].id.clone();
@@ -251,6 +271,7 @@ fn terms_of(rules: &[Rule], request: &Request) -> Terms {
             per_week(a, b).cmp(&per_week(b, a)).then(a.count.cmp(&b.count))
         }),
         hosts,
+        credentials: None,
     }
 }
 

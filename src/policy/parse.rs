@@ -1,8 +1,8 @@
 //! From TOML to rules: every key known, every value in its type, every complaint with its line.
 
 use super::file::{
-    ACTIONS, APPROVAL_WAIT, Action, Ask, DOORS, Example, File, KINDS, Limit, NETS, Net, PROOFS, RULINGS,
-    Rule, Ruling, TIERS, When,
+    ACTIONS, APPROVAL_WAIT, Action, Ask, CREDENTIALS, DOORS, Example, File, KINDS, Limit, NETS, Net, PROOFS,
+    RULINGS, Rule, Ruling, TIERS, When,
 };
 use super::glob::{name_pattern, path_pattern};
 use super::reader::{Notes, Problems, Section, choice, words};
@@ -38,7 +38,8 @@ const WHEN_KEYS: &[&str] = &[
     "running_over",
     "hours",
 ];
-const LIMIT_KEYS: &[&str] = &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts"];
+const LIMIT_KEYS: &[&str] =
+    &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts", "credentials"];
 const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "scope"];
 
 impl File {
@@ -196,6 +197,7 @@ fn read_limit(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Limit {
         concurrent: from.small(notes, "concurrent"),
         rate: from.text(notes, "rate", rate),
         hosts: from.texts(notes, "hosts", host).map(sorted),
+        credentials: from.text(notes, "credentials", |text| choice(CREDENTIALS, text)),
     };
     for (key, value) in [
         ("memory", limit.memory),

@@ -6,7 +6,9 @@ use super::file::Action;
 use super::glob::is_normal;
 use crate::base::Timestamp;
 use crate::base::normalised_path;
-use crate::domain::{Command, Delegate, Door, Facts, Network, Principal, Proof, Tier, WorkerKind};
+use crate::domain::{
+    Command, Credentials, Delegate, Door, Facts, Network, Principal, Proof, Tier, WorkerKind,
+};
 
 /// A request, flat, borrowed from wherever it lives.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub(super) struct Work<'a> {
     pub(super) max_bytes: Option<u64>,
     pub(super) timeout_s: Option<u64>,
     pub(super) network: Cow<'a, Network>,
+    /// The furthest that any of its secrets would go; `None` without secrets.
+    pub(super) credentials: Option<Credentials>,
     pub(super) tier: Option<Tier>,
     pub(super) goal_bytes: u64,
     pub(super) depth: u32,
@@ -88,6 +92,7 @@ impl<'a> Work<'a> {
             max_bytes: verb.tool.max_bytes,
             timeout_s: verb.tool.timeout_s,
             network: Cow::Borrowed(&facts.network),
+            credentials: facts.secrets.iter().map(|it| it.by).max(),
             tier: facts.tier,
             goal_bytes: verb.goal.len() as u64,
             depth: facts.depth,

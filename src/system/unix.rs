@@ -226,3 +226,29 @@ impl Signals {
         }
     }
 }
+
+/// A terminal that does not show what is typed, until this is dropped.
+pub struct HiddenTyping(rustix::termios::Termios);
+
+impl HiddenTyping {
+    /// Hides what is typed from now on.
+    ///
+    /// # Errors
+    /// Standard input is no terminal, or has gone.
+    pub fn begin() -> io::Result<Self> {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let before = tcgetattr(io::stdin())?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for HiddenTyping {
+    fn drop(&mut self) {
+        // Fails only for a terminal that has gone.
+        let _restored =
+            rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Now, &self.0);
+    }
+}

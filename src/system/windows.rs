@@ -312,3 +312,16 @@ impl Signals {
         Signal::Stop
     }
 }
+
+/// Typing that a console does not show.
+pub struct HiddenTyping(());
+
+impl HiddenTyping {
+    /// Not offered here: what is typed would be shown.
+    ///
+    /// # Errors
+    /// Always; a pipe or a file has to be read instead.
+    pub fn begin() -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "it would be shown here; give it by a pipe or a file"))
+    }
+}

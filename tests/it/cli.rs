@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 47] = [
     "init",
     "up",
     "down",
@@ -39,6 +39,10 @@ const COMMANDS: [&str; 43] = [
     "key list",
     "key rotate",
     "key revoke",
+    "secret",
+    "secret add",
+    "secret list",
+    "secret remove",
     "allow",
     "policy",
     "policy check",

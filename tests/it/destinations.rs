@@ -179,7 +179,7 @@ struct Proxy {
 fn proxy(hosts: &[&str], resolver: Resolver) -> Proxy {
     let hosts = hosts.iter().map(|it| Destination::parse(it).unwrap()).collect();
     let outlets = Outlets::new(&Grants { hosts, ..Grants::default() }, resolver).unwrap();
-    let url = outlets.environment().iter().find(|(name, _)| *name == "HTTP_PROXY").unwrap().1.clone();
+    let url = outlets.environment().iter().find(|(name, _)| &**name == "HTTP_PROXY").unwrap().1.clone();
     let (login, at) = url.strip_prefix("http://").unwrap().split_once('@').unwrap();
     let secret = base64::engine::general_purpose::STANDARD.encode(login);
     // The port is the planned one; the address is one that no other process has, as it would be in a jail.
@@ -222,8 +222,9 @@ async fn a_name_is_resolved_once_and_never_to_a_private_address() {
         };
         Box::pin(async move { Ok(answer) })
     });
-    let rebinding = format!("rebinding.example:{}", inside.port);
-    let elsewhere = format!("elsewhere.example:{}", inside.port);
+    // Somebody listens there, who would be reached.
+    let rebinding = format!("rebinding.example:{port}");
+    let elsewhere = format!("elsewhere.example:{port}");
     let pinned = format!("pinned.example:{port}=127.0.0.1");
     // A door of this very process, even where it is granted by its address.
     let own = format!("own.example:{}=127.0.0.1", inside.port);

@@ -12,19 +12,6 @@ fn status(world: &World) -> Value {
 }
 
 #[test]
-fn what_this_version_cannot_do_is_said_and_refused() {
-    let world = World::new();
-    world.configure("[workers.keyed]\ntype = \"cli\"\nbinary = \"/bin/cat\"\nsecrets = [\"token\"]\n");
-    let daemon = world.start();
-    let client = world.client(&daemon, "orch:a");
-    let worker = "keyed";
-    let err = client.delegate(worker, "anything", json!({})).1.message();
-    let said = err["payload"]["message"].as_str().unwrap();
-    assert_eq!(err["payload"]["code"], "E_INVALID", "{worker}: {err}");
-    assert!(said.contains("not available in this version"), "{worker}: {said}");
-}
-
-#[test]
 fn a_picture_is_refused_in_devits_words_while_the_capability_is_off() {
     let world = World::new();
     let daemon = world.start();

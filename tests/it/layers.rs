@@ -14,15 +14,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["base", "domain", "store"]),
     ("syntax", &["base"]),
     ("jail", &["base", "system"]),
-    ("egress", &["base"]),
+    ("vault", &["base", "domain", "auth"]),
+    ("egress", &["base", "vault"]),
     ("transport", &["base", "system"]),
     ("config", &["base", "system"]),
     ("service", &["base", "domain", "engine", "jail", "store", "system"]),
-    ("effects", &["base", "domain", "engine", "jail", "egress", "transport"]),
+    ("effects", &["base", "domain", "engine", "jail", "vault", "egress", "transport"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
     ("client", &["base", "auth", "transport", "system"]),
-    ("cli", &["base", "client", "config", "policy", "jail", "store", "system"]),
+    ("cli", &["base", "client", "config", "policy", "jail", "store", "system", "vault"]),
 ];
 
 const WIRING: [&str; 3] = ["src/main.rs", "src/lib.rs", "src/daemon.rs"];

@@ -48,6 +48,7 @@ mod runs;
 mod screens;
 mod screenshots;
 mod script;
+mod secrets;
 mod sessions;
 mod sim;
 mod slow;

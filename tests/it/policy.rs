@@ -193,6 +193,7 @@ fn the_limits_of_all_rules_that_allow_are_intersected() {
             concurrent: Some(2),
             rate: rate(30, 60),
             hosts: vec!["b.example:443".into()],
+            credentials: None,
         }
     );
     assert_eq!(terms(&set, "worker = \"other\"").tier_min, None);

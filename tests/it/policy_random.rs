@@ -8,8 +8,8 @@ use provost::auth::testing::caller;
 use provost::base::{AgentId, Json, RepoPath, TaskId, Timestamp, Ttl};
 use provost::domain::command::{AnswerApproval, TakeScreenshot};
 use provost::domain::{
-    Command, Decision, Delegate, Directory, Door, Facts, Judge, Network, Principal, Proof, Scope, Tier, Tool,
-    Verdict, WorkerKind,
+    Command, Credentials, Decision, Delegate, Directory, Door, Facts, Judge, Network, Principal, Proof,
+    Scope, SecretUse, Tier, Tool, Verdict, WorkerKind,
 };
 use provost::policy::{Action, File, Layer, Net, Request, RuleSet, explain, explain_request, naive};
 
@@ -122,6 +122,7 @@ fn limits(dice: &mut Dice, out: &mut String) {
         ("concurrent", &["1", "2"]),
         ("rate", &["\"30/h per client\"", "\"5/30s\"", "\"600/h\"", "\"10/m\""]),
         ("hosts", &["[\"a.example:443\", \"b.example:443\"]", "[\"b.example:443\"]"]),
+        ("credentials", &["\"proxy\"", "\"file\"", "\"env\"", "\"env\""]),
     ] {
         if dice.one_in(if key == "tier_min" { 12 } else { 5 }) {
             writeln!(out, "limit.{key} = {}", dice.pick(values)).unwrap();
@@ -187,6 +188,14 @@ fn request(dice: &mut Dice) -> Request {
         tier: dice.pick(&[None, None, Some(Tier::Ll), Some(Tier::Ns)]),
         network: dice.pick(&[Net::None, Net::None, Net::Ports, Net::Hosts]),
         hosts: dice.some(HOSTS).into_iter().map(Into::into).collect(),
+        credentials: dice.pick(&[
+            None,
+            None,
+            None,
+            Some(Credentials::Proxy),
+            Some(Credentials::File),
+            Some(Credentials::Env),
+        ]),
         root: (place == 0).then(|| dice.pick(&["/", "/a", "/a/b", "/src"]).into()),
         cwd: (place != 1).then(|| cwd.trim_start_matches(if place == 2 { "" } else { "/" }).into()),
         tool: dice.pick(TOOLS).into(),
@@ -234,6 +243,8 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         Net::Ports => Network::Ports(vec![8080]),
         Net::Hosts => Network::Hosts(request.hosts.clone()),
     };
+    let by = |by| SecretUse { name: "s".into(), by };
+    facts.secrets = request.credentials.map(by).into_iter().collect();
     (facts.depth, facts.running) = (request.depth, request.running);
     let goal = "g".repeat(usize::try_from(request.goal_bytes).ok().filter(|bytes| *bytes < 1000)?);
     Some(Delegate {

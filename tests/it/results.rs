@@ -68,6 +68,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         response_bytes_max: None,
         default_model: None,
         allowed_models: vec![],
+        secrets: Vec::new(),
         env: BTreeMap::new(),
         read_only: vec![],
         protect: vec![],

@@ -115,6 +115,7 @@ impl World {
             copies: self.path("copies"),
             doors: None,
             program: None,
+            vault: provost::vault::Vault::at(PathBuf::from("/nowhere")),
             supervisor: Supervisor::at(provost()),
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
@@ -249,6 +250,7 @@ fn started(store: MemoryStore, terms: &Terms) -> Started {
     let mut settings = Settings::new(AgentId::parse("client:approver").unwrap());
     let setting = |tier| WorkerSetting {
         kind: WorkerKind::Cli,
+        secrets: Vec::new(),
         network: Default::default(),
         tier,
         copy: false,

@@ -63,8 +63,14 @@ impl Tally {
 fn broken_too(seed: u64) -> Settings {
     let mut settings = Settings { hooks: true, ..settings() };
     let broken = Some("no binary".into());
-    let setting =
-        WorkerSetting { kind: WorkerKind::Cli, network: Network::None, tier: Tier::Ns, copy: false, broken };
+    let setting = WorkerSetting {
+        kind: WorkerKind::Cli,
+        network: Network::None,
+        secrets: Vec::new(),
+        tier: Tier::Ns,
+        copy: false,
+        broken,
+    };
     settings.workers.insert(agent("broken"), setting);
     settings.tasks_per_agent = 12;
     settings.screenshots = !seed.is_multiple_of(5);

@@ -68,6 +68,7 @@ pub(crate) fn settings() -> Settings {
     let mut settings = Settings::new(agent("boss"));
     let worker = WorkerSetting {
         kind: WorkerKind::Cli,
+        secrets: Vec::new(),
         network: Network::None,
         tier: Tier::Ns,
         copy: false,

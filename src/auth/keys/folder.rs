@@ -15,13 +15,13 @@ use crate::base::limits::KEY_FILE_BYTES_MAX;
 /// Begins the names of files that are being written.
 const UNFINISHED: &str = ".new-";
 
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     fd: OwnedFd,
 }
 
 /// Keeps other processes from changing the folder.
-pub(super) struct Lock<'a>(&'a Folder);
+pub(crate) struct Lock<'a>(&'a Folder);
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
@@ -32,7 +32,7 @@ impl Drop for Lock<'_> {
 
 impl Folder {
     /// Opens the folder, making it (0700) if it is missing.
-    pub(super) fn open(path: &Path) -> Result<Self, KeyError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, KeyError> {
         let io = |source| KeyError::Io { path: path.to_owned(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -46,13 +46,13 @@ impl Folder {
     }
 
     /// Waits until no other process changes the folder.
-    pub(super) fn lock(&self) -> Result<Lock<'_>, KeyError> {
+    pub(crate) fn lock(&self) -> Result<Lock<'_>, KeyError> {
         fs::flock(&self.fd, FlockOperation::LockExclusive).map_err(|e| self.io("", e))?;
         Ok(Lock(self))
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.
-    pub(super) fn sweep(&self) -> Result<(), KeyError> {
+    pub(crate) fn sweep(&self) -> Result<(), KeyError> {
         for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
             fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.io(name, e))?;
         }
@@ -60,7 +60,7 @@ impl Folder {
     }
 
     /// The names in the folder that are UTF-8; ours are.
-    pub(super) fn names(&self) -> Result<Vec<String>, KeyError> {
+    pub(crate) fn names(&self) -> Result<Vec<String>, KeyError> {
         let entries = fs::Dir::read_from(&self.fd).map_err(|e| self.io("", e))?;
         let mut names = Vec::new();
         for entry in entries {
@@ -71,7 +71,7 @@ impl Folder {
     }
 
     /// A file's bytes, or `None` if there is no such file.
-    pub(super) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         // Without waiting: a pipe laid here must not hold us up before it is seen for what it is.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
@@ -97,7 +97,7 @@ impl Folder {
     }
 
     /// Puts a file (0600) in its place, whole and on disk, or leaves the old one. Needs the lock.
-    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
         let unfinished = format!("{UNFINISHED}{name}");
         // Under the lock, a file of that name is what a killed process left.
         let _left_over = fs::unlinkat(&self.fd, &unfinished, AtFlags::empty());
@@ -112,6 +112,15 @@ impl Folder {
         })
     }
 
+    /// Removes a file; whether there was one. Needs the lock.
+    pub(crate) fn remove(&self, name: &str) -> Result<bool, KeyError> {
+        match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) => fs::fsync(&self.fd).map(|()| true).map_err(|e| self.io(name, e)),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(e) => Err(self.io(name, e)),
+        }
+    }
+
     fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -123,7 +132,7 @@ impl Folder {
         file.sync_all()
     }
 
-    pub(super) fn malformed(&self, name: &str, what: String) -> KeyError {
+    pub(crate) fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }
     }
 

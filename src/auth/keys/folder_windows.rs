@@ -17,12 +17,12 @@ const UNFINISHED: &str = ".new-";
 /// Whoever has this file locked may change the folder.
 const LOCK: &str = ".lock";
 
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
 }
 
 /// Keeps other processes from changing the folder.
-pub(super) struct Lock(File);
+pub(crate) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -33,7 +33,7 @@ impl Drop for Lock {
 
 impl Folder {
     /// Opens the folder, making it if it is missing.
-    pub(super) fn open(path: &Path) -> Result<Self, KeyError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, KeyError> {
         let io = |source| KeyError::Io { path: path.to_owned(), source };
         system::make_private_folders(path).map_err(io)?;
         if !fs::symlink_metadata(path).map_err(io)?.is_dir() {
@@ -43,7 +43,7 @@ impl Folder {
     }
 
     /// Waits until no other process changes the folder.
-    pub(super) fn lock(&self) -> Result<Lock, KeyError> {
+    pub(crate) fn lock(&self) -> Result<Lock, KeyError> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK));
         let file = opened.map_err(|e| self.io(LOCK, e))?;
         file.lock().map_err(|e| self.io(LOCK, e))?;
@@ -51,7 +51,7 @@ impl Folder {
     }
 
     /// Removes what a process that was killed left unfinished. Needs the lock.
-    pub(super) fn sweep(&self) -> Result<(), KeyError> {
+    pub(crate) fn sweep(&self) -> Result<(), KeyError> {
         for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
             fs::remove_file(self.path.join(name)).map_err(|e| self.io(name, e))?;
         }
@@ -59,7 +59,7 @@ impl Folder {
     }
 
     /// The names in the folder that are plain text; ours are.
-    pub(super) fn names(&self) -> Result<Vec<String>, KeyError> {
+    pub(crate) fn names(&self) -> Result<Vec<String>, KeyError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(|e| self.io("", e))? {
             let entry = entry.map_err(|e| self.io("", e))?;
@@ -69,7 +69,7 @@ impl Folder {
     }
 
     /// A file's bytes, or `None` if there is no such file.
-    pub(super) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         let path = self.path.join(name);
         let meta = match fs::symlink_metadata(&path) {
             Ok(meta) => meta,
@@ -94,7 +94,7 @@ impl Folder {
     }
 
     /// Puts a file in its place, whole and on disk, or leaves the old one. Needs the lock.
-    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
         // Under the lock, a file of that name is what a killed process left.
         let _left_over = fs::remove_file(&unfinished);
@@ -107,7 +107,16 @@ impl Folder {
         })
     }
 
-    pub(super) fn malformed(&self, name: &str, what: String) -> KeyError {
+    /// Removes a file; whether there was one. Needs the lock.
+    pub(crate) fn remove(&self, name: &str) -> Result<bool, KeyError> {
+        match fs::remove_file(self.path.join(name)) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(self.io(name, e)),
+        }
+    }
+
+    pub(crate) fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }
     }
 

@@ -177,11 +177,12 @@ pub(super) fn report(it: wire::Report) -> Result<ReportTask, Fault> {
     Ok(ReportTask { task: task_id(&it.task)?, status, report, message: None })
 }
 
-/// What a person's tools may put on record: changes of keys. What else is there is the daemon's own word, which
+/// What a person's tools may put on record: changes of keys and secrets. What else is there is the daemon's own word, which
 /// nobody speaks for it.
 pub(super) fn record(it: &wire::Record) -> Result<Record, Fault> {
-    if !matches!(&*it.what, "key.added" | "key.rotated" | "key.revoked") {
-        return Err(Fault::invalid("what is one of key.added, key.rotated, key.revoked"));
+    const WHAT: [&str; 5] = ["key.added", "key.rotated", "key.revoked", "secret.added", "secret.removed"];
+    if !WHAT.contains(&&*it.what) {
+        return Err(Fault::invalid(format!("what is one of {}", WHAT.join(", "))));
     }
     if it.subject.len() > ID_LEN_MAX || it.details.to_string().len() > KEY_FILE_BYTES_MAX {
         return Err(Fault::invalid("subject or details are too long"));
@@ -328,6 +329,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         risk: risk.unwrap_or_default(),
         working_dir: parked.facts.directory.as_ref().map(|it| it.relative.to_string()),
         network: network(parked),
+        secrets: parked.facts.secrets.iter().map(|it| format!("{} by {}", it.name, it.by.name())).collect(),
         goal: order.map(|it| it.goal.to_string()),
         request: order.map(|it| it.payload.value()),
         by: approvers_text(&parked.by),

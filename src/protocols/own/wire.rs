@@ -162,6 +162,9 @@ pub struct Approval {
     pub working_dir: Option<String>,
     /// What it may reach over the network.
     pub network: String,
+    /// The secrets that it would be given, and how.
+    #[serde(default)]
+    pub secrets: Vec<String>,
     /// The agent's own words, last and fenced when shown.
     pub goal: Option<String>,
     /// The whole request as the worker would get it; the answer is bound to all of it.

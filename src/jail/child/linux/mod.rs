@@ -14,6 +14,7 @@ mod family;
 mod fault;
 mod groups;
 mod growth;
+mod home;
 mod landlock;
 mod limits;
 mod mounts;

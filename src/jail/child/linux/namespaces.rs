@@ -17,7 +17,7 @@ use super::fault::FaultWriter;
 use super::placeholders::Bind;
 use super::supervisor::Control;
 use super::sys::{self, Forked};
-use super::{landlock, limits, mounts, step};
+use super::{home, landlock, limits, mounts, step};
 use crate::jail::control::{SetupError, Step};
 use crate::jail::layer::Layer;
 use crate::jail::plan::Plan;
@@ -138,10 +138,13 @@ fn world(
     if !plan.lacks(Layer::NoNestedNamespaces) {
         step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
     }
-    match plan.lacks(Layer::Root) {
-        true => Ok(()),
-        false => mounts::build(plan, binds),
+    if !plan.lacks(Layer::Root) {
+        mounts::build(plan, binds)?;
     }
+    step(plan, Step::HomeFiles, || match plan.lacks(Layer::Root) && !plan.home_files.is_empty() {
+        true => Err(io::Error::other("there is no private home without a root directory")),
+        false => home::furnish(&plan.home, &plan.home_files),
+    })
 }
 
 /// Listeners on both loopback addresses; a kernel without IPv6 has only one.

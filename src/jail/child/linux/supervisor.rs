@@ -25,7 +25,7 @@ use super::namespaces::Ends;
 use super::placeholders::Placeholders;
 use super::sys::{self, Forked};
 use super::watch::Watch;
-use super::{landlock, limits, namespaces, step};
+use super::{home, landlock, limits, namespaces, step};
 use crate::base::limits::{OUTLETS_MAX, PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 use crate::jail::control::{
     Breach, Ended, HANDED_MAX, HandedOver, REFUSED, Request, Said, SetupError, Step, frame,
@@ -347,6 +347,7 @@ fn tier_ll(
     step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
     step(plan, Step::SignalScope, landlock::scope_signals)?;
     let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
+    step(plan, Step::HomeFiles, || home::furnish(&scratch.path().join("home"), &plan.home_files))?;
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
     let fault = Fault::new().map_err(fork)?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;

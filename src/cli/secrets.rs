@@ -1,0 +1,187 @@
+//! `provost secret`: what workers may be given. Changes the files, then tells a running daemon. A value comes in by
+//! standard input, never as an argument, and is never printed.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use serde_json::{Value, json};
+
+use super::complaint::DONE;
+use super::here::wait_for;
+use super::{Complaint, Here, out};
+use crate::base::limits::SECRET_VALUE_BYTES_MAX;
+use crate::base::{RepoPath, Secret};
+use crate::client::keys::{self, Told};
+use crate::system::HiddenTyping;
+use crate::vault::{ByProxy, Delivery, Upstream};
+
+/// `provost secret`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Secrets {
+    /// Keep a secret for workers that name it; the value is read from standard input
+    #[command(
+        after_help = "Examples:\n  provost secret add anthropic --upstream https://api.anthropic.com --header x-api-key \\\n      --base-url-in ANTHROPIC_BASE_URL --token-in ANTHROPIC_API_KEY < key.txt\n  provost secret add registry --file .config/registry/token < token\n  provost secret add ci --env CI_TOKEN"
+    )]
+    Add(Box<Add>),
+    /// List secrets and how workers get them; values are not shown
+    #[command(after_help = "Examples:\n  provost secret list\n  provost secret list --json")]
+    List,
+    /// Forget a secret
+    #[command(after_help = "Example:\n  provost secret remove anthropic")]
+    Remove(Remove),
+}
+
+/// `provost secret add`.
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("how").required(true).args(["upstream", "file", "env"]))]
+pub(super) struct Add {
+    /// Its name, as workers of the configuration list it in `secrets`
+    name: String,
+    /// Have the daemon add it to requests for this address; the worker never sees it
+    #[arg(long, value_name = "URL", value_parser = upstream)]
+    upstream: Option<Upstream>,
+    /// The header that carries it there
+    #[arg(long, default_value = "authorization")]
+    header: String,
+    /// What stands before it in that header; without this, `Bearer ` in authorization and nothing elsewhere
+    #[arg(long)]
+    prefix: Option<String>,
+    /// A variable in which the worker's program looks for the base URL; may be repeated
+    #[arg(long = "base-url-in", value_name = "VARIABLE", requires = "upstream")]
+    base_url: Vec<String>,
+    /// A variable in which it looks for its key, and finds a token of its run; may be repeated
+    #[arg(long = "token-in", value_name = "VARIABLE", requires = "upstream")]
+    token: Vec<String>,
+    /// The authority of the address' certificate (PEM), when it is not a public one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "upstream")]
+    authority: Option<PathBuf>,
+    /// Give workers a copy as this file of their home
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    /// Give it to workers in this variable
+    #[arg(long, value_name = "VARIABLE")]
+    env: Option<String>,
+}
+
+/// `provost secret remove`.
+#[derive(Args, Debug)]
+pub(super) struct Remove {
+    /// Its name
+    name: String,
+}
+
+fn upstream(text: &str) -> Result<Upstream, String> {
+    Upstream::parse(text).map_err(|why| why.to_string())
+}
+
+pub(super) fn secret(here: &Here, asked: Secrets) -> Result<u8, Complaint> {
+    match asked {
+        Secrets::List => list(here),
+        Secrets::Add(it) => add(here, *it),
+        Secrets::Remove(it) => {
+            here.vault()?.remove(&it.name)?;
+            changed(here, "secret.removed", &it.name, json!({}))
+        }
+    }
+}
+
+fn add(here: &Here, asked: Add) -> Result<u8, Complaint> {
+    let vault = here.vault()?;
+    let name = asked.name.clone();
+    let delivery = delivery(asked)?;
+    let value = value(&name, &delivery)?;
+    let details = json!({ "delivery": delivery });
+    vault.add(&name, delivery, &value)?;
+    changed(here, "secret.added", &name, details)
+}
+
+fn delivery(asked: Add) -> Result<Delivery, Complaint> {
+    if let Some(path) = asked.file {
+        let path = RepoPath::parse(&path).map_err(|why| Complaint::of(format!("--file {why}")))?;
+        return Ok(Delivery::File { path });
+    }
+    if let Some(variable) = asked.env {
+        return Ok(Delivery::Env { variable });
+    }
+    let upstream = asked.upstream.ok_or_else(|| Complaint::of("say how workers get it"))?;
+    let usual = if asked.header.eq_ignore_ascii_case("authorization") { "Bearer " } else { "" };
+    let authority = asked.authority.map(|path| {
+        std::fs::read_to_string(&path)
+            .map_err(|err| Complaint::of(format!("{} cannot be read", path.display())).because(err))
+    });
+    Ok(Delivery::Proxy(ByProxy {
+        upstream,
+        header: asked.header,
+        prefix: asked.prefix.unwrap_or_else(|| usual.into()),
+        base_url: asked.base_url,
+        token: asked.token,
+        authority: authority.transpose()?,
+    }))
+}
+
+/// Reads the value. Typed at a terminal it is not shown.
+fn value(name: &str, delivery: &Delivery) -> Result<Secret, Complaint> {
+    let unread = |err: io::Error| Complaint::of("the value could not be read").because(err);
+    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(SECRET_VALUE_BYTES_MAX + 2));
+    if io::stdin().is_terminal() {
+        out::note(format!("type the value of {name} and press Enter; it is not shown"));
+        let _hidden = HiddenTyping::begin().map_err(unread)?;
+        let mut byte = [0];
+        while io::stdin().lock().read(&mut byte).map_err(unread)? == 1 && byte != *b"\n" {
+            bytes.push(byte[0]);
+        }
+    } else {
+        let most = SECRET_VALUE_BYTES_MAX as u64 + 2;
+        io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(unread)?;
+    }
+    // A file is kept as it is; of one line, the line break is no part.
+    if !matches!(delivery, Delivery::File { .. }) {
+        let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let length = line.strip_suffix(b"\r").unwrap_or(line).len();
+        bytes.truncate(length);
+    }
+    Ok(Secret::new(bytes.to_vec()))
+}
+
+fn changed(here: &Here, what: &str, name: &str, details: Value) -> Result<u8, Complaint> {
+    if here.json {
+        out::json(&json!({ "secret": name, "what": what, "details": details }))?;
+    } else {
+        out::note(match what {
+            "secret.added" => format!("kept; a worker with secrets = [\"{name}\"] may be given it"),
+            _ => format!("{name} is forgotten; workers that name it are refused"),
+        });
+    }
+    match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {
+        Told::Daemon | Told::Nobody => Ok(DONE),
+        Told::Failed(err) => {
+            Err(Complaint::of("the files are changed, but the running daemon does not know")
+                .because(err)
+                .next("provost reload"))
+        }
+    }
+}
+
+fn list(here: &Here) -> Result<u8, Complaint> {
+    let list = here.vault()?.list()?;
+    if here.json {
+        out::json(&list)?;
+        return Ok(DONE);
+    }
+    if list.is_empty() {
+        out::note("there are no secrets; see provost secret add --help");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["SECRET", "BY", "WHERE"].map(String::from)];
+    rows.extend(list.iter().map(|it| {
+        let place = match &it.delivery {
+            Delivery::Proxy(by) => format!("{} in {}", by.upstream, by.header),
+            Delivery::File { path } => format!("~/{path}"),
+            Delivery::Env { variable } => variable.clone(),
+        };
+        [it.name.to_string(), it.delivery.credentials().name().into(), out::one_line(&place, 200)]
+    }));
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}

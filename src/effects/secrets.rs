@@ -1,0 +1,74 @@
+//! The secrets of a task: taken from where they are kept at the last moment, and only as far as was allowed.
+
+use crate::base::{Json, TaskId};
+use crate::domain::command::Record;
+use crate::domain::{Credentials, Task};
+use crate::jail::{HomeFile, Profile};
+use crate::vault::{Credential, Delivery, Vault};
+
+/// What a run is given.
+#[derive(Default)]
+pub(super) struct Given {
+    /// To be added to requests.
+    pub(super) keyed: Vec<Credential>,
+    /// Files of its home.
+    pub(super) files: Vec<HomeFile>,
+    /// Variables; their values are secret.
+    pub(super) variables: Vec<(String, String)>,
+    /// Names, and how each is given.
+    names: Vec<(Box<str>, Credentials)>,
+}
+
+/// Takes the secrets of a task. Blocking: it reads files.
+///
+/// # Errors
+/// A sentence without any secret.
+pub(super) fn given(task: &Task, profile: &Profile, vault: &Vault) -> Result<Given, String> {
+    let most = task.terms.credentials.unwrap_or(Credentials::Proxy);
+    let mut given = Given::default();
+    for (name, known) in &profile.secrets {
+        let credential = vault.get(name).map_err(|err| err.to_string())?;
+        if credential.delivery.digest() != *known {
+            return Err(format!(
+                "the secret `{name}` is given otherwise by now than when the task was allowed; run `provost reload` \
+                 and delegate it again"
+            ));
+        }
+        let needs = credential.delivery.credentials();
+        if needs > most {
+            return Err(format!("rule {} lets no secret be given as {}", task.rule, needs.name()));
+        }
+        given.names.push((credential.name.clone(), needs));
+        given.take(credential);
+    }
+    Ok(given)
+}
+
+impl Given {
+    fn take(&mut self, credential: Credential) {
+        let text = || String::from_utf8_lossy(credential.value.expose()).into_owned();
+        match &credential.delivery {
+            Delivery::Proxy(_) => self.keyed.push(credential),
+            Delivery::File { path } => {
+                self.files.push(HomeFile::new(path.clone(), credential.value.expose()))
+            }
+            Delivery::Env { variable } => self.variables.push((variable.clone(), text())),
+        }
+    }
+
+    /// What goes on record before the worker starts. `None` without secrets.
+    pub(super) fn on_record(&self, task: &TaskId) -> Option<Record> {
+        let names: Vec<_> = self
+            .names
+            .iter()
+            .map(|(name, by)| serde_json::json!({ "name": name, "by": by.name() }))
+            .collect();
+        let details = serde_json::json!({ "secrets": names });
+        let record = Record {
+            what: "secrets.given".into(),
+            subject: task.as_str().into(),
+            details: Json::from_value(&details),
+        };
+        (!self.names.is_empty()).then_some(record)
+    }
+}
