@@ -1,4 +1,4 @@
-//! What a jail adds to the start of a program.
+//! What a jail adds to the start of a program, and what each of its layers adds to that.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -6,55 +6,122 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use provost::jail::{
-    Draft, Environment, ExitReason, Grounds, LiveOutput, Supervisor, Tier, find_place, launch,
+    Draft, Environment, ExitReason, Grounds, Layer, LiveOutput, Plan, Supervisor, Tier, find_place, launch,
     resolve_program,
 };
 
 use crate::table::{Rounds, Table, Unit};
 use crate::world::{World, provost};
 
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 200;
+
+/// One way to start `/bin/true`.
+struct Way {
+    name: String,
+    jail: Option<(Tier, Option<Layer>)>,
+    supervisor: Supervisor,
+    times: Rounds,
+}
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let world = World::new()?;
     provost::jail::become_subreaper()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let (mut plain, mut ns, mut ll) = (Rounds::default(), Rounds::default(), Rounds::default());
+    let mut ways = ways()?;
     for round in 0..=ROUNDS {
-        let times = (
-            runtime.block_on(run_plain())?,
-            runtime.block_on(run_jailed(&world, Tier::Ll))?,
-            runtime.block_on(run_jailed(&world, Tier::Ns))?,
-        );
-        if round > 0 {
-            plain.push(times.0);
-            ll.push(times.1);
-            ns.push(times.2);
+        for way in &mut ways {
+            let begun = Instant::now();
+            match way.jail {
+                None => runtime.block_on(run_plain())?,
+                Some((tier, without)) => {
+                    let plan = plan(&world, tier, without)?;
+                    runtime.block_on(run_jailed(&way.supervisor, &plan))?;
+                }
+            }
+            if round > 0 {
+                way.times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            }
         }
     }
+    let plain = ways[0].times.clone();
     table.ratios(ROUNDS)?;
-    table.ratio("`/bin/true` in tier `ll`, to a plain child", Unit::Milliseconds, &ll, &plain)?;
-    table.ratio("`/bin/true` in tier `ns`, to a plain child", Unit::Milliseconds, &ns, &plain)
+    for way in &ways[1..] {
+        table.ratio(&way.name, Unit::Milliseconds, &way.times, &plain)?;
+    }
+    Ok(())
 }
 
-/// Start to end with output captured, in milliseconds.
-async fn run_plain() -> Result<f64> {
-    let begun = Instant::now();
-    let done = tokio::process::Command::new("/bin/true").stdin(Stdio::null()).output().await?;
-    ensure!(done.status.success(), "true is false here");
-    Ok(begun.elapsed().as_secs_f64() * 1_000.0)
+/// The plain child first; then each tier whole, and each without one of its layers.
+fn ways() -> Result<Vec<Way>> {
+    let way = |name: &str, jail, supervisor| Way {
+        name: name.to_owned(),
+        jail,
+        supervisor,
+        times: Rounds::default(),
+    };
+    let mut ways = vec![way("a plain child", None, Supervisor::at(provost()))];
+    for (word, tier) in [("ll", Tier::Ll), ("ns", Tier::Ns)] {
+        let name = format!("`/bin/true` in tier `{word}`, to a plain child");
+        ways.push(way(&name, Some((tier, None)), Supervisor::at(provost())));
+        for layer in layers(tier) {
+            let ourselves = Supervisor::at(std::env::current_exe()?);
+            ways.push(way(&format!("… `{word}` without {layer:?}"), Some((tier, Some(*layer))), ourselves));
+        }
+    }
+    Ok(ways)
 }
 
-async fn run_jailed(world: &World, tier: Tier) -> Result<f64> {
-    let begun = Instant::now();
+/// What each tier consists of; nothing in a build that cannot leave layers out.
+fn layers(tier: Tier) -> &'static [Layer] {
+    use Layer::*;
+    const BOTH: [Layer; 8] =
+        [Seccomp, Landlock, NoNewPrivileges, Capabilities, Limits, Descriptors, Environment, Session];
+    const NS: [Layer; 12] = [
+        Root,
+        PidNamespace,
+        NetNamespace,
+        IpcNamespace,
+        Seccomp,
+        Landlock,
+        NoNewPrivileges,
+        Capabilities,
+        Limits,
+        Descriptors,
+        Environment,
+        Session,
+    ];
+    match tier {
+        _ if !CAN_LEAVE_OUT => &[],
+        Tier::Ll => &BOTH,
+        Tier::Ns => &NS,
+    }
+}
+
+const CAN_LEAVE_OUT: bool = cfg!(any(debug_assertions, feature = "layers-off"));
+
+fn plan(world: &World, tier: Tier, without: Option<Layer>) -> Result<Plan> {
     let program = resolve_program(Path::new("/bin/true"))?;
     let mut draft =
         Draft::new(program, Environment::new([]), find_place(&world.path("repo").canonicalize()?)?);
     draft.tier = tier;
     let plan = draft.check(&Grounds { home: world.path("home"), forbidden: Vec::new() })?;
+    #[cfg(any(debug_assertions, feature = "layers-off"))]
+    let plan = plan.without(without.as_slice());
+    ensure!(CAN_LEAVE_OUT || without.is_none(), "this build leaves no layer out");
+    Ok(plan)
+}
+
+/// Start to end with output captured.
+async fn run_plain() -> Result<()> {
+    let done = tokio::process::Command::new("/bin/true").stdin(Stdio::null()).output().await?;
+    ensure!(done.status.success(), "true is false here");
+    Ok(())
+}
+
+async fn run_jailed(supervisor: &Supervisor, plan: &Plan) -> Result<()> {
     let output = LiveOutput::new(plan.limits().output_bytes);
-    let mut running = launch(&Supervisor::at(provost()), &plan, None, output).await?;
+    let mut running = launch(supervisor, plan, None, output).await?;
     let exit = running.wait().await;
     ensure!(exit.reason == ExitReason::Code(0), "the jailed worker ended with {exit:?}");
-    Ok(begun.elapsed().as_secs_f64() * 1_000.0)
+    Ok(())
 }

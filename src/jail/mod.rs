@@ -42,7 +42,7 @@ mod seatbelt;
 
 pub use bounds::{Limits, Space, size};
 pub use child::inherited_socket;
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "layers-off"))]
 pub use child::main_of_the_tests_if_asked;
 #[cfg(target_os = "linux")]
 pub use child::start_penned;

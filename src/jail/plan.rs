@@ -401,19 +401,19 @@ impl Plan {
         self
     }
 
-    /// Leaves layers of the jail out, to see what they are for. Only programs built for debugging have this, and
-    /// only the supervisor of the tests heeds it; `provost` refuses such a plan.
-    #[cfg(debug_assertions)]
+    /// Leaves layers of the jail out, to see what they are for. Only programs built for debugging or for
+    /// measuring have this, and only their own supervisors heed it; `provost` refuses such a plan.
+    #[cfg(any(debug_assertions, feature = "layers-off"))]
     #[must_use]
     pub fn without(mut self, layers: &[Layer]) -> Self {
         self.without = layers.to_vec();
         self
     }
 
-    /// Whether a layer is to be left out. Never, in programs built for release.
+    /// Whether a layer is to be left out. Never, in programs as they are released.
     #[cfg(target_os = "linux")]
     pub(super) fn lacks(&self, layer: Layer) -> bool {
-        cfg!(debug_assertions) && self.without.contains(&layer)
+        cfg!(any(debug_assertions, feature = "layers-off")) && self.without.contains(&layer)
     }
 
     /// The plan in words, one line per fact, for `explain` and for approvers.

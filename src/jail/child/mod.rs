@@ -37,7 +37,7 @@ enum Demand {
     /// Those with every layer.
     Whole,
     /// Also those that the tests leave something out of.
-    #[cfg(debug_assertions)]
+    #[cfg(any(debug_assertions, feature = "layers-off"))]
     OrLess,
 }
 
@@ -47,9 +47,9 @@ pub fn main_if_asked() {
     supervise_if_asked(Demand::Whole);
 }
 
-/// The same for the tests' own executable, whose supervisors also build jails that lack a layer. Only programs
-/// built for debugging have this, and `provost` does not call it.
-#[cfg(debug_assertions)]
+/// The same for the tests' and the benchmark's own executables, whose supervisors also build jails that lack a
+/// layer. Only programs built for debugging or with `layers-off` have this, and `provost` does not call it.
+#[cfg(any(debug_assertions, feature = "layers-off"))]
 pub fn main_of_the_tests_if_asked() {
     supervise_if_asked(Demand::OrLess);
 }
