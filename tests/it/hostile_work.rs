@@ -169,11 +169,17 @@ fn a_worker_reaches_neither_door_nor_key_nor_state() {
     ];
     let tries: Vec<String> =
         paths.iter().map(|it| format!("ls -d '{}' && echo FOUND", it.display())).collect();
-    let goal = format!("{}; env | cut -d= -f1 | grep -i secret && echo FOUND; echo done", tries.join("; "));
+    // The one secret that it has was made for its own door and is good for nothing else.
+    let goal = format!(
+        "{}; env | grep -v ^DEVIT_SECRET= | cut -d= -f1 | grep -i secret && echo FOUND; printenv DEVIT_SECRET",
+        tries.join("; ")
+    );
     let (task, reply) = client.delegate("shell", &goal, json!({}));
     reply.ack();
     let details = client.result_of(&task)["artifacts"]["details"]["stdout"].as_str().unwrap().to_owned();
-    assert_eq!(details.trim(), "done");
+    let shared = std::fs::read_to_string(world.config_dir().join("keys/shared.secret")).unwrap();
+    assert_eq!(details.lines().count(), 1, "{details}");
+    assert_ne!(details.trim(), shared.trim());
     let process = format!("/proc/{}/environ", daemon.pid());
     assert!(std::fs::read(process).is_err(), "another process can read the daemon's memory");
 }
