@@ -331,7 +331,11 @@ impl Client {
     /// Sends bytes as they are and reads one line, as today's clients do.
     pub(crate) fn send(&self, bytes: &[u8]) -> Reply {
         let mut stream = Connection::to(&self.socket).unwrap();
-        stream.write_all(bytes).unwrap();
+        match stream.write_all(bytes) {
+            // Closed before it was read: by a door that refuses the peer itself.
+            Err(err) if err.kind() == std::io::ErrorKind::BrokenPipe => return Reply::Reset(Vec::new()),
+            done => done.unwrap(),
+        }
         read_line(&mut stream)
     }
 
