@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("transport", &["base", "system"]),
     ("config", &["base", "system"]),
     ("service", &["base", "domain", "engine", "jail", "store", "system"]),
-    ("effects", &["base", "domain", "engine", "jail", "vault", "egress", "transport"]),
+    ("effects", &["base", "domain", "engine", "jail", "vault", "egress", "transport", "system"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
     ("client", &["base", "auth", "transport", "system"]),
