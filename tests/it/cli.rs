@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 47] = [
+const COMMANDS: [&str; 48] = [
     "init",
     "up",
     "down",
@@ -39,6 +39,7 @@ const COMMANDS: [&str; 47] = [
     "key list",
     "key rotate",
     "key revoke",
+    "screenshot",
     "secret",
     "secret add",
     "secret list",

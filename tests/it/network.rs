@@ -351,3 +351,16 @@ fn a_network_that_makes_no_sense_refuses_its_worker() {
         assert!(refused["payload"]["message"].as_str().unwrap().contains(why), "{name}: {refused}");
     }
 }
+
+#[test]
+fn what_a_worker_would_reach_can_be_seen_before() {
+    let world = World::new();
+    let network = "network = \"hosts\"\nhosts = [\"api.example:443\", \"git.example:443=10.1.2.3\"]";
+    world
+        .configure(&[worker("py", network), worker("local", "network = \"ports\"\nports = [8080]")].concat());
+    for (name, shown) in [("py", "api.example:443 git.example:443=10.1.2.3"), ("local", "ports 8080")] {
+        let told = world.command(&["jail", "explain", name]).output().unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        assert!(told.contains(shown), "{told}");
+    }
+}
