@@ -648,6 +648,8 @@ fn provost_hook_wait_says_how_it_went() {
 fn the_folder_of_hooks_is_refused_when_others_can_enter_it() {
     let hooked = Hooked::new(TELL);
     let folder = hooked.daemon.as_ref().unwrap().socket.parent().unwrap().join("hooks");
+    // The doors open first.
+    eventually("the folder", || folder.exists());
     assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let task = hooked.task(json!({}));
