@@ -1,5 +1,6 @@
 //! A world on Unix: modes, sockets, signals.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -52,33 +53,42 @@ pub(super) fn terminate(child: &Child) {
 }
 
 /// A connection to a door, on which nothing is waited for longer than twenty seconds.
-pub(crate) struct Connection(UnixStream);
+pub(crate) struct Connection {
+    stream: UnixStream,
+    /// Read already, and not asked for yet: asking the kernel for every byte of a megabyte takes long.
+    ahead: VecDeque<u8>,
+}
 
 impl Connection {
     pub(crate) fn to(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        Ok(Self(stream))
+        Ok(Self { stream, ahead: VecDeque::new() })
     }
 
     /// Whether something has come that was not read yet.
     pub(crate) fn has_something(&self) -> bool {
-        rustix::io::ioctl_fionread(&self.0).unwrap() > 0
+        !self.ahead.is_empty() || rustix::io::ioctl_fionread(&self.stream).unwrap() > 0
     }
 }
 
 impl Read for Connection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
+        if self.ahead.is_empty() {
+            let mut more = [0; 1 << 16];
+            let read = self.stream.read(&mut more)?;
+            self.ahead.extend(&more[..read]);
+        }
+        self.ahead.read(buffer)
     }
 }
 
 impl Write for Connection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        self.stream.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.stream.flush()
     }
 }
