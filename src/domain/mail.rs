@@ -296,6 +296,14 @@ impl Mailboxes {
         }
     }
 
+    /// Whether a task is just being handed to its worker.
+    pub(super) fn is_handing_over(&self, worker: &AgentId, task: &TaskId) -> bool {
+        let its = |mail: &Mail| matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
+        let mut carried = self.queues.get(worker).into_iter().flat_map(|queue| &queue.carried);
+        carried
+            .any(|seq| self.queues.get(worker).and_then(|it| it.mail.get(seq)).is_some_and(|mail| its(mail)))
+    }
+
     /// Takes back the mail about an approval that is settled.
     pub(super) fn withdraw_approval(&self, to: &AgentId, approval: ApprovalId, out: &mut Outbox) {
         let Some(queue) = self.queues.get(to) else { return };

@@ -276,7 +276,9 @@ impl State {
     ///
     /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
-        if matches!(task.state, TaskState::Queued { .. }) {
+        // One that is on its way at this moment has most probably arrived.
+        let away = !self.mail.is_handing_over(&task.order.worker, task.id());
+        if matches!(task.state, TaskState::Queued { .. }) && away {
             return;
         }
         let word = MailKind::Word {

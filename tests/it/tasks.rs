@@ -436,6 +436,20 @@ fn a_delegator_that_notifies_cancelled_takes_its_task_back() {
 }
 
 #[test]
+fn a_worker_hears_of_a_cancel_that_meets_its_task_on_the_way() {
+    let (mut s, ada, wes) = (Script::new(), client("ada"), client("wes"));
+    let task = s.delegate(&ada, "long", "wes");
+    let on_the_way = s.collect(&wes).unwrap();
+    assert_eq!(works(&[on_the_way]), std::slice::from_ref(&task));
+    s.cancel(&ada, &task).unwrap();
+    assert_eq!(last_words(&s.receive_all(&wes)), [(task, "cancelled".to_owned())]);
+    // Nobody who has not come for a task is told that it is gone.
+    let other = s.delegate(&ada, "long", "wes");
+    s.cancel(&ada, &other).unwrap();
+    assert!(s.receive_all(&wes).is_empty());
+}
+
+#[test]
 fn a_cancelled_question_is_withdrawn() {
     let mut s = Script::new();
     let (task, approval) = s.ask(&client("ada"), "ask", "cli");
