@@ -27,8 +27,8 @@ const fn variable(name: &'static str, reader: &'static str, says: &'static str) 
 pub const VARIABLES: &[Variable] = &[
     variable(
         "DEVIT_SECRET",
-        "daemon, clients",
-        "The secret of the DevIt door, instead of the one that was created. Empty and well-known secrets are refused.",
+        "`devitd`, clients",
+        "The secret that clients sign with, and for a daemon that is started as `devitd` that of its address, instead of the one that was created. Empty and well-known secrets are refused. `provost up` does not read it.",
     ),
     variable("DEVIT_SOCK", "clients", "Address of the DevIt door, for devit-smart and devit-worker."),
     variable(
