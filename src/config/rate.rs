@@ -64,7 +64,10 @@ impl Rate {
 fn whole(value: &DeValue<'_>) -> Result<u64, String> {
     let Some(float) = value.as_float() else { return integer(value) };
     let digits = float.as_str().strip_suffix(".0").unwrap_or(float.as_str());
-    digits.parse().map_err(|_| format!("expected a whole number from 0 upwards, found {float}"))
+    let plain = Some(digits).filter(|it| it.bytes().all(|b| b.is_ascii_digit()));
+    plain
+        .and_then(|it| it.parse().ok())
+        .ok_or_else(|| format!("expected a whole number from 0 upwards, found {float}"))
 }
 
 impl Value for Rate {
@@ -86,7 +89,10 @@ impl Value for Rate {
         };
         let times = if span.trim_start().starts_with(|c: char| c.is_ascii_digit()) { times } else { Some(1) };
         let per_s = times.and_then(|times| times.checked_mul(unit_s)).ok_or_else(Self::wrong)?;
-        Self::checked(count.trim().parse().map_err(|_| Self::wrong())?, per_s)
+        match split_number(count) {
+            (Some(count), "") => Self::checked(count, per_s),
+            _ => Err(Self::wrong()),
+        }
     }
     fn print(&self) -> Option<String> {
         Some(match self.per_s {

@@ -1,5 +1,7 @@
 //! Configuration: layers, mistakes, pins, places and the environment, through real files.
 
+mod rates;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
