@@ -90,6 +90,10 @@ fn add(here: &Here, asked: Add) -> Result<u8, Complaint> {
     let vault = here.vault()?;
     let name = asked.name.clone();
     let delivery = delivery(asked)?;
+    // Before anybody types a value that could not be kept.
+    delivery.check().map_err(|why| {
+        Complaint::refusal("this is no way to give a secret").because(why).next("provost secret add --help")
+    })?;
     let value = value(&name, &delivery)?;
     let details = json!({ "delivery": delivery });
     vault.add(&name, delivery, &value)?;

@@ -32,7 +32,10 @@ pub enum BadDelivery {
     #[error("`{0}` is not the name of a variable")]
     Variable(String),
     /// Nobody would know where the proxy is, or could speak to it.
-    #[error("name the variables in which the worker's program looks for the base URL and for its key")]
+    #[error(
+        "name the variables in which the worker's program looks for the base URL (`--base-url-in`) and for its key \
+         (`--token-in`)"
+    )]
     NoVariable,
     /// A path that is not below the home.
     #[error("the file must be a path below the worker's home")]

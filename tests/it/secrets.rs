@@ -379,7 +379,8 @@ fn secrets_are_added_listed_and_removed_and_nonsense_changes_nothing() {
         (&["secret", "add", "b", "--file", "../x"], "leaves"),
         (&["secret", "add", "b", "--file", "."], "below the worker's home"),
         (&["secret", "add", "b", "--upstream", "ftp://a.example"], "the upstream must be like"),
-        (&["secret", "add", "b", "--upstream", "https://a.example"], "name the variables"),
+        (&["secret", "add", "b", "--upstream", "https://a.example"], "--base-url-in"),
+        (&["secret", "add", "b", "--upstream", "https://a.example", "--base-url-in", "U"], "--token-in"),
         (
             &[
                 "secret",
