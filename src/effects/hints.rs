@@ -71,17 +71,22 @@ mod kernel {
         }
     }
 
+    /// How often the queue is read for one hint. A worker may fill it as fast as it is read; what is left in it is
+    /// the next hint.
+    const READS_MAX: usize = 64;
+
     /// Waits until something has changed.
     pub(super) async fn hint(queue: &Queue) -> std::io::Result<()> {
         queue.readable().await?;
         let mut events = [0; 4096];
-        loop {
+        for _ in 0..READS_MAX {
             match queue.try_read(&mut events) {
                 Ok(_) => {}
                 Err(err) if err.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
                 Err(err) => return Err(err),
             }
         }
+        Ok(())
     }
 }
 
