@@ -9,8 +9,9 @@
 $ErrorActionPreference = 'Stop'
 $seconds = if ($env:ACK_TIMEOUT) { [int]$env:ACK_TIMEOUT } else { 10 }
 
+# On one line: what an agent has written must not look like a line of ours.
 function Log([string]$text) {
-    if ($env:NOTIFY_LOG) { Add-Content -LiteralPath $env:NOTIFY_LOG -Value $text }
+    if ($env:NOTIFY_LOG) { Add-Content -LiteralPath $env:NOTIFY_LOG -Value ($text -replace '\p{Cc}', ' ') }
 }
 
 # The pipe sends one byte, 1, with the ACK. No pipe, or one that ends without it, leaves the marker to be looked for.

@@ -13,15 +13,17 @@ set -u
 
 readonly seconds="${ACK_TIMEOUT:-10}"
 
+# On one line: what an agent has written must not look like a line of ours, or move a cursor.
 log() {
-    [ -z "${NOTIFY_LOG:-}" ] || printf '%s\n' "$*" >>"$NOTIFY_LOG"
+    [ -z "${NOTIFY_LOG:-}" ] || printf '%s\n' "$(printf '%s' "$*" | tr '[:cntrl:]' ' ')" >>"$NOTIFY_LOG"
 }
 
 show() {
     log "$PROVOST_EFFECT_ID $DEVIT_NOTIFY_TASK_ID $DEVIT_NOTIFY_STATUS $DEVIT_NOTIFY_SUMMARY"
     if [ -n "${DBUS_SESSION_BUS_ADDRESS:-}" ] && command -v notify-send >/dev/null; then
-        # After `--`, so that no summary is taken for an option.
-        notify-send --app-name=provost -- "$DEVIT_NOTIFY_WORKER: $DEVIT_NOTIFY_STATUS" "$DEVIT_NOTIFY_SUMMARY"
+        # After `--`, so that no summary is taken for an option, and without what would be markup there.
+        body="$(printf '%s' "$DEVIT_NOTIFY_SUMMARY" | sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g')"
+        notify-send --app-name=provost -- "$DEVIT_NOTIFY_WORKER: $DEVIT_NOTIFY_STATUS" "$body"
     fi
 }
 
