@@ -148,6 +148,8 @@ impl Endpoint {
     /// By the folder's handle first, in case it has been moved away, then by its name.
     fn clear(&mut self) {
         self.listener = None;
+        // A hook may have shut it.
+        let _shut = fs::fchmod(&self.folder, Mode::RWXU);
         for name in [MARKER, MARKER_NEW, PAYLOAD] {
             let _gone = fs::unlinkat(&self.folder, name, AtFlags::empty());
         }
@@ -175,7 +177,11 @@ pub(super) fn sweep(base: &Path) -> io::Result<()> {
     for entry in base.entries()? {
         let entry = entry?;
         let name = entry.file_name();
-        if entry.file_type()?.is_dir() { base.remove_dir_all(&name)? } else { base.remove_file(&name)? }
+        let removed =
+            if entry.file_type()?.is_dir() { base.remove_dir_all(&name) } else { base.remove_file(&name) };
+        if let Err(error) = removed {
+            tracing::warn!(%error, folder = ?name, "an earlier hook's folder was not removed");
+        }
     }
     Ok(())
 }

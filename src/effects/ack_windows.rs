@@ -159,7 +159,11 @@ pub(super) fn sweep(base: &Path) -> io::Result<()> {
     for entry in base.entries()? {
         let entry = entry?;
         let name = entry.file_name();
-        if entry.file_type()?.is_dir() { base.remove_dir_all(&name)? } else { base.remove_file(&name)? }
+        let removed =
+            if entry.file_type()?.is_dir() { base.remove_dir_all(&name) } else { base.remove_file(&name) };
+        if let Err(error) = removed {
+            tracing::warn!(%error, folder = ?name, "an earlier hook's folder was not removed");
+        }
     }
     Ok(())
 }

@@ -113,6 +113,7 @@ enum End {
     Code(i32),
     TimedOut(Duration),
     NotStarted(String),
+    Killed,
     /// The daemon stops; the hook stays owed.
     Stopped,
 }
@@ -248,6 +249,7 @@ impl Hooks {
         acked: &CancellationToken,
         most: Duration,
     ) -> End {
+        let keeper = child.id();
         let complaint = tokio::spawn(complaint(child.stderr.take()));
         // Waiting for a child closes its standard input; ours is the order to end.
         let order = child.stdin.take();
@@ -256,7 +258,7 @@ impl Hooks {
             () = self.desk.shutdown.cancelled() => End::Stopped,
             ended = child.wait() => match ended.ok().and_then(|status| status.code()) {
                 Some(code) => End::Code(code),
-                None => End::NotStarted("was killed".into()),
+                None => End::Killed,
             },
             () = tokio::time::sleep(most) => End::TimedOut(most),
             never = endpoint.serve(acked) => match never {},
@@ -267,6 +269,10 @@ impl Hooks {
             tracing::error!("a hook's processes do not end");
             // Fails only for one that has ended after all.
             let _gone = child.kill().await;
+        }
+        if let (Some(keeper), Some(None)) = (keeper, ended_with(&mut child)) {
+            // It has nothing to say, and only a shutdown of the runtime cancels it.
+            let _ended = tokio::task::spawn_blocking(move || keeper::end_orphans(keeper)).await;
         }
         let said = timeout(patience, complaint).await.ok().and_then(Result::ok).unwrap_or_default();
         if end.trouble().is_some() && !said.is_empty() {
@@ -301,8 +307,14 @@ impl End {
             End::Code(code) => Some(format!("ended with exit code {code}")),
             End::TimedOut(most) => Some(format!("was killed after {}s", most.as_secs())),
             End::NotStarted(why) => Some(why.clone()),
+            End::Killed => Some("was killed".into()),
         }
     }
+}
+
+/// How a process has ended: its exit code, if it was not killed; `None` while it runs.
+fn ended_with(child: &mut Child) -> Option<Option<i32>> {
+    child.try_wait().ok().flatten().map(|status| status.code())
 }
 
 fn taken_over(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {

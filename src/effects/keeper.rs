@@ -4,10 +4,13 @@
 //!   daemon --pipe--> keeper --> hook --> whatever it starts
 //! ```
 //! What a hook starts and leaves behind becomes the keeper's child; when the hook ends, or the pipe does (its time
-//! is over, or the daemon was killed), the keeper kills all of it and ends with the hook's exit code. Elsewhere than
-//! on Linux, where orphans cannot be kept, the hook's process group is what is killed.
+//! is over, or the daemon was killed), the keeper kills all of it and ends with the hook's exit code. When the keeper
+//! itself is killed, the daemon does it. Elsewhere than on Linux, where orphans cannot be kept, the hook's process
+//! group is what is killed.
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -15,6 +18,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+#[cfg(target_os = "linux")]
+use rustix::process::waitpid;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, setsid, wait};
 
 use crate::base::limits::HOOK_END_MS_MAX;
@@ -107,16 +112,65 @@ fn end_all(group: Pid) {
 #[cfg(target_os = "linux")]
 fn children() -> Vec<Pid> {
     let us = rustix::process::getpid().as_raw_nonzero().get();
-    let parent_of = |pid: i32| {
+    processes().filter(|it| it.parent == us).filter_map(|it| Pid::from_raw(it.pid)).collect()
+}
+
+#[cfg(target_os = "linux")]
+struct Process {
+    pid: i32,
+    parent: i32,
+    session: i32,
+}
+
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = Process> {
+    let look_at = |pid: i32| {
         let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in parentheses and may contain anything; the last one closes it, state and parent follow.
+        // The name is in parentheses and may contain anything; the last one closes it. State, parent, group and
+        // session follow.
         let after = text.iter().rposition(|byte| *byte == b')')? + 1;
-        String::from_utf8_lossy(&text[after..]).split_ascii_whitespace().nth(1)?.parse::<i32>().ok()
+        let after = String::from_utf8_lossy(&text[after..]);
+        let mut numbers = after.split_ascii_whitespace().skip(1).map(str::parse);
+        let (parent, session) = (numbers.next()?.ok()?, numbers.nth(1)?.ok()?);
+        Some(Process { pid, parent, session })
     };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| parent_of(*pid) == Some(us)).filter_map(Pid::from_raw).collect()
+    pids.filter_map(look_at)
 }
+
+/// Ends what a keeper has left that was killed itself: its orphans are the daemon's then, and are known by the
+/// keeper's session, whose number nobody else gets as long as one of them lives. What they have started elsewhere
+/// comes after them. Blocks, at most [`HOOK_END_MS_MAX`].
+#[cfg(target_os = "linux")]
+pub(super) fn end_orphans(keeper: u32) {
+    let Ok(keeper) = i32::try_from(keeper) else { return };
+    let us = rustix::process::getpid().as_raw_nonzero().get();
+    let until = Instant::now() + Duration::from_millis(HOOK_END_MS_MAX);
+    let mut known = BTreeSet::new();
+    while Instant::now() < until {
+        let all: Vec<Process> = processes().collect();
+        known.retain(|known| all.iter().any(|it| it.pid == *known));
+        let left = |it: &&Process| it.parent == us && it.session == keeper && it.pid != keeper;
+        known.extend(all.iter().filter(left).map(|it| it.pid));
+        // Whatever session those are in; with the end of their parents they become ours too.
+        let below: Vec<i32> = all.iter().filter(|it| known.contains(&it.parent)).map(|it| it.pid).collect();
+        known.extend(below);
+        if known.is_empty() {
+            return;
+        }
+        for pid in known.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+            let _gone = rustix::process::kill_process(pid, Signal::KILL);
+            // One that is not ours yet will be at a later look.
+            let _collected = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Elsewhere nobody's orphans are ours.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn end_orphans(_keeper: u32) {}
 
 /// Standard error is the daemon's to read.
 fn complain(text: &str) {
