@@ -61,6 +61,12 @@ pub fn local_agent(agent: AgentId) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), Door::Own, scopes, Proof::PeerUid)
 }
 
+/// A process of this user at the wit door, which speaks as a session whose name nobody has reserved.
+pub fn wit(agent: AgentId) -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate]);
+    Principal::establish(agent.clone(), session_of(&agent), Door::Wit, scopes, Proof::PeerUid)
+}
+
 /// A jailed worker at the door that was made for its run. It works and coordinates; it hands nothing on, answers
 /// no approval and captures nothing. Its session is its task, which is the only one that it has a say in.
 pub fn worker(agent: AgentId, task: &TaskId) -> Principal {

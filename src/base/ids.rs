@@ -94,6 +94,10 @@ text_id! {
     TaskId;
     /// A policy rule, as written in its file.
     RuleId;
+    /// An announced change. wit: a UUID.
+    IntentId;
+    /// An agreement on a signature. wit: a UUID.
+    ContractId;
 }
 
 macro_rules! number_id {
@@ -134,4 +138,8 @@ number_id! {
     EffectId;
     /// A message in some agent's queue, numbered over all queues in commit order.
     MailSeq;
+    /// A grant of a lock. Rises with every grant, so that whoever writes can tell a late holder from the present one.
+    Fence;
+    /// A place in the queue for a lock; lower was earlier.
+    Ticket;
 }

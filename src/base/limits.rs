@@ -335,3 +335,45 @@ pub const SECRETS_MAX: usize = 256;
 
 /// Secrets that one worker may be given.
 pub const SECRETS_PER_WORKER_MAX: usize = 16;
+
+/// Longest name of a symbol within its file, in bytes. Generated code has some of a few hundred.
+pub const SYMBOL_LEN_MAX: usize = 1_024;
+
+/// Locks held at once. A lock is for a symbol that somebody edits at this moment; there are never many.
+pub const LOCKS_MAX: usize = 20_000;
+
+/// Locks that one agent may hold: so many that no honest one notices, so few that one cannot take all.
+pub const LOCKS_PER_AGENT_MAX: usize = 4_000;
+
+/// Agents that wait for a lock at once.
+pub const WAITERS_MAX: usize = 1_000;
+
+/// Warnings in one answer, and conflicts in one report; how many more there are is said beside them.
+pub const WARNINGS_MAX: usize = 200;
+
+/// Callers of one symbol that are looked at when it is locked.
+pub const CALLERS_MAX: usize = 4_096;
+
+/// Intents that are declared or active at once.
+pub const INTENTS_MAX: usize = 20_000;
+
+/// Intents that one agent may have declared at once.
+pub const INTENTS_PER_AGENT_MAX: usize = 4_000;
+
+/// Settled intents that can still be asked for; the oldest goes first.
+pub const INTENTS_SETTLED_MAX: usize = 1_000;
+
+/// Files of one intent.
+pub const INTENT_FILES_MAX: usize = 1_000;
+
+/// Symbols of one intent.
+pub const INTENT_SYMBOLS_MAX: usize = 10_000;
+
+/// Longest description of an intent or reason of a lock, in bytes.
+pub const DESCRIPTION_LEN_MAX: usize = 4_096;
+
+/// Contracts kept, whatever became of them; the oldest that binds nobody goes first.
+pub const CONTRACTS_MAX: usize = 10_000;
+
+/// Longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
+pub const SIGNATURE_LEN_MAX: usize = 16 << 10;

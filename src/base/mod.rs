@@ -12,13 +12,18 @@ pub mod limits;
 mod names;
 mod patterns;
 mod secret;
+mod symbols;
 mod time;
 
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
-pub use ids::{AgentId, ApprovalId, BadId, EffectId, EventSeq, MailSeq, RuleId, SessionId, TaskId};
+pub use ids::{
+    AgentId, ApprovalId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId, MailSeq, RuleId, SessionId,
+    TaskId, Ticket,
+};
 pub use json::Json;
 pub use names::{BadName, RepoPath, normalised_path};
 pub use patterns::{BadPattern, WatchPatterns};
 pub use secret::Secret;
+pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};

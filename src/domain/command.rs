@@ -1,11 +1,21 @@
 //! Every verb Provost understands, in one table.
 
+mod coordinate;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Handoff, Mail, Picture, Principal, Report, Scope, TaskState, Verdict, Watched};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
+
+pub use coordinate::{
+    AcquireLock, AgentNamed, AnswerContract, Conflict, ContractAnswered, ContractProposed, ContractWithdrawn,
+    ContractsFollowed, DeclareIntent, Declared, FollowContracts, FreshSpans, HasLeft, IntendedFile,
+    IntentUpdated, IntentsRefreshed, Known, Leave, LeaveQueue, LockReleased, Locked, LocksReaped, NameAgent,
+    ProposeContract, QueueLeft, ReapLocks, RefreshIntents, ReleaseLock, Rival, SymbolFacts, UpdateIntent,
+    Warning, WithdrawContract,
+};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
 pub trait Verb: Into<Command> {
@@ -95,6 +105,32 @@ verbs! {
     AnswerApproval => Answered,   needs Approve,    Durable, judged;
     /// Capture the screen.
     TakeScreenshot => Captured,   needs Delegate,   Durable, judged;
+    /// Go by a name for people.
+    NameAgent      => AgentNamed, needs Join,       Commit;
+    /// Take or refresh a lock on a symbol.
+    AcquireLock    => Locked,     needs Coordinate, Commit;
+    /// Give a lock up.
+    ReleaseLock    => LockReleased, needs Coordinate, Commit;
+    /// Wait for a lock no longer.
+    LeaveQueue     => QueueLeft,  needs Coordinate, Commit;
+    /// End a session: hold nothing any more.
+    Leave          => HasLeft,    needs Coordinate, Commit;
+    /// Free locks whose holders are gone.
+    ReapLocks      => LocksReaped, needs Host,      Commit;
+    /// Announce a change.
+    DeclareIntent  => Declared,   needs Coordinate, Commit;
+    /// Say how an announced change goes on.
+    UpdateIntent   => IntentUpdated, needs Coordinate, Commit;
+    /// Follow symbols that have moved within their files.
+    RefreshIntents => IntentsRefreshed, needs Host, Commit;
+    /// Offer a contract on a signature.
+    ProposeContract => ContractProposed, needs Coordinate, Durable;
+    /// Accept or reject a contract.
+    AnswerContract => ContractAnswered, needs Coordinate, Durable;
+    /// Take a contract back.
+    WithdrawContract => ContractWithdrawn, needs Coordinate, Durable;
+    /// Let contracts follow files that were renamed.
+    FollowContracts => ContractsFollowed, needs Coordinate, Durable;
     /// A worker process was confined and is about to run.
     BeginRun       => Begun,      needs Host,       Durable;
     /// What was found out about the files of a task.

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Failure, Finding, Held, Mail, Notice, Parked, Principal, Status, Task, Uses, Verdict};
+use super::{
+    Agent, Contract, ContractStatus, Failure, Finding, Held, Intent, IntentStatus, Lock, Mail, Notice,
+    Parked, Principal, Status, Task, Uses, Verdict, Waiter,
+};
 use crate::base::{
-    AgentId, ApprovalId, Digest, EffectId, EventSeq, Json, MailSeq, RuleId, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, RepoPath,
+    RuleId, SymbolPath, TaskId, Ticket, Timestamp,
 };
 
 /// One entry of the log: who did what, when.
@@ -216,6 +220,83 @@ pub enum EventKind {
         /// Why.
         why: Box<str>,
     },
+    /// An agent goes by a name.
+    AgentNamed {
+        /// Its number.
+        number: u64,
+    },
+    /// A lock was granted or refreshed.
+    LockAcquired {
+        /// On what.
+        symbol: SymbolPath,
+        /// The grant.
+        fence: Fence,
+        /// Until when.
+        until: Timestamp,
+        /// Whether it had it before.
+        refreshed: bool,
+    },
+    /// A lock is free again.
+    LockFreed {
+        /// On what.
+        symbol: SymbolPath,
+        /// Whose it was.
+        holder: AgentId,
+        /// The grant that is over.
+        fence: Fence,
+        /// Why.
+        why: Box<str>,
+    },
+    /// An agent waits for a lock.
+    LockAwaited {
+        /// On what.
+        symbol: SymbolPath,
+        /// Who has it, or waits for it already.
+        by: AgentId,
+    },
+    /// An agent waits for a lock no longer, and does not have it.
+    LockWaitEnded {
+        /// On what.
+        symbol: SymbolPath,
+        /// Who.
+        agent: AgentId,
+    },
+    /// An intent was declared.
+    IntentDeclared {
+        /// Which.
+        intent: IntentId,
+        /// In which files; the first few.
+        files: Vec<RepoPath>,
+        /// How many conflicts its owner was told of.
+        conflicts: u32,
+    },
+    /// An intent goes on, or has ended.
+    IntentMoved {
+        /// Which.
+        intent: IntentId,
+        /// Whose.
+        owner: AgentId,
+        /// To what.
+        to: IntentStatus,
+    },
+    /// A contract was offered.
+    ContractProposed {
+        /// Which.
+        contract: ContractId,
+        /// On what.
+        symbol: SymbolPath,
+        /// Digest of the signature.
+        signature: Digest,
+    },
+    /// A contract was answered, replaced or taken back.
+    ContractMoved {
+        /// Which.
+        contract: ContractId,
+        /// On what.
+        symbol: SymbolPath,
+        /// To what.
+        to: ContractStatus,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -252,6 +333,15 @@ impl EventKind {
             EventKind::ApprovalAnswered { .. } => "approval_answered",
             EventKind::ApprovalExpired { .. } => "approval_expired",
             EventKind::GrantFailed { .. } => "grant_failed",
+            EventKind::AgentNamed { .. } => "agent_named",
+            EventKind::LockAcquired { .. } => "lock_acquired",
+            EventKind::LockFreed { .. } => "lock_freed",
+            EventKind::LockAwaited { .. } => "lock_awaited",
+            EventKind::LockWaitEnded { .. } => "lock_wait_ended",
+            EventKind::IntentDeclared { .. } => "intent_declared",
+            EventKind::IntentMoved { .. } => "intent_moved",
+            EventKind::ContractProposed { .. } => "contract_proposed",
+            EventKind::ContractMoved { .. } => "contract_moved",
             EventKind::Recorded { .. } => "recorded",
         }
     }
@@ -307,6 +397,22 @@ pub enum Change {
     Hold(AgentId, Option<Held>),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
+    /// A lock on a symbol, held or lapsed.
+    PutLock(Arc<Lock>),
+    /// A lock that is free.
+    DropLock(SymbolPath),
+    /// Somebody waits for a lock. Memory only.
+    PutWaiter(Arc<Waiter>),
+    /// Somebody waits for a lock no longer. Memory only.
+    DropWaiter(Ticket),
+    /// An announced change.
+    PutIntent(Arc<Intent>),
+    /// An announced change that is forgotten.
+    DropIntent(IntentId),
+    /// A contract.
+    PutContract(Arc<Contract>),
+    /// A contract that is forgotten.
+    DropContract(ContractId),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.
@@ -329,6 +435,12 @@ pub struct Counters {
     pub approval: ApprovalId,
     /// Of messages.
     pub mail: MailSeq,
+    /// Of grants of locks, and of places in lists of intents and contracts.
+    pub fence: Fence,
+    /// Of places in queues for locks.
+    pub ticket: Ticket,
+    /// Of agents with a name.
+    pub named: u64,
     /// Tasks that ended completed or cancelled, since the beginning.
     pub completed: u64,
     /// Tasks that failed, since the beginning.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::event::{Change, Counters, Effect, Event, EventKind};
 use super::{Durability, Mail};
-use crate::base::{AgentId, ApprovalId, EffectId, MailSeq, Timestamp};
+use crate::base::{AgentId, ApprovalId, EffectId, Fence, MailSeq, Ticket, Timestamp};
 
 /// The outputs of a batch, in order. The store writes all of them or none.
 #[derive(Debug)]
@@ -120,6 +120,21 @@ impl Outbox {
         self.counters.mail
     }
 
+    pub(super) fn next_fence(&mut self) -> Fence {
+        self.counters.fence = self.counters.fence.next();
+        self.counters.fence
+    }
+
+    pub(super) fn next_ticket(&mut self) -> Ticket {
+        self.counters.ticket = self.counters.ticket.next();
+        self.counters.ticket
+    }
+
+    pub(super) fn next_named(&mut self) -> u64 {
+        self.counters.named += 1;
+        self.counters.named
+    }
+
     pub(super) fn count_finished(&mut self, failed: bool) {
         if failed {
             self.counters.failed += 1;
@@ -158,6 +173,14 @@ impl Outbox {
 impl Change {
     /// Whether the store keeps this; the rest is memory's alone.
     pub fn is_stored(&self) -> bool {
-        !matches!(self, Change::Beat(..) | Change::CarryMail(..) | Change::Hold(..) | Change::OweHook(..))
+        !matches!(
+            self,
+            Change::Beat(..)
+                | Change::CarryMail(..)
+                | Change::Hold(..)
+                | Change::OweHook(..)
+                | Change::PutWaiter(..)
+                | Change::DropWaiter(..)
+        )
     }
 }

@@ -18,6 +18,8 @@ pub enum Door {
     Internal,
     /// The door that was made for one run of a jailed worker.
     Worker,
+    /// The wit protocol.
+    Wit,
 }
 
 impl Door {
@@ -28,6 +30,7 @@ impl Door {
             Door::Own => "own",
             Door::Internal => "internal",
             Door::Worker => "worker",
+            Door::Wit => "wit",
         }
     }
 }

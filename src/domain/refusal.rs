@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Scope, TaskState};
-use crate::base::{AgentId, ApprovalId, RuleId};
+use super::command::Rival;
+use super::{ContractStatus, IntentStatus, Nick, Scope, TaskState};
+use crate::base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -105,6 +106,69 @@ pub enum Refusal {
     /// A message that is not (or no longer) in the caller's queue.
     #[error("no such message in this queue")]
     MailNotFound,
+    /// The agent has a name already.
+    #[error("this session is registered already, as {} (number {})", nick.name, nick.number)]
+    AlreadyNamed {
+        /// Which.
+        nick: Nick,
+    },
+    /// Somebody else has the lock, or waits for it already.
+    #[error("{} is locked by {} until {}", _0.asked, _0.by, _0.until)]
+    LockConflict(Box<Rival>),
+    /// Waiting would never end: everybody in the circle waits for the next one.
+    #[error("{} is locked by {}, and waiting for it would never end: {}", rival.asked, rival.by, shown(circle))]
+    WouldDeadlock {
+        /// Who waits for whom, from the caller on; the last one waits for the caller.
+        circle: Vec<AgentId>,
+        /// What is in the way.
+        rival: Box<Rival>,
+    },
+    /// Nobody has that lock.
+    #[error("nobody has this lock")]
+    LockNotFound,
+    /// Somebody else has it, or another grant of it.
+    #[error("this lock is {by}'s (grant {fence})")]
+    LockNotHeld {
+        /// Who.
+        by: AgentId,
+        /// Which grant.
+        fence: Fence,
+    },
+    /// No intent goes by this id.
+    #[error("no such intent")]
+    IntentNotFound,
+    /// Only whoever declared it may move it.
+    #[error("this intent is {by}'s")]
+    IntentNotOwned {
+        /// Who.
+        by: AgentId,
+    },
+    /// It cannot go from where it is to where the caller wants it.
+    #[error("an intent that is {} cannot become {}", from.word(), to.word())]
+    IntentCannot {
+        /// Where it is.
+        from: IntentStatus,
+        /// Where it was to go.
+        to: IntentStatus,
+    },
+    /// No contract goes by this id.
+    #[error("no such contract")]
+    ContractNotFound,
+    /// It was answered, replaced or taken back.
+    #[error("this contract is {} already", status.word())]
+    ContractSettled {
+        /// Which of these.
+        status: ContractStatus,
+    },
+    /// Nobody accepts or rejects their own offer.
+    #[error("nobody may answer their own contract")]
+    ContractOwn,
+    /// Only whoever offered it may take it back.
+    #[error("this contract was offered by {by}")]
+    ContractNotYours {
+        /// Who.
+        by: AgentId,
+    },
     /// A bound was reached; later it may work.
     #[error("too busy: {what}")]
     Busy {
@@ -117,6 +181,11 @@ pub enum Refusal {
         /// What it says, without paths or statements.
         why: Box<str>,
     },
+}
+
+fn shown(circle: &[AgentId]) -> String {
+    let names: Vec<&str> = circle.iter().chain(circle.first()).map(AgentId::as_str).collect();
+    names.join(" waits for ")
 }
 
 impl Refusal {

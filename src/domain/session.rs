@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Register, Registered};
+use super::command::{AgentNamed, NameAgent, Register, Registered};
 use super::{Change, EventKind, Outbox, Principal, Refusal, Settings};
-use crate::base::limits::{AGENTS_MAX, CAPS_MAX};
+use crate::base::limits::{AGENTS_MAX, CAPS_MAX, ID_LEN_MAX};
 use crate::base::{AgentId, Timestamp, Ttl};
 
 /// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
@@ -36,6 +36,18 @@ pub struct Agent {
     pub peer_pid: Option<u32>,
     /// When it last registered.
     pub registered_at: Timestamp,
+    /// What people call it, where it said so.
+    #[serde(default)]
+    pub nick: Option<Nick>,
+}
+
+/// A name for people, with a number. wit `register`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Nick {
+    /// Counted from 1, over all agents that have a name.
+    pub number: u64,
+    /// The name; several agents may have the same.
+    pub name: Box<str>,
 }
 
 /// All known agents. Signs of life are memory's alone and start afresh with the daemon.
@@ -58,10 +70,7 @@ impl Agents {
         if verb.caps.len() > CAPS_MAX {
             return Err(Refusal::busy("more capabilities than an agent can have"));
         }
-        if !self.known.contains_key(who.agent()) && self.known.len() >= AGENTS_MAX {
-            let idle = self.longest_away(now).ok_or_else(|| Refusal::busy("too many agents"))?;
-            out.put(Change::DropAgent(idle));
-        }
+        self.room_for(now, who.agent(), out)?;
         let agent = Agent {
             id: who.agent().clone(),
             caps: verb.caps.clone(),
@@ -69,6 +78,7 @@ impl Agents {
             pid: verb.pid,
             peer_pid: verb.peer_pid,
             registered_at: now,
+            nick: self.known.get(who.agent()).and_then(|it| it.nick.clone()),
         };
         out.say(EventKind::AgentRegistered {
             version: agent.version.clone(),
@@ -78,6 +88,48 @@ impl Agents {
         out.put(Change::PutAgent(Arc::new(agent)));
         out.put(Change::Beat(who.agent().clone(), now));
         Ok(Registered { expected: settings.expected_versions.clone() })
+    }
+
+    /// wit `register`: once for each session id.
+    pub(super) fn name(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &NameAgent,
+        out: &mut Outbox,
+    ) -> Result<AgentNamed, Refusal> {
+        let known = self.known.get(who.agent());
+        if let Some(nick) = known.and_then(|it| it.nick.clone()) {
+            return Err(Refusal::AlreadyNamed { nick });
+        }
+        if verb.name.len() > ID_LEN_MAX {
+            return Err(Refusal::busy("a longer name than an agent can have"));
+        }
+        self.room_for(now, who.agent(), out)?;
+        let blank = Agent {
+            id: who.agent().clone(),
+            caps: Vec::new(),
+            version: None,
+            pid: None,
+            peer_pid: None,
+            registered_at: now,
+            nick: None,
+        };
+        let mut agent = known.map_or(blank, |it| Agent::clone(it));
+        let number = out.next_named();
+        agent.nick = Some(Nick { number, name: verb.name.clone() });
+        out.say(EventKind::AgentNamed { number });
+        out.put(Change::PutAgent(Arc::new(agent)));
+        out.put(Change::Beat(who.agent().clone(), now));
+        Ok(AgentNamed { number })
+    }
+
+    fn room_for(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) -> Result<(), Refusal> {
+        if !self.known.contains_key(agent) && self.known.len() >= AGENTS_MAX {
+            let idle = self.longest_away(now).ok_or_else(|| Refusal::busy("too many agents"))?;
+            out.put(Change::DropAgent(idle));
+        }
+        Ok(())
     }
 
     /// A sign of life; announces an agent that had been away.

@@ -1,9 +1,10 @@
 //! Questions that change nothing, answered from memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Agent, Mail, Parked, State, Task};
-use crate::base::{AgentId, ApprovalId, TaskId, Timestamp};
+use super::{Agent, Contract, ContractStatus, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Waiter};
+use crate::base::{AgentId, ApprovalId, RepoPath, TaskId, Timestamp};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {
@@ -159,5 +160,148 @@ impl View for HasMail {
 
     fn look(self, _now: Timestamp, state: &State) -> bool {
         state.mail.waiting(&self.0) > 0
+    }
+}
+
+/// Live locks, in the order of their first grants.
+#[derive(Clone, Debug, Default)]
+pub struct LiveLocks {
+    /// Only this agent's.
+    pub holder: Option<AgentId>,
+    /// Only those in these files; empty for all.
+    pub files: Vec<RepoPath>,
+}
+
+/// Something an agent has, with what people call that agent.
+#[derive(Clone, Debug)]
+pub struct Named<T> {
+    /// What.
+    pub it: T,
+    /// The name of the agent whose it is.
+    pub name: Option<Box<str>>,
+}
+
+fn named<T>(state: &State, agent: &AgentId, it: T) -> Named<T> {
+    let name = state.agents.get(agent).and_then(|agent| agent.nick.as_ref()).map(|nick| nick.name.clone());
+    Named { it, name }
+}
+
+impl View for LiveLocks {
+    /// The locks, and the moment at which they were so.
+    type Out = (Vec<Named<Arc<Lock>>>, Timestamp);
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        let wanted = |lock: &&Arc<Lock>| {
+            !lock.lapsed
+                && lock.expires_at > now
+                && self.holder.as_ref().is_none_or(|it| *it == lock.holder)
+                && (self.files.is_empty() || self.files.contains(lock.at.file()))
+        };
+        let locks = state.locks.iter().filter(wanted);
+        (locks.map(|lock| named(state, &lock.holder, lock.clone())).collect(), now)
+    }
+}
+
+/// Everyone who waits for a lock, longest first.
+#[derive(Clone, Copy, Debug)]
+pub struct LockWaiters;
+
+impl View for LockWaiters {
+    type Out = Vec<Arc<Waiter>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.locks.waiters().cloned().collect()
+    }
+}
+
+/// Intents: active ones first, each group oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct SomeIntents {
+    /// Only this agent's.
+    pub agent: Option<AgentId>,
+    /// Only those for this file, in its one spelling or as their owners wrote it.
+    pub file: Option<Box<str>>,
+    /// Only those that stand so; those that live when nothing is said.
+    pub status: Option<IntentStatus>,
+}
+
+impl View for SomeIntents {
+    type Out = Vec<Named<Arc<Intent>>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let wanted = |intent: &&Arc<Intent>| {
+            self.status.map_or(intent.status.is_live(), |it| it == intent.status)
+                && self.agent.as_ref().is_none_or(|it| *it == intent.agent)
+                && self.file.as_ref().is_none_or(|file| {
+                    intent.files.iter().any(|it| it.path.as_str() == &**file || it.asked == *file)
+                })
+        };
+        let mut found: Vec<_> = state.intents.iter().filter(wanted).collect();
+        found.sort_by_key(|intent| (intent.status, intent.place));
+        found.into_iter().map(|intent| named(state, &intent.agent, intent.clone())).collect()
+    }
+}
+
+/// Live intents for these files.
+#[derive(Clone, Debug)]
+pub struct IntentsOn(pub Vec<RepoPath>);
+
+impl View for IntentsOn {
+    type Out = Vec<Arc<Intent>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let mut found: BTreeMap<_, _> = BTreeMap::new();
+        for intent in self.0.iter().flat_map(|file| state.intents.live_on(file)) {
+            found.entry(intent.place).or_insert_with(|| intent.clone());
+        }
+        found.into_values().collect()
+    }
+}
+
+/// Contracts, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct SomeContracts {
+    /// Only those on this symbol, as `file:symbol` in its one spelling or as their proposers wrote it.
+    pub symbol: Option<Box<str>>,
+    /// Only those that stand so.
+    pub status: Option<ContractStatus>,
+}
+
+impl View for SomeContracts {
+    type Out = Vec<Arc<Contract>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let wanted = |contract: &&Arc<Contract>| {
+            self.status.is_none_or(|it| it == contract.status)
+                && self
+                    .symbol
+                    .as_ref()
+                    .is_none_or(|it| contract.asked == *it || *contract.at.to_string() == **it)
+        };
+        state.contracts.iter().filter(wanted).cloned().collect()
+    }
+}
+
+/// Contracts in force on symbols of these files, each file with its own, oldest first.
+#[derive(Clone, Debug)]
+pub struct ContractsOn(pub Vec<RepoPath>);
+
+impl View for ContractsOn {
+    type Out = Vec<Vec<Arc<Contract>>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        self.0.iter().map(|file| state.contracts.in_force_on(file).cloned().collect()).collect()
+    }
+}
+
+/// Locks that end with a process, with that process.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundLocks;
+
+impl View for BoundLocks {
+    type Out = Vec<Arc<Lock>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.locks.iter().filter(|lock| !lock.lapsed && lock.process.is_some()).cloned().collect()
     }
 }

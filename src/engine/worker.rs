@@ -102,6 +102,7 @@ impl Worker {
             };
             let mut stop = false;
             self.tell_time();
+            self.lapse();
             let mut next = first;
             while let Some(envelope) = next.take() {
                 stop |= self.take_in(envelope, &mut waiting, &mut looks);
@@ -212,6 +213,12 @@ impl Worker {
         // Given up or withdrawn meanwhile, it needs nothing more.
         let _ = self.apply(who, SettleMail { seq, delivered: false }.into(), Facts::default());
         self.board.arrived(who.agent());
+    }
+
+    fn lapse(&mut self) {
+        if self.broken.is_none() {
+            self.core.lapse(self.now, &mut self.out);
+        }
     }
 
     fn tick(&mut self) {

@@ -11,10 +11,13 @@ use super::{
     Verdict, codec,
 };
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
-use crate::base::{AgentId, ApprovalId, EffectId, EventSeq, MailSeq, RuleId, Secret, TaskId, Timestamp};
+use crate::base::{
+    AgentId, ApprovalId, ContractId, EffectId, EventSeq, IntentId, MailSeq, RuleId, Secret, SymbolPath,
+    TaskId, Timestamp,
+};
 use crate::domain::{
-    Agent, Change, Counters, Durability, Effect, Event, Mail, Outbox, Owed, Parked, Settings, State, Task,
-    Uses,
+    Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Lock, Mail, Outbox, Owed, Parked,
+    Settings, State, Task, Uses,
 };
 
 /// What a commit consisted of.
@@ -62,6 +65,9 @@ struct Rows {
     mail: BTreeMap<MailSeq, Arc<Mail>>,
     approvals: BTreeMap<ApprovalId, Arc<Parked>>,
     uses: BTreeMap<(RuleId, AgentId), Uses>,
+    locks: BTreeMap<SymbolPath, Arc<Lock>>,
+    intents: BTreeMap<IntentId, Arc<Intent>>,
+    contracts: BTreeMap<ContractId, Arc<Contract>>,
     effects: BTreeMap<EffectId, (Effect, bool)>,
     events: Vec<StoredEvent>,
     checkpoints: Vec<Checkpoint>,
@@ -174,6 +180,12 @@ impl Rows {
                 self.uses.remove(&(it.rule.clone(), it.agent.clone()));
             }
             Change::PutUses(it) => drop(self.uses.insert((it.rule.clone(), it.agent.clone()), it.clone())),
+            Change::PutLock(it) => drop(self.locks.insert(it.at.clone(), it.clone())),
+            Change::DropLock(at) => drop(self.locks.remove(at)),
+            Change::PutIntent(it) => drop(self.intents.insert(it.id.clone(), it.clone())),
+            Change::DropIntent(id) => drop(self.intents.remove(id)),
+            Change::PutContract(it) => drop(self.contracts.insert(it.id.clone(), it.clone())),
+            Change::DropContract(id) => drop(self.contracts.remove(id)),
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {
                     *started = true;
@@ -181,7 +193,12 @@ impl Rows {
             }
             Change::DropEffect(id) => drop(self.effects.remove(id)),
             Change::Count(counters) => self.counters = *counters,
-            Change::Beat(..) | Change::CarryMail(..) | Change::Hold(..) | Change::OweHook(..) => {}
+            Change::Beat(..)
+            | Change::CarryMail(..)
+            | Change::Hold(..)
+            | Change::OweHook(..)
+            | Change::PutWaiter(..)
+            | Change::DropWaiter(..) => {}
         }
     }
 
@@ -199,7 +216,11 @@ impl Rows {
         let mail = self.mail.values().cloned().map(Change::PutMail);
         let approvals = self.approvals.values().cloned().map(Change::PutApproval);
         let uses = self.uses.values().cloned().map(Change::PutUses);
+        let locks = self.locks.values().cloned().map(Change::PutLock);
+        let intents = self.intents.values().cloned().map(Change::PutIntent);
+        let contracts = self.contracts.values().cloned().map(Change::PutContract);
         let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
+        let rows = rows.chain(locks).chain(intents).chain(contracts);
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =
@@ -221,6 +242,7 @@ impl Store for MemoryStore {
                 counters.effect.0 += NUMBERS_SKIPPED;
                 counters.approval.0 += NUMBERS_SKIPPED;
                 counters.mail.0 += NUMBERS_SKIPPED;
+                counters.fence.0 += NUMBERS_SKIPPED;
             }
             (disk.used, disk.clean, self.running) = (true, false, true);
         }

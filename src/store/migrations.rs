@@ -5,7 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreError;
 
 /// One step for each schema version, in order. A step that was released is never changed.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE task (
         id           TEXT PRIMARY KEY NOT NULL,
         live         INTEGER NOT NULL,          -- 1: not finished, in memory
@@ -43,7 +44,13 @@ const STEPS: &[&str] = &["
     ) STRICT;
     CREATE TABLE counter (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT;
     CREATE TABLE meta    (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;
-"];
+",
+    "
+    CREATE TABLE symbol_lock (at TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE intent      (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE contract    (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+",
+];
 
 /// Marks a database file as Provost's: `prvs`.
 const APPLICATION: i32 = 0x7072_7673;

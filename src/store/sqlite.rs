@@ -20,7 +20,7 @@ use super::journal::{Checkpoint, Key, Walk};
 use super::{AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError};
 use super::{codec, migrations};
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
-use crate::base::{ApprovalId, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
+use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, TaskId, Timestamp};
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
 pub(super) use read::open_reader;
@@ -339,6 +339,9 @@ fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
     let grown = then.effect <= now.effect
         && then.approval <= now.approval
         && then.mail <= now.mail
+        && then.fence <= now.fence
+        && then.ticket <= now.ticket
+        && then.named <= now.named
         && then.completed <= now.completed
         && then.failed <= now.failed;
     if grown {
@@ -353,6 +356,7 @@ fn skip(counters: Counters, step: u64) -> Counters {
         effect: EffectId(counters.effect.0.saturating_add(step)),
         approval: ApprovalId(counters.approval.0.saturating_add(step)),
         mail: MailSeq(counters.mail.0.saturating_add(step)),
+        fence: Fence(counters.fence.0.saturating_add(step)),
         ..counters
     }
 }

@@ -116,6 +116,28 @@ fn links_are_not_followed() {
     assert_eq!(fs::read(&elsewhere).expect("a file"), b"precious");
 }
 
+/// The newest version of the tables.
+const SCHEMA: u32 = 2;
+
+#[test]
+fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it() {
+    let (dir, mut store, mut storm) = sqlite();
+    rage(&mut *store, &mut storm, 50);
+    let head = store.journal_head();
+    store.close().expect("a stop");
+    drop(store);
+    let db = rusqlite::Connection::open(dir.path().join("provost.db")).expect("SQLite");
+    let undo = "DROP TABLE symbol_lock; DROP TABLE intent; DROP TABLE contract;
+                DELETE FROM counter WHERE name IN ('fence', 'ticket', 'named'); PRAGMA user_version = 1";
+    db.execute_batch(undo).expect("the tables of version 1");
+    let mut store = open(dir.path(), Options::default()).expect("the store opens");
+    store.load(settings()).expect("a start");
+    assert_eq!(store.journal_head(), head);
+    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version");
+    assert_eq!(version, SCHEMA);
+    rage(&mut *store, &mut storm, 50);
+}
+
 #[test]
 fn a_database_of_a_later_version_or_of_someone_else_is_left_alone() {
     let (dir, mut store, _) = sqlite();
@@ -123,10 +145,10 @@ fn a_database_of_a_later_version_or_of_someone_else_is_left_alone() {
     drop(store);
     let db = rusqlite::Connection::open(dir.path().join("provost.db")).expect("SQLite");
     let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version");
-    assert_eq!(version, 1);
+    assert_eq!(version, SCHEMA);
     db.pragma_update(None, "user_version", 99).expect("a later version");
     let err = refusal(dir.path());
-    assert!(matches!(err, StoreError::Newer { found: 99, known: 1 }));
+    assert!(matches!(err, StoreError::Newer { found: 99, known: SCHEMA }));
     assert!(err.to_string().contains("newer Provost"), "{err}");
     drop(db);
 

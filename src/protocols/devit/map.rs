@@ -542,10 +542,23 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         Refusal::OutOfScope { .. }
         | Refusal::TaskNotYours { .. }
         | Refusal::ApprovalOwn
-        | Refusal::ApprovalNotYours { .. } => Code::Forbidden,
+        | Refusal::ApprovalNotYours { .. }
+        | Refusal::LockNotHeld { .. }
+        | Refusal::IntentNotOwned { .. }
+        | Refusal::ContractOwn
+        | Refusal::ContractNotYours { .. } => Code::Forbidden,
         Refusal::TaskExists => Code::TaskExists,
         Refusal::TaskNotFound => Code::TaskNotFound,
         Refusal::TaskFinished | Refusal::TaskCannot { .. } => Code::TaskFinished,
+        // Of what other doors are for, these clients know no word.
+        Refusal::AlreadyNamed { .. }
+        | Refusal::LockConflict(_)
+        | Refusal::WouldDeadlock { .. }
+        | Refusal::LockNotFound
+        | Refusal::IntentNotFound
+        | Refusal::IntentCannot { .. }
+        | Refusal::ContractNotFound
+        | Refusal::ContractSettled { .. } => Code::Invalid,
         Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,

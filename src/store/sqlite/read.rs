@@ -8,7 +8,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavio
 use serde::de::DeserializeOwned;
 
 use super::{connect, rows, wrong_key};
-use crate::base::{AgentId, ApprovalId, Digest, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
+use crate::base::{
+    AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, TaskId, Ticket, Timestamp,
+};
 use crate::domain::{Change, Counters, Owed, Settings, State, Task, Uses};
 use crate::store::codec::{int, nat, parse};
 use crate::store::files;
@@ -33,6 +35,9 @@ pub(super) fn live(
     each(db, "mail", "ORDER BY seq", |it| state.apply(&Change::PutMail(Arc::new(it))))?;
     each(db, "approval", "", |it| state.apply(&Change::PutApproval(Arc::new(it))))?;
     each(db, "uses", "", |it: Uses| state.apply(&Change::PutUses(it)))?;
+    each(db, "symbol_lock", "", |it| state.apply(&Change::PutLock(Arc::new(it))))?;
+    each(db, "intent", "", |it| state.apply(&Change::PutIntent(Arc::new(it))))?;
+    each(db, "contract", "", |it| state.apply(&Change::PutContract(Arc::new(it))))?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();
@@ -74,6 +79,9 @@ pub(super) fn counters(db: &Connection) -> Result<Counters, StoreError> {
             "effect" => counters.effect = EffectId(value),
             "approval" => counters.approval = ApprovalId(value),
             "mail" => counters.mail = MailSeq(value),
+            "fence" => counters.fence = Fence(value),
+            "ticket" => counters.ticket = Ticket(value),
+            "named" => counters.named = value,
             "completed" => counters.completed = value,
             "failed" => counters.failed = value,
             other => return Err(StoreError::damaged(format!("a counter `{other}` that nobody knows"))),

@@ -45,6 +45,12 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             }
             Change::DropApproval(id) => put(db, "DELETE FROM approval WHERE id = ?1", params![int(id.0)?])?,
             Change::PutUses(it) => put_uses(db, it)?,
+            Change::PutLock(_)
+            | Change::DropLock(_)
+            | Change::PutIntent(_)
+            | Change::DropIntent(_)
+            | Change::PutContract(_)
+            | Change::DropContract(_) => coordinated(db, change)?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }
@@ -54,8 +60,33 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::OweHook(..)
+            | Change::PutWaiter(..)
+            | Change::DropWaiter(..)
             | Change::Count(_) => {}
         }
+    }
+    Ok(())
+}
+
+/// What agents coordinate by.
+fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
+    match change {
+        Change::PutLock(it) => {
+            let row = params![it.at.to_string(), text(it)?];
+            put(db, "INSERT OR REPLACE INTO symbol_lock VALUES (?1, ?2)", row)?;
+        }
+        Change::DropLock(at) => {
+            put(db, "DELETE FROM symbol_lock WHERE at = ?1", params![at.to_string()])?;
+        }
+        Change::PutIntent(it) => {
+            put(db, "INSERT OR REPLACE INTO intent VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;
+        }
+        Change::DropIntent(id) => put(db, "DELETE FROM intent WHERE id = ?1", params![id.as_str()])?,
+        Change::PutContract(it) => {
+            put(db, "INSERT OR REPLACE INTO contract VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])?;
+        }
+        Change::DropContract(id) => put(db, "DELETE FROM contract WHERE id = ?1", params![id.as_str()])?,
+        _ => {}
     }
     Ok(())
 }
@@ -113,6 +144,9 @@ pub(super) fn put_counters(db: &Connection, counters: &Counters) -> Result<(), S
         ("effect", counters.effect.0),
         ("approval", counters.approval.0),
         ("mail", counters.mail.0),
+        ("fence", counters.fence.0),
+        ("ticket", counters.ticket.0),
+        ("named", counters.named),
         ("completed", counters.completed),
         ("failed", counters.failed),
     ];

@@ -1,0 +1,126 @@
+//! Names of symbols: a file of the repository, and what in it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::SYMBOL_LEN_MAX;
+use super::names::{BadName, RepoPath};
+
+/// Why a symbol's name from a peer was turned down. Safe to show to that peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadSymbol {
+    /// Nothing separates the file from what is in it.
+    #[error("has no colon: write it as file:symbol")]
+    NoColon,
+    /// There is nothing before the colon.
+    #[error("names no file before its colon")]
+    NoFile,
+    /// What comes before the colon is not a path in the repository.
+    #[error("names a file whose path {0}")]
+    File(BadName),
+    /// More than [`SYMBOL_LEN_MAX`] bytes after the colon.
+    #[error("is longer than {SYMBOL_LEN_MAX} bytes after its colon")]
+    TooLong,
+    /// Terminal escapes and line breaks have no place in a name.
+    #[error("contains a control character")]
+    ControlCharacter,
+}
+
+/// A symbol in a file: `src/auth.ts:Session.renew`. Split at the first colon; the file is normalised, the symbol is
+/// as written. An empty symbol is the whole file. wit, 5.3.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SymbolPath {
+    file: RepoPath,
+    symbol: Box<str>,
+}
+
+impl SymbolPath {
+    /// Reads `file:symbol`.
+    ///
+    /// # Errors
+    /// [`BadSymbol`] says what was wrong.
+    pub fn parse(text: &str) -> Result<Self, BadSymbol> {
+        let (file, symbol) = text.split_once(':').ok_or(BadSymbol::NoColon)?;
+        let file = RepoPath::parse(file).map_err(BadSymbol::File)?;
+        if file.is_root() {
+            return Err(BadSymbol::NoFile);
+        }
+        Self::of(file, symbol)
+    }
+
+    /// A symbol in a file.
+    ///
+    /// # Errors
+    /// [`BadSymbol`] when the symbol is too long or contains a control character.
+    pub fn of(file: RepoPath, symbol: &str) -> Result<Self, BadSymbol> {
+        if symbol.len() > SYMBOL_LEN_MAX {
+            return Err(BadSymbol::TooLong);
+        }
+        if symbol.chars().any(char::is_control) {
+            return Err(BadSymbol::ControlCharacter);
+        }
+        Ok(Self { file, symbol: symbol.into() })
+    }
+
+    /// The file it is in.
+    pub fn file(&self) -> &RepoPath {
+        &self.file
+    }
+
+    /// What in that file: `Session.renew`; empty for the whole file.
+    pub fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    /// The same symbol in another file, or under another name of the same file.
+    #[must_use]
+    pub fn in_file(&self, file: RepoPath) -> Self {
+        Self { file, symbol: self.symbol.clone() }
+    }
+}
+
+impl fmt::Display for SymbolPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.as_str(), self.symbol)
+    }
+}
+
+impl TryFrom<String> for SymbolPath {
+    type Error = BadSymbol;
+    fn try_from(text: String) -> Result<Self, BadSymbol> {
+        Self::parse(&text)
+    }
+}
+
+impl From<SymbolPath> for String {
+    fn from(path: SymbolPath) -> String {
+        path.to_string()
+    }
+}
+
+/// Whether `inner` lies inside `outer`, by name: `Session.renew` in `Session`, and everything in a whole file (the
+/// empty name).
+pub fn encloses(outer: &str, inner: &str) -> bool {
+    if outer.is_empty() {
+        return !inner.is_empty();
+    }
+    inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A run of bytes of a file: from `start` up to, and not including, `end`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// The byte after the last one.
+    pub end: u32,
+}
+
+impl Span {
+    /// Whether both have a byte in common.
+    pub fn meets(self, other: Span) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}

@@ -1,0 +1,367 @@
+//! Verbs by which agents coordinate their edits: locks, intents, contracts. wit, 5.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl};
+use crate::domain::{Contract, Intent, IntentStatus, Lock, ProcessMark};
+
+/// wit `register`: a name for people beside the session id.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NameAgent {
+    /// The name; several agents may have the same.
+    pub name: Box<str>,
+}
+
+/// The agent has a name and a number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentNamed {
+    /// Counted from 1; never given twice.
+    pub number: u64,
+}
+
+/// Take a lock on a symbol, or refresh it. wit `lock.acquire`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AcquireLock {
+    /// Of what, in the file's one spelling.
+    pub at: SymbolPath,
+    /// The same as the caller wrote it.
+    pub asked: Box<str>,
+    /// For how long, from now.
+    pub ttl: Ttl,
+    /// How long to wait for it when somebody else has it; `None` to be refused at once.
+    pub wait: Option<Ttl>,
+    /// The place in the queue that the caller was given before.
+    pub ticket: Option<Ticket>,
+    /// What for, for others to read.
+    pub reason: Option<Box<str>>,
+    /// The process with which it ends.
+    pub process: Option<ProcessMark>,
+    /// What the file says about it.
+    pub seen: SymbolFacts,
+}
+
+/// What was read of a symbol before a verb about it was submitted.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SymbolFacts {
+    /// Whether the file defines it.
+    pub known: Known,
+    /// The other names by which it goes in its file: `Session.renew` for `renew`, and the other way round.
+    pub names: Vec<Box<str>>,
+    /// Symbols that call it, one step away, in any file.
+    pub callers: Vec<SymbolPath>,
+}
+
+/// What a file says of a symbol.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// Nobody looked, or there is nothing to look at: no such file, or a language that is not read.
+    #[default]
+    Unasked,
+    /// It is there.
+    Found,
+    /// The file was read, and does not define it.
+    Missing,
+    /// The file could not be read as code, for this reason.
+    Unreadable(Box<str>),
+}
+
+/// How an acquisition went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Locked {
+    /// The caller has it.
+    Held {
+        /// The lock.
+        lock: Arc<Lock>,
+        /// What the caller should know.
+        warnings: Vec<Warning>,
+        /// Warnings beyond those.
+        more: usize,
+    },
+    /// Somebody else has it; the caller waits, and asks again with this ticket when something has changed.
+    Queued {
+        /// Its place.
+        ticket: Ticket,
+        /// How many wait before it.
+        ahead: usize,
+        /// When the place is lost.
+        until: Timestamp,
+    },
+}
+
+/// Something that the holder of a lock should know. None of them is a refusal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Warning {
+    /// Somebody else has locked a symbol that calls this one.
+    CallerLocked {
+        /// The caller.
+        caller: SymbolPath,
+        /// The lock that covers it.
+        lock: Arc<Lock>,
+    },
+    /// Somebody else has locked what this symbol is part of.
+    Inside(Arc<Lock>),
+    /// Somebody else has locked a part of this symbol.
+    Around(Arc<Lock>),
+    /// Somebody else has said that they will change this.
+    Intended(Arc<Intent>),
+    /// The file does not define this symbol.
+    Unknown,
+    /// The file could not be read as code, for this reason; what depends on that is missing here.
+    Unreadable(Box<str>),
+}
+
+/// Give up a lock. wit `lock.release`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReleaseLock {
+    /// Of what, in the file's one spelling.
+    pub at: SymbolPath,
+    /// Only if it still is this grant.
+    pub fence: Option<Fence>,
+    /// Whoever has it: takes the right to operate.
+    pub force: bool,
+}
+
+/// The lock is free.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockReleased {
+    /// What it was.
+    pub lock: Arc<Lock>,
+}
+
+/// Wait no longer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LeaveQueue {
+    /// The caller's place.
+    pub ticket: Ticket,
+}
+
+/// The place is free.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueLeft;
+
+/// The caller's session ends: its locks and places in queues are free.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Leave {
+    /// Whether its intents are abandoned, too.
+    pub intents: bool,
+}
+
+/// The caller holds nothing any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HasLeft {
+    /// Locks that were released.
+    pub locks: usize,
+    /// Intents that were abandoned.
+    pub intents: usize,
+}
+
+/// Locks whose holders are gone.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReapLocks {
+    /// Which, each only if it still is this grant.
+    pub locks: Vec<(SymbolPath, Fence)>,
+    /// Why, for the log.
+    pub why: Box<str>,
+}
+
+/// They are free.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocksReaped {
+    /// How many.
+    pub count: usize,
+}
+
+/// Announce a change. wit `intent.declare`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DeclareIntent {
+    /// Chosen by the door, since the core knows no chance.
+    pub id: IntentId,
+    /// What is to be done.
+    pub description: Box<str>,
+    /// In which files.
+    pub files: Vec<IntendedFile>,
+    /// In which symbols of them; none for whole files.
+    pub symbols: Vec<Box<str>>,
+    /// When it lapses by itself.
+    pub ttl: Option<Ttl>,
+    /// Calls from one of those symbols: which symbol, and what it calls.
+    pub calls: Vec<(SymbolPath, SymbolPath)>,
+    /// Where the symbols of others' intents in the same files are by now.
+    pub fresh: Vec<FreshSpans>,
+}
+
+/// One file of an intent, as found before it was declared.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IntendedFile {
+    /// In its one spelling.
+    pub path: RepoPath,
+    /// As the caller wrote it.
+    pub asked: Box<str>,
+    /// Where its symbols are; none when the file defines none of them.
+    pub spans: Vec<Span>,
+    /// Other names of the intent's symbols in this file: which symbol by its place in the list, and the name.
+    pub names: Vec<(u32, Box<str>)>,
+}
+
+/// Where the symbols of an intent are in one file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FreshSpans {
+    /// Whose.
+    pub intent: IntentId,
+    /// Where.
+    pub file: RepoPath,
+    /// By now.
+    pub spans: Vec<Span>,
+}
+
+/// The intent is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declared {
+    /// The intent.
+    pub intent: Arc<Intent>,
+    /// What it collides with.
+    pub conflicts: Vec<Conflict>,
+    /// Conflicts beyond those.
+    pub more: usize,
+}
+
+/// Something that an intent collides with. Never a refusal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Conflict {
+    /// Another's intent for the same place.
+    Overlap(Arc<Intent>),
+    /// Another's lock on one of its symbols.
+    Locked {
+        /// The symbol, as the intent names it.
+        symbol: SymbolPath,
+        /// The lock.
+        lock: Arc<Lock>,
+    },
+    /// One of its symbols calls what another has locked.
+    Chain {
+        /// The symbol, as the intent names it.
+        symbol: SymbolPath,
+        /// The lock on what it calls.
+        lock: Arc<Lock>,
+    },
+    /// Another's lock inside a file that is intended as a whole, or in, or around, one of its symbols.
+    Within(Arc<Lock>),
+}
+
+/// Say how an intent goes on. wit `intent.update`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UpdateIntent {
+    /// Which.
+    pub id: IntentId,
+    /// Active, resolved or abandoned.
+    pub to: IntentStatus,
+}
+
+/// It does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IntentUpdated {
+    /// The intent.
+    pub intent: Arc<Intent>,
+}
+
+/// Files have changed, and symbols of intents with them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RefreshIntents {
+    /// Where they are by now.
+    pub spans: Vec<FreshSpans>,
+}
+
+/// The intents are up to date.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IntentsRefreshed {
+    /// How many were not.
+    pub moved: usize,
+}
+
+/// Offer a contract on a symbol's signature as it is on disk. wit `contract.propose`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProposeContract {
+    /// Chosen by the door, since the core knows no chance.
+    pub id: ContractId,
+    /// Of what, in the file's one spelling and under its full name.
+    pub at: SymbolPath,
+    /// The same as the caller wrote it.
+    pub asked: Box<str>,
+    /// The signature, for people.
+    pub signature: Box<str>,
+    /// The signature, to compare by.
+    pub canon: Box<str>,
+}
+
+/// It is offered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContractProposed {
+    /// The contract.
+    pub contract: Arc<Contract>,
+}
+
+/// Accept or reject what somebody else has offered. wit `contract.respond`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnswerContract {
+    /// Which.
+    pub id: ContractId,
+    /// Yes or no.
+    pub accept: bool,
+}
+
+/// It is settled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContractAnswered {
+    /// The contract.
+    pub contract: Arc<Contract>,
+}
+
+/// Take an offer back. What was accepted binds both, and is only replaced by another contract that is accepted; a
+/// person may end it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WithdrawContract {
+    /// Which.
+    pub id: ContractId,
+}
+
+/// It binds nobody any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContractWithdrawn {
+    /// The contract.
+    pub contract: Arc<Contract>,
+}
+
+/// Files that were renamed with what contracts say of them unchanged.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FollowContracts {
+    /// The contracts, and the files in which they are looked for from now on, too.
+    pub moves: Vec<(ContractId, RepoPath)>,
+}
+
+/// They are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContractsFollowed {
+    /// How many had not been.
+    pub count: usize,
+}
+
+/// A lock in the way of a request, or somebody who waits for it already.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rival {
+    /// Whose.
+    pub by: AgentId,
+    /// On what, as they wrote it.
+    pub asked: Box<str>,
+    /// Until when.
+    pub until: Timestamp,
+    /// Since when.
+    pub since: Timestamp,
+    /// The grant; `None` for one who waits, with the next grant coming to them.
+    pub fence: Option<Fence>,
+    /// What for.
+    pub reason: Option<Box<str>>,
+}

@@ -1,0 +1,290 @@
+//! Contracts: what two agents have agreed on about a symbol's signature.
+//!
+//! ```text
+//!              accept (by another)                    accept of a newer one
+//!  [proposed] --------------------> [accepted] --------------------------> [superseded]
+//!      |   |                             +-------- by a person ----------> [withdrawn]
+//!      |   +-- reject (by another) --> [rejected]                              ^
+//!      +----- by its proposer -------------------------------------------------+
+//! ```
+//! Only what is accepted binds. It binds both: neither takes it back alone. Signatures are compared by a form that
+//! layout cannot change. wit, 5.9 to 5.12.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{
+    AnswerContract, ContractAnswered, ContractProposed, ContractWithdrawn, ContractsFollowed,
+    FollowContracts, ProposeContract, WithdrawContract,
+};
+use super::{Change, EventKind, Outbox, Principal, Refusal, State};
+use crate::base::limits::{CONTRACTS_MAX, SIGNATURE_LEN_MAX};
+use crate::base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
+
+/// Where a contract stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContractStatus {
+    /// Offered.
+    Proposed,
+    /// In force.
+    Accepted,
+    /// Turned down.
+    Rejected,
+    /// Replaced by a newer one on the same symbol.
+    Superseded,
+    /// Taken back.
+    Withdrawn,
+}
+
+impl ContractStatus {
+    /// The word for it; wit has the first three.
+    pub fn word(self) -> &'static str {
+        match self {
+            ContractStatus::Proposed => "proposed",
+            ContractStatus::Accepted => "accepted",
+            ContractStatus::Rejected => "rejected",
+            ContractStatus::Superseded => "superseded",
+            ContractStatus::Withdrawn => "withdrawn",
+        }
+    }
+
+    fn is_open(self) -> bool {
+        matches!(self, ContractStatus::Proposed | ContractStatus::Accepted)
+    }
+}
+
+/// A contract.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Contract {
+    /// Its name.
+    pub id: ContractId,
+    /// On what.
+    pub at: SymbolPath,
+    /// The same as its proposer wrote it.
+    pub asked: Box<str>,
+    /// Files to which that symbol was moved with its signature unchanged; it binds there, too.
+    pub also: Vec<RepoPath>,
+    /// The signature, for people.
+    pub signature: Box<str>,
+    /// The signature, to compare by.
+    pub canon: Box<str>,
+    /// Who offered it.
+    pub proposer: AgentId,
+    /// Who answered.
+    pub responder: Option<AgentId>,
+    /// Where it stands.
+    pub status: ContractStatus,
+    /// When it was offered.
+    pub proposed_at: Timestamp,
+    /// When it was answered.
+    pub responded_at: Option<Timestamp>,
+    /// Its place in lists.
+    pub place: Fence,
+}
+
+impl Contract {
+    fn files(&self) -> impl Iterator<Item = &RepoPath> {
+        std::iter::once(self.at.file()).chain(&self.also)
+    }
+}
+
+/// All contracts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Contracts {
+    all: BTreeMap<ContractId, Arc<Contract>>,
+    places: BTreeMap<Fence, ContractId>,
+    in_force: BTreeMap<RepoPath, BTreeSet<Fence>>,
+    closed: BTreeSet<Fence>,
+}
+
+impl Contracts {
+    pub(super) fn put(&mut self, contract: Arc<Contract>) {
+        self.remove(&contract.id);
+        self.places.insert(contract.place, contract.id.clone());
+        if contract.status == ContractStatus::Accepted {
+            for file in contract.files() {
+                self.in_force.entry(file.clone()).or_default().insert(contract.place);
+            }
+        }
+        if !contract.status.is_open() {
+            self.closed.insert(contract.place);
+        }
+        self.all.insert(contract.id.clone(), contract);
+    }
+
+    pub(super) fn remove(&mut self, id: &ContractId) {
+        let Some(contract) = self.all.remove(id) else { return };
+        self.places.remove(&contract.place);
+        self.closed.remove(&contract.place);
+        for file in contract.files() {
+            if let Some(places) = self.in_force.get_mut(file) {
+                places.remove(&contract.place);
+                if places.is_empty() {
+                    self.in_force.remove(file);
+                }
+            }
+        }
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &ContractId) -> Option<&Arc<Contract>> {
+        self.all.get(id)
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Contract>> {
+        self.places.values().filter_map(|id| self.all.get(id))
+    }
+
+    /// Those in force on symbols of a file, oldest first.
+    pub fn in_force_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Contract>> {
+        let places = self.in_force.get(file).into_iter().flatten();
+        places.filter_map(|place| self.all.get(self.places.get(place)?))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
+impl State {
+    /// wit `contract.propose`.
+    pub(super) fn propose_contract(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &ProposeContract,
+        out: &mut Outbox,
+    ) -> Result<ContractProposed, Refusal> {
+        if verb.signature.len() > SIGNATURE_LEN_MAX || verb.canon.len() > SIGNATURE_LEN_MAX {
+            return Err(Refusal::busy("a signature longer than a contract can have"));
+        }
+        if self.contracts.get(&verb.id).is_some() {
+            return Err(Refusal::busy("a contract of this id"));
+        }
+        if self.contracts.len() >= CONTRACTS_MAX {
+            let oldest = self.contracts.closed.first().and_then(|it| self.contracts.places.get(it));
+            let oldest = oldest.ok_or_else(|| Refusal::busy("as many open contracts as there can be"))?;
+            out.put(Change::DropContract(oldest.clone()));
+        }
+        self.agents.beat(now, who.agent(), out);
+        let contract = Arc::new(Contract {
+            id: verb.id.clone(),
+            at: verb.at.clone(),
+            asked: verb.asked.clone(),
+            also: Vec::new(),
+            signature: verb.signature.clone(),
+            canon: verb.canon.clone(),
+            proposer: who.agent().clone(),
+            responder: None,
+            status: ContractStatus::Proposed,
+            proposed_at: now,
+            responded_at: None,
+            place: out.next_fence(),
+        });
+        out.say(EventKind::ContractProposed {
+            contract: contract.id.clone(),
+            symbol: contract.at.clone(),
+            signature: Digest::of(contract.canon.as_bytes()),
+        });
+        out.put(Change::PutContract(contract.clone()));
+        Ok(ContractProposed { contract })
+    }
+
+    /// wit `contract.respond`. What is accepted replaces what was accepted before on the same symbol.
+    pub(super) fn answer_contract(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AnswerContract,
+        out: &mut Outbox,
+    ) -> Result<ContractAnswered, Refusal> {
+        let contract = self.contracts.get(&verb.id).ok_or(Refusal::ContractNotFound)?;
+        if contract.status != ContractStatus::Proposed {
+            return Err(Refusal::ContractSettled { status: contract.status });
+        }
+        if contract.proposer == *who.agent() {
+            return Err(Refusal::ContractOwn);
+        }
+        self.agents.beat(now, who.agent(), out);
+        if verb.accept {
+            let before = self.contracts.in_force_on(contract.at.file()).filter(|it| it.at == contract.at);
+            before.for_each(|it| self.settle_contract(it, ContractStatus::Superseded, None, out));
+        }
+        let status = if verb.accept { ContractStatus::Accepted } else { ContractStatus::Rejected };
+        let answer = (who.agent().clone(), now);
+        self.settle_contract(contract, status, Some(answer.clone()), out);
+        let contract = Arc::new(settled(contract, status, Some(answer)));
+        Ok(ContractAnswered { contract })
+    }
+
+    fn settle_contract(
+        &self,
+        contract: &Contract,
+        to: ContractStatus,
+        answer: Option<(AgentId, Timestamp)>,
+        out: &mut Outbox,
+    ) {
+        out.say(EventKind::ContractMoved { contract: contract.id.clone(), symbol: contract.at.clone(), to });
+        out.put(Change::PutContract(Arc::new(settled(contract, to, answer))));
+    }
+
+    /// An offer is taken back by whoever made it; what binds, by a person alone.
+    pub(super) fn withdraw_contract(
+        &self,
+        who: &Principal,
+        verb: &WithdrawContract,
+        out: &mut Outbox,
+    ) -> Result<ContractWithdrawn, Refusal> {
+        let contract = self.contracts.get(&verb.id).ok_or(Refusal::ContractNotFound)?;
+        match contract.status {
+            ContractStatus::Proposed if contract.proposer == *who.agent() => {}
+            ContractStatus::Proposed | ContractStatus::Accepted if who.is_person() => {}
+            ContractStatus::Proposed => {
+                return Err(Refusal::ContractNotYours { by: contract.proposer.clone() });
+            }
+            status => return Err(Refusal::ContractSettled { status }),
+        }
+        self.settle_contract(contract, ContractStatus::Withdrawn, None, out);
+        Ok(ContractWithdrawn { contract: Arc::new(settled(contract, ContractStatus::Withdrawn, None)) })
+    }
+
+    /// Files were renamed, and the contracts on their symbols go along.
+    pub(super) fn follow_contracts(&self, verb: &FollowContracts, out: &mut Outbox) -> ContractsFollowed {
+        let mut count = 0;
+        for (id, file) in &verb.moves {
+            let Some(contract) = self.contracts.get(id) else { continue };
+            if contract.status != ContractStatus::Accepted || contract.files().any(|it| it == file) {
+                continue;
+            }
+            let mut contract = Contract::clone(contract);
+            // A symbol that wanders from file to file is where it went last.
+            contract.also.truncate(PLACES_MAX - 1);
+            contract.also.insert(0, file.clone());
+            out.put(Change::PutContract(Arc::new(contract)));
+            count += 1;
+        }
+        ContractsFollowed { count }
+    }
+}
+
+/// Files besides the first in which a contract's symbol is looked for.
+const PLACES_MAX: usize = 8;
+
+fn settled(contract: &Contract, status: ContractStatus, answer: Option<(AgentId, Timestamp)>) -> Contract {
+    let mut contract = contract.clone();
+    contract.status = status;
+    if let Some((responder, at)) = answer {
+        (contract.responder, contract.responded_at) = (Some(responder), Some(at));
+    }
+    contract
+}

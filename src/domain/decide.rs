@@ -1,0 +1,392 @@
+//! From a command to its outcome: scope, then policy, then the rule.
+//!
+//! A command that waited for approval and was granted takes the path of an allowed one, and is judged once more.
+
+use super::command::{AnswerApproval, Answered, Collected, EffectSettled, Recorded, Settled};
+use super::progress::Ending;
+use super::task::Repeat;
+use super::{
+    Answer, Call, Change, Command, Decision, Delegated, Denial, Door, EventKind, Facts, Failure, Judge,
+    MailKind, Outbox, Parked, Refusal, Reply, State, Task, TaskState, Terms, Verdict, approval::Question,
+};
+use crate::base::{AgentId, RuleId, Timestamp};
+
+pub(super) fn decide(
+    state: &State,
+    judge: &dyn Judge,
+    mut call: Call<'_>,
+    command: Command,
+    out: &mut Outbox,
+) -> Result<Answer<Reply>, Refusal> {
+    if !call.who.may(command.scope()) {
+        return Err(Refusal::OutOfScope { needs: command.scope() });
+    }
+    if call.who.door() == Door::Devit && !matches!(command, Command::Register(_)) {
+        state.agents.admit(call.who.agent(), &state.settings)?;
+    }
+    // A person at the terminal is the root of approval authority; policy has a say over agents that approve.
+    let judged = command.judged() && !(matches!(command, Command::AnswerApproval(_)) && call.who.is_person());
+    if !judged {
+        return dispatch(state, judge, &call, &command, out).map(Answer::Done);
+    }
+    if let Some(answer) = state.before_policy(&mut call, &command, out)? {
+        return Ok(answer);
+    }
+    match judge.decide(call.who, &command, &call.facts) {
+        Decision::Allow { rule, terms } => {
+            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
+                return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
+            }
+            allowed(state, judge, &call, &command, rule, terms, out).map(Answer::Done)
+        }
+        Decision::Deny { rule, reason } => {
+            Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
+        }
+        // An answer that waited for an answer would never end.
+        Decision::NeedApproval { rule, reason, .. } if matches!(command, Command::AnswerApproval(_)) => {
+            Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
+        }
+        Decision::NeedApproval { rule, reason, terms, wait, by } => {
+            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
+                return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
+            }
+            state.tasks.room_for(call.who.agent(), &state.settings)?;
+            let expires_at = call.now.after(wait.min(state.settings.approval_wait_max));
+            let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
+            state.park(call.now, call.who, command, call.facts, question, out).map(Answer::Parked)
+        }
+    }
+}
+
+/// Runs a judged command that policy has let through, under the terms policy gave it.
+fn allowed(
+    state: &State,
+    judge: &dyn Judge,
+    call: &Call<'_>,
+    command: &Command,
+    rule: RuleId,
+    terms: Terms,
+    out: &mut Outbox,
+) -> Result<Reply, Refusal> {
+    match command {
+        Command::Delegate(verb) => {
+            let task = state.tasks.draft(call.now, call.who, verb, &call.facts, rule, terms);
+            start(state, judge, call.now, task, out).map(Reply::Delegated)
+        }
+        Command::TakeScreenshot(verb) => {
+            let task = state.draft_capture(call.now, call.who, verb, rule, terms);
+            state.order_capture(call.now, call.who, task, judge.version(), out).map(Reply::Captured)
+        }
+        _ => dispatch(state, judge, call, command, out),
+    }
+}
+
+fn start(
+    state: &State,
+    judge: &dyn Judge,
+    now: Timestamp,
+    task: Task,
+    out: &mut Outbox,
+) -> Result<Delegated, Refusal> {
+    state.tasks.dispatch(now, task, &state.settings, judge.version(), &state.mail, out)
+}
+
+/// Runs a command that needs no more permission.
+fn dispatch(
+    state: &State,
+    judge: &dyn Judge,
+    call: &Call<'_>,
+    command: &Command,
+    out: &mut Outbox,
+) -> Result<Reply, Refusal> {
+    let (now, who, past) = (call.now, call.who, call.past.as_ref());
+    match command {
+        Command::Register(it) => {
+            for task in state.mail.clear_recurring(now, who.agent(), &state.agents, out) {
+                state.not_collected(now, &task, out);
+            }
+            state.agents.register(now, who, it, &state.settings, out).map(Reply::Registered)
+        }
+        Command::CollectMail(it) => {
+            let mail = state.mail.collect(now, who, it, &state.agents, out);
+            let waiting = state.tasks.asked_by(who.agent()) > 0;
+            Ok(Reply::Collected(Collected { mail, waiting }))
+        }
+        Command::SettleMail(it) => {
+            let arrived = state.mail.settle(who, it, out)?;
+            if let Some(MailKind::Work { task, .. }) = arrived.as_ref().map(|mail| &mail.kind) {
+                state.assigned(now, task, out);
+            }
+            Ok(Reply::Settled(Settled))
+        }
+        Command::Delegate(it) => Err(Refusal::WorkerBroken {
+            worker: it.worker.clone(),
+            why: "a delegation is only carried out after policy was asked".into(),
+        }),
+        Command::ReportTask(it) => state.report(now, who, it, past, out).map(Reply::Reported),
+        Command::AckTask(it) => state.ack(who, it, past, out).map(Reply::Acked),
+        Command::CancelTask(it) => state.cancel(now, who, it, past, out).map(Reply::Cancelled),
+        Command::AnswerApproval(it) => answer(state, judge, call, it, out).map(Reply::Answered),
+        Command::TakeScreenshot(_) => Err(Refusal::busy("a picture is only taken after policy was asked")),
+        Command::BeginCapture(it) => state.begin_capture(now, judge, it, out).map(Reply::CaptureBegun),
+        Command::EndCapture(it) => Ok(Reply::CaptureEnded(state.end_capture(now, it, out))),
+        Command::BeginRun(it) => state.begin_run(now, it, out).map(Reply::Begun),
+        Command::NoteFiles(it) => state.note_files(now, it, past, out).map(Reply::FilesNoted),
+        Command::EndRun(it) => Ok(Reply::Ended(state.end_run(now, it, out))),
+        Command::SettleEffect(it) => {
+            out.put(Change::DropEffect(it.effect));
+            Ok(Reply::EffectSettled(EffectSettled))
+        }
+        Command::NameAgent(_)
+        | Command::AcquireLock(_)
+        | Command::ReleaseLock(_)
+        | Command::LeaveQueue(_)
+        | Command::Leave(_)
+        | Command::ReapLocks(_)
+        | Command::DeclareIntent(_)
+        | Command::UpdateIntent(_)
+        | Command::RefreshIntents(_)
+        | Command::ProposeContract(_)
+        | Command::AnswerContract(_)
+        | Command::WithdrawContract(_)
+        | Command::FollowContracts(_) => coordinate(state, call, command, out),
+        Command::Record(it) => {
+            let (what, subject, details) = (it.what.clone(), it.subject.clone(), it.details.clone());
+            out.say(EventKind::Recorded { what, subject, details });
+            Ok(Reply::Recorded(Recorded))
+        }
+    }
+}
+
+/// Runs a verb by which agents coordinate their edits.
+fn coordinate(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbox) -> Result<Reply, Refusal> {
+    let (now, who) = (call.now, call.who);
+    match command {
+        Command::NameAgent(it) => state.agents.name(now, who, it, out).map(Reply::AgentNamed),
+        Command::AcquireLock(it) => state.acquire(now, who, it, out).map(Reply::Locked),
+        Command::ReleaseLock(it) => state.release(now, who, it, out).map(Reply::LockReleased),
+        Command::LeaveQueue(it) => state.leave_queue(who, it, out).map(Reply::QueueLeft),
+        Command::Leave(it) => Ok(Reply::HasLeft(state.leave(now, who, it, out))),
+        Command::ReapLocks(it) => Ok(Reply::LocksReaped(state.reap(it, out))),
+        Command::DeclareIntent(it) => state.declare(now, who, it, out).map(Reply::Declared),
+        Command::UpdateIntent(it) => state.update_intent(now, who, it, out).map(Reply::IntentUpdated),
+        Command::RefreshIntents(it) => Ok(Reply::IntentsRefreshed(state.refresh_intents(it, out))),
+        Command::ProposeContract(it) => {
+            state.propose_contract(now, who, it, out).map(Reply::ContractProposed)
+        }
+        Command::AnswerContract(it) => state.answer_contract(now, who, it, out).map(Reply::ContractAnswered),
+        Command::WithdrawContract(it) => state.withdraw_contract(who, it, out).map(Reply::ContractWithdrawn),
+        Command::FollowContracts(it) => Ok(Reply::ContractsFollowed(state.follow_contracts(it, out))),
+        other => Err(Refusal::busy(other.name())),
+    }
+}
+
+/// Carries out what an approver decided. A granted command takes the path of an allowed one.
+fn answer(
+    state: &State,
+    judge: &dyn Judge,
+    call: &Call<'_>,
+    verb: &AnswerApproval,
+    out: &mut Outbox,
+) -> Result<Answered, Refusal> {
+    let parked = state.answered(call.now, call.who, verb, out)?;
+    let task = parked.task().cloned();
+    if verb.verdict == Verdict::Denied {
+        let failure = Failure::ApprovalDenied {
+            approval: parked.id,
+            approver: call.who.agent().clone(),
+            note: verb.note.clone(),
+            tool: parked.tool(),
+        };
+        let why = verb.note.as_deref().unwrap_or_default();
+        state.give_up_parked(call.now, &parked, why, failure, out);
+        return Ok(Answered { task, failed: None });
+    }
+    let failed = grant(state, judge, call, &parked, out).err();
+    if let Some((why, failure)) = &failed {
+        out.say(EventKind::GrantFailed { approval: parked.id, why: why.clone() });
+        state.give_up_parked(call.now, &parked, why, failure.clone(), out);
+    }
+    Ok(Answered { task, failed: failed.map(|(why, _)| why) })
+}
+
+/// The grant is checked once more: rules may have become stricter since the question was asked, and the worker
+/// may have become another one.
+fn grant(
+    state: &State,
+    judge: &dyn Judge,
+    call: &Call<'_>,
+    parked: &Parked,
+    out: &mut Outbox,
+) -> Result<(), (Box<str>, Failure)> {
+    let denied = |rule: &RuleId, reason: Box<str>| {
+        let failure =
+            Failure::PolicyDenied { rule: rule.clone(), reason: reason.clone(), tool: parked.tool() };
+        (reason, failure)
+    };
+    let refused = |refusal: Refusal| denied(&parked.rule, refusal.to_string().into());
+    let waiting = parked.task().and_then(|task| state.tasks.get(task));
+    let mut task = Task::clone(waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?);
+    let facts = match task.capture {
+        true => parked.facts.clone(),
+        false => state.settings.facts_of(&task.order.worker, parked.facts.clone()).map_err(refused)?,
+    };
+    if facts != parked.facts {
+        return Err(refused(Refusal::ApprovalChanged));
+    }
+    match judge.decide(&parked.who, &parked.command, &Facts { now: call.now, ..facts }) {
+        Decision::Deny { rule, reason } => return Err(denied(&rule, reason)),
+        Decision::NeedApproval { rule, by, .. } if !by.iter().any(|by| by.admits(call.who)) => {
+            return Err(refused(Refusal::ApprovalNotYours { rule }));
+        }
+        Decision::NeedApproval { terms, .. } | Decision::Allow { terms, .. } => {
+            task.terms = task.terms.within(&terms);
+        }
+    }
+    let mark = out.mark();
+    let started = match task.capture {
+        true => state.grant_capture(call.now, parked, task, judge.version(), out),
+        false => start(state, judge, call.now, task, out).map(|_| ()),
+    };
+    started.map_err(|refusal| {
+        out.rewind(mark);
+        refused(refusal)
+    })
+}
+
+impl State {
+    /// What is settled before policy is asked: repeats, switched-off capabilities, broken workers, and a
+    /// working directory outside the workspace. Completes the facts on the way.
+    fn before_policy(
+        &self,
+        call: &mut Call<'_>,
+        command: &Command,
+        out: &mut Outbox,
+    ) -> Result<Option<Answer<Reply>>, Refusal> {
+        call.facts.now = call.now;
+        let verb = match command {
+            Command::Delegate(verb) => verb,
+            Command::TakeScreenshot(verb) => return self.before_screenshot(call, verb, out),
+            _ => return Ok(None),
+        };
+        if let Repeat::Same(task) = self.tasks.repeat(call.who, verb, call.past.as_ref())? {
+            return Ok(Some(same_answer(&task)));
+        }
+        call.facts = self.settings.facts_of(&verb.worker, std::mem::take(&mut call.facts))?;
+        call.facts.running = self.tasks.asked_by(call.who.agent());
+        call.facts.depth = self.tasks.depth_below(call.who.agent());
+        let Some(why) = call.facts.directory_refused.clone() else { return Ok(None) };
+        let failure = Failure::Sandbox { why: why.clone() };
+        let rule = RuleId::parse("sandbox").expect("a constant that is a valid id");
+        Ok(Some(Answer::Denied(self.record_denial(call, command, rule, why, failure, out))))
+    }
+
+    /// Rate and concurrency limits that came with the permission.
+    fn over_limits(
+        &self,
+        now: Timestamp,
+        agent: &AgentId,
+        rule: &RuleId,
+        terms: &Terms,
+        out: &mut Outbox,
+    ) -> Option<Box<str>> {
+        if let Some(most) = terms.concurrent
+            && self.tasks.running_under(agent, rule) >= most
+        {
+            return Some(
+                format!("{most} tasks of {agent} are unfinished, which is as many as rule {rule} allows")
+                    .into(),
+            );
+        }
+        let seconds = self.quota.spend(now, rule, agent, terms.rate?, out).err()?;
+        Some(format!("rule {rule} has been used as often as it allows; again in {seconds}s").into())
+    }
+
+    fn deny(
+        &self,
+        call: &Call<'_>,
+        command: &Command,
+        rule: RuleId,
+        reason: Box<str>,
+        judge: &dyn Judge,
+        out: &mut Outbox,
+    ) -> Denial {
+        let tool: Box<str> = match command {
+            Command::Delegate(verb) => verb.tool.name.clone(),
+            other => other.name().into(),
+        };
+        out.say(EventKind::Denied {
+            verb: command.name().into(),
+            task: command.names_task().cloned(),
+            tool: Some(tool.clone()),
+            rule: rule.clone(),
+            reason: reason.clone(),
+            policy: judge.version(),
+        });
+        let failure = Failure::PolicyDenied { rule: rule.clone(), reason: reason.clone(), tool };
+        self.record_denial(call, command, rule, reason, failure, out)
+    }
+
+    fn record_denial(
+        &self,
+        call: &Call<'_>,
+        command: &Command,
+        rule: RuleId,
+        reason: Box<str>,
+        failure: Failure,
+        out: &mut Outbox,
+    ) -> Denial {
+        if let Command::Delegate(verb) = command {
+            let task =
+                self.tasks.draft(call.now, call.who, verb, &call.facts, rule.clone(), Terms::default());
+            let summary = match &failure {
+                Failure::Sandbox { why } => format!("Task refused: {why}"),
+                _ => format!("Task denied by policy (tool: {})", verb.tool.name),
+            };
+            self.finish(call.now, &task, Ending::failed(summary, failure.clone()), out);
+        }
+        Denial { task: command.names_task().cloned(), rule, reason, failure }
+    }
+
+    /// A parked command will not be carried out: its task fails, its asker is told.
+    pub(super) fn give_up_parked(
+        &self,
+        now: Timestamp,
+        parked: &Parked,
+        why: &str,
+        failure: Failure,
+        out: &mut Outbox,
+    ) {
+        let Some(task) = parked.task().and_then(|task| self.tasks.get(task)) else { return };
+        let summary = match (&failure, why) {
+            (Failure::ApprovalDenied { .. }, "") => {
+                format!("Approval denied for task {} (tool: {})", task.id(), parked.tool())
+            }
+            (Failure::ApprovalDenied { .. }, note) => {
+                format!("Approval denied for task {}: {note}", task.id())
+            }
+            (_, why) => format!("{why} for task {} (tool: {})", task.id(), parked.tool()),
+        };
+        self.finish(now, task, Ending::failed(summary, failure), out);
+    }
+}
+
+/// A repeated request gets the answer that the first one got.
+fn same_answer(task: &Task) -> Answer<Reply> {
+    match (&task.state, &task.failure) {
+        (TaskState::Awaiting { approval }, _) => Answer::Parked(*approval),
+        (
+            TaskState::Finished { .. },
+            Some(failure @ (Failure::PolicyDenied { .. } | Failure::Sandbox { .. })),
+        ) => {
+            let reason = match failure {
+                Failure::PolicyDenied { reason, .. } => reason.clone(),
+                Failure::Sandbox { why } => why.clone(),
+                _ => Box::default(),
+            };
+            let (task, rule, failure) = (Some(task.id().clone()), task.rule.clone(), failure.clone());
+            Answer::Denied(Denial { task, rule, reason, failure })
+        }
+        (state, _) => Answer::Done(Reply::Delegated(Delegated { task: task.id().clone(), state: *state })),
+    }
+}

@@ -1,0 +1,400 @@
+//! Locks on symbols: leases with a number, and a queue for those who wait.
+//!
+//! ```text
+//!            acquire                      time is up
+//!   (free) -----------> [held] ----------------------------> [lapsed] --10 min--> (free)
+//!      ^                 |  ^                                   |  |
+//!      |  release, leave |  +-- acquire by its holder: refresh  |  +-- acquire by anyone: take over
+//!      +-----------------+<-------------------------------------+ release by its holder
+//! ```
+//! The number (*fence*) rises with every grant, not with a refresh. Two names of one symbol are one lock; what a symbol
+//! contains, and what contains it, is a warning. A lapsed lock is remembered for a while, so that its late holder hears
+//! the same answer however late. wit, 5.3 to 5.5; waiting is ours.
+
+mod table;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{
+    AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, LocksReaped, QueueLeft, ReapLocks,
+    ReleaseLock, Rival, Warning,
+};
+use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, State, Task};
+use crate::base::limits::{DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WARNINGS_MAX};
+use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
+
+pub use table::Locks;
+
+/// How long a lapsed lock is remembered for its late holder.
+const LAPSED_KEEP: Ttl = Ttl::minutes(10);
+
+/// A process, so that a recycled number is not taken for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProcessMark {
+    /// Its number.
+    pub pid: u32,
+    /// When it began, in the system's own unit.
+    pub started: u64,
+}
+
+/// A granted lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Lock {
+    /// On what.
+    pub at: SymbolPath,
+    /// The same as the holder wrote it.
+    pub asked: Box<str>,
+    /// Other names of the same symbol.
+    pub names: Vec<Box<str>>,
+    /// Who has it.
+    pub holder: AgentId,
+    /// The task for which a jailed worker has it; it ends with that.
+    pub run: Option<TaskId>,
+    /// Since the grant, or the last refresh.
+    pub acquired_at: Timestamp,
+    /// Live until just before this moment.
+    pub expires_at: Timestamp,
+    /// The grant.
+    pub fence: Fence,
+    /// The grant from which it has its place in lists: a refresh keeps it.
+    pub place: Fence,
+    /// Whether its time is up.
+    pub lapsed: bool,
+    /// The process with which it ends.
+    pub process: Option<ProcessMark>,
+    /// What for.
+    pub reason: Option<Box<str>>,
+}
+
+impl Lock {
+    /// Every name of the locked symbol in its file.
+    pub fn all_names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.at.symbol()).chain(self.names.iter().map(|it| &**it))
+    }
+
+    /// Whether a symbol of the same file is the locked one, or part of it.
+    pub fn covers(&self, symbol: &str) -> bool {
+        self.all_names().any(|name| name == symbol || encloses(name, symbol))
+    }
+
+    fn rival(&self) -> Rival {
+        Rival {
+            by: self.holder.clone(),
+            asked: self.asked.clone(),
+            until: self.expires_at,
+            since: self.acquired_at,
+            fence: Some(self.fence),
+            reason: self.reason.clone(),
+        }
+    }
+}
+
+/// Somebody who waits for a lock. Memory only: waiting ends with the connection that waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waiter {
+    /// Its place.
+    pub ticket: Ticket,
+    /// For what.
+    pub at: SymbolPath,
+    /// The same as the waiter wrote it.
+    pub asked: Box<str>,
+    /// Other names of the same symbol.
+    pub names: Vec<Box<str>>,
+    /// Who.
+    pub agent: AgentId,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl Waiter {
+    fn all_names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.at.symbol()).chain(self.names.iter().map(|it| &**it))
+    }
+
+    fn rival(&self) -> Rival {
+        Rival {
+            by: self.agent.clone(),
+            asked: self.asked.clone(),
+            until: self.until,
+            since: self.since,
+            fence: None,
+            reason: None,
+        }
+    }
+}
+
+impl State {
+    /// wit `lock.acquire`. A lock of the caller's own is refreshed; a lapsed one is taken over.
+    pub(super) fn acquire(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AcquireLock,
+        out: &mut Outbox,
+    ) -> Result<Locked, Refusal> {
+        if verb.reason.as_deref().is_some_and(|it| it.len() > DESCRIPTION_LEN_MAX) {
+            return Err(Refusal::busy("a reason longer than a lock can have"));
+        }
+        self.agents.beat(now, who.agent(), out);
+        let names: Vec<&str> =
+            std::iter::once(verb.at.symbol()).chain(verb.seen.names.iter().map(|it| &**it)).collect();
+        let held = self.locks.get(&verb.at).filter(|lock| !lock.lapsed);
+        let own = held.filter(|lock| lock.holder == *who.agent());
+        if own.is_none()
+            && let Some(rival) = self.in_the_way(who.agent(), verb, &names)
+        {
+            return self.wait_for(now, who, verb, &names, rival, out);
+        }
+        if own.is_none() {
+            self.room_for_lock(who.agent(), &verb.at)?;
+        }
+        if let Some(ticket) = verb.ticket.filter(|it| self.owns_place(who.agent(), *it)) {
+            out.put(Change::DropWaiter(ticket));
+        }
+        let lock = Arc::new(self.granted(now, who, verb, own, out));
+        out.say(EventKind::LockAcquired {
+            symbol: lock.at.clone(),
+            fence: lock.fence,
+            until: lock.expires_at,
+            refreshed: own.is_some(),
+        });
+        out.put(Change::PutLock(lock.clone()));
+        let mut warnings = self.warnings(who.agent(), verb, &names);
+        let more = warnings.len().saturating_sub(WARNINGS_MAX);
+        warnings.truncate(WARNINGS_MAX);
+        Ok(Locked::Held { lock, warnings, more })
+    }
+
+    fn in_the_way(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Option<Rival> {
+        let file = verb.at.file();
+        if let Some(lock) = self.locks.rivals(who, file, names.iter().copied()).next() {
+            return Some(lock.rival());
+        }
+        let ticket = verb.ticket.filter(|it| self.owns_place(who, *it));
+        let mut earlier = self.locks.earlier(who, file, names, ticket);
+        earlier.next().map(|it| it.rival())
+    }
+
+    fn owns_place(&self, who: &AgentId, ticket: Ticket) -> bool {
+        self.locks.waiter(ticket).is_some_and(|it| it.agent == *who)
+    }
+
+    fn room_for_lock(&self, who: &AgentId, at: &SymbolPath) -> Result<(), Refusal> {
+        if self.locks.get(at).is_some() {
+            return Ok(());
+        }
+        if self.locks.held_by(who).count() >= LOCKS_PER_AGENT_MAX {
+            return Err(Refusal::busy("as many locks as one agent can have; release some"));
+        }
+        if self.locks.len() >= LOCKS_MAX {
+            return Err(Refusal::busy("as many locks as there can be; `provost locks` shows whose they are"));
+        }
+        Ok(())
+    }
+
+    fn granted(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AcquireLock,
+        own: Option<&Arc<Lock>>,
+        out: &mut Outbox,
+    ) -> Lock {
+        let (fence, place) = match own {
+            Some(lock) => (lock.fence, lock.place),
+            None => {
+                let fence = out.next_fence();
+                (fence, fence)
+            }
+        };
+        Lock {
+            at: verb.at.clone(),
+            asked: verb.asked.clone(),
+            names: verb.seen.names.clone(),
+            holder: who.agent().clone(),
+            run: run_of(who),
+            acquired_at: now,
+            expires_at: now.after(verb.ttl),
+            fence,
+            place,
+            lapsed: false,
+            process: verb.process,
+            reason: verb.reason.clone(),
+        }
+    }
+
+    /// Somebody else has it: the caller queues up, or is refused.
+    fn wait_for(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AcquireLock,
+        names: &[&str],
+        rival: Rival,
+        out: &mut Outbox,
+    ) -> Result<Locked, Refusal> {
+        let file = verb.at.file();
+        let known = verb.ticket.and_then(|it| self.locks.waiter(it)).filter(|it| it.agent == *who.agent());
+        if let Some(waiter) = known {
+            let ahead = self.locks.earlier(who.agent(), file, names, Some(waiter.ticket)).count();
+            return Ok(Locked::Queued { ticket: waiter.ticket, ahead, until: waiter.until });
+        }
+        let Some(wait) = verb.wait else { return Err(Refusal::LockConflict(Box::new(rival))) };
+        if let Some(circle) = self.locks.circle(who.agent(), file, names) {
+            return Err(Refusal::WouldDeadlock { circle, rival: Box::new(rival) });
+        }
+        if self.locks.waiting() >= WAITERS_MAX {
+            return Err(Refusal::busy("as many agents wait for locks as can"));
+        }
+        let ahead = self.locks.earlier(who.agent(), file, names, None).count();
+        let waiter = Waiter {
+            ticket: out.next_ticket(),
+            at: verb.at.clone(),
+            asked: verb.asked.clone(),
+            names: verb.seen.names.clone(),
+            agent: who.agent().clone(),
+            since: now,
+            until: now.after(wait),
+        };
+        let (ticket, until) = (waiter.ticket, waiter.until);
+        out.say(EventKind::LockAwaited { symbol: verb.at.clone(), by: rival.by });
+        out.put(Change::PutWaiter(Arc::new(waiter)));
+        Ok(Locked::Queued { ticket, ahead, until })
+    }
+
+    fn warnings(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Vec<Warning> {
+        let file = verb.at.file();
+        let foreign = |lock: &&Arc<Lock>| lock.holder != *who;
+        let mut found = Vec::new();
+        for caller in &verb.seen.callers {
+            let same = self.locks.live_named(caller.file(), caller.symbol());
+            let lock = same.chain(self.locks.live_around(caller.file(), caller.symbol())).find(foreign);
+            if let Some(lock) = lock {
+                found.push(Warning::CallerLocked { caller: caller.clone(), lock: lock.clone() });
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for name in names {
+            let around = self.locks.live_around(file, name).filter(foreign);
+            found.extend(around.filter(|it| seen.insert(it.fence)).cloned().map(Warning::Inside));
+            let inside = self.locks.live_inside(file, name).filter(foreign);
+            found.extend(inside.filter(|it| seen.insert(it.fence)).cloned().map(Warning::Around));
+        }
+        found.extend(self.intents.intending(who, file, names).map(Warning::Intended));
+        match &verb.seen.known {
+            Known::Missing => found.push(Warning::Unknown),
+            Known::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
+            Known::Unasked | Known::Found => {}
+        }
+        found
+    }
+
+    /// wit `lock.release`. A lapsed lock is as good as gone for everybody but its holder.
+    pub(super) fn release(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &ReleaseLock,
+        out: &mut Outbox,
+    ) -> Result<LockReleased, Refusal> {
+        if verb.force && !who.may(Scope::Operate) {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate });
+        }
+        self.agents.beat(now, who.agent(), out);
+        let lock = self.locks.get(&verb.at).ok_or(Refusal::LockNotFound)?;
+        if lock.holder != *who.agent() && !verb.force {
+            return Err(match lock.lapsed {
+                true => Refusal::LockNotFound,
+                false => Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence },
+            });
+        }
+        if verb.fence.is_some_and(|fence| fence != lock.fence) {
+            return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence });
+        }
+        self.free(lock, if verb.force { "forced" } else { "released" }, out);
+        Ok(LockReleased { lock: lock.clone() })
+    }
+
+    fn free(&self, lock: &Lock, why: &str, out: &mut Outbox) {
+        if !lock.lapsed {
+            let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
+            out.say(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
+        }
+        out.put(Change::DropLock(lock.at.clone()));
+    }
+
+    /// The caller waits no longer.
+    pub(super) fn leave_queue(
+        &self,
+        who: &Principal,
+        verb: &LeaveQueue,
+        out: &mut Outbox,
+    ) -> Result<QueueLeft, Refusal> {
+        if self.owns_place(who.agent(), verb.ticket)
+            && let Some(waiter) = self.locks.waiter(verb.ticket)
+        {
+            self.give_up(waiter, out);
+        }
+        Ok(QueueLeft)
+    }
+
+    fn give_up(&self, waiter: &Waiter, out: &mut Outbox) {
+        out.say(EventKind::LockWaitEnded { symbol: waiter.at.clone(), agent: waiter.agent.clone() });
+        out.put(Change::DropWaiter(waiter.ticket));
+    }
+
+    /// The caller's session ends.
+    pub(super) fn leave(&self, now: Timestamp, who: &Principal, verb: &Leave, out: &mut Outbox) -> HasLeft {
+        let held: Vec<_> = self.locks.held_by(who.agent()).cloned().collect();
+        held.iter().for_each(|lock| self.free(lock, "its session has left", out));
+        let waits = self.locks.waiters().filter(|it| it.agent == *who.agent());
+        waits.for_each(|waiter| self.give_up(waiter, out));
+        let intents = if verb.intents { self.abandon_all(now, who.agent(), out) } else { 0 };
+        HasLeft { locks: held.iter().filter(|it| !it.lapsed).count(), intents }
+    }
+
+    /// Locks whose holders are gone, as far as they still are the same grants.
+    pub(super) fn reap(&self, verb: &ReapLocks, out: &mut Outbox) -> LocksReaped {
+        let found = verb
+            .locks
+            .iter()
+            .filter_map(|(at, fence)| self.locks.get(at).filter(|lock| lock.fence == *fence && !lock.lapsed));
+        let count = found.map(|lock| self.free(lock, &verb.why, out)).count();
+        LocksReaped { count }
+    }
+
+    /// A task that ends takes the locks of its jailed worker with it.
+    pub(super) fn free_locks_of(&self, task: &Task, out: &mut Outbox) {
+        let worker = &task.order.worker;
+        let held = self.locks.held_by(worker).filter(|lock| lock.run.as_ref() == Some(task.id()));
+        held.for_each(|lock| self.free(lock, "its task has ended", out));
+    }
+
+    /// Locks whose time is up lapse, lapsed ones are forgotten, and nobody waits longer than they wanted.
+    pub(super) fn lapse_locks(&self, now: Timestamp, out: &mut Outbox) {
+        for lock in self.locks.due(now) {
+            if lock.lapsed || lock.expires_at.after(LAPSED_KEEP) <= now {
+                self.free(lock, "its time was up", out);
+            } else {
+                let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
+                out.say(EventKind::LockFreed {
+                    symbol,
+                    holder,
+                    fence: lock.fence,
+                    why: "its time was up".into(),
+                });
+                out.put(Change::PutLock(Arc::new(Lock { lapsed: true, ..Lock::clone(lock) })));
+            }
+        }
+        self.locks.tired(now).for_each(|waiter| self.give_up(waiter, out));
+    }
+}
+
+fn run_of(who: &Principal) -> Option<TaskId> {
+    (who.proof() == Proof::Jailed).then(|| TaskId::parse(who.session().as_str()).ok()).flatten()
+}

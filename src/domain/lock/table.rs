@@ -1,0 +1,270 @@
+//! All locks by file and name, and the queue.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{LAPSED_KEEP, Lock, Waiter};
+use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp};
+
+/// All locks, and those who wait for one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Locks {
+    files: BTreeMap<RepoPath, FileLocks>,
+    places: BTreeMap<Fence, SymbolPath>,
+    by_holder: BTreeMap<AgentId, BTreeSet<SymbolPath>>,
+    due: BTreeSet<(Timestamp, SymbolPath)>,
+    waiters: BTreeMap<Ticket, Arc<Waiter>>,
+    waits_by_file: BTreeMap<RepoPath, BTreeSet<Ticket>>,
+    waits_due: BTreeSet<(Timestamp, Ticket)>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct FileLocks {
+    by_symbol: BTreeMap<Box<str>, Arc<Lock>>,
+    /// Every name of a locked symbol, with the symbols locked under it.
+    by_name: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
+}
+
+impl FileLocks {
+    fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Arc<Lock>> {
+        let symbols = self.by_name.get(name).into_iter().flatten();
+        symbols.filter_map(|symbol| self.by_symbol.get(symbol))
+    }
+
+    /// Locks under names that lie inside `name`.
+    fn inside<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Arc<Lock>> {
+        let first: Box<str> = if name.is_empty() { "".into() } else { format!("{name}.").into() };
+        let beyond = first.clone();
+        self.by_name
+            .range(first..)
+            .take_while(move |(it, _)| it.starts_with(&*beyond))
+            .filter(|(it, _)| !it.is_empty())
+            .flat_map(|(_, symbols)| symbols.iter().filter_map(|symbol| self.by_symbol.get(symbol)))
+    }
+}
+
+fn deadline(lock: &Lock) -> Timestamp {
+    if lock.lapsed { lock.expires_at.after(LAPSED_KEEP) } else { lock.expires_at }
+}
+
+impl Locks {
+    pub(in crate::domain) fn put(&mut self, lock: Arc<Lock>) {
+        self.remove(&lock.at);
+        self.places.insert(lock.place, lock.at.clone());
+        self.by_holder.entry(lock.holder.clone()).or_default().insert(lock.at.clone());
+        self.due.insert((deadline(&lock), lock.at.clone()));
+        let file = self.files.entry(lock.at.file().clone()).or_default();
+        for name in lock.all_names() {
+            file.by_name.entry(name.into()).or_default().insert(lock.at.symbol().into());
+        }
+        file.by_symbol.insert(lock.at.symbol().into(), lock);
+    }
+
+    pub(in crate::domain) fn remove(&mut self, at: &SymbolPath) {
+        let Some(file) = self.files.get_mut(at.file()) else { return };
+        let Some(lock) = file.by_symbol.remove(at.symbol()) else { return };
+        for name in lock.all_names() {
+            if let Some(symbols) = file.by_name.get_mut(name) {
+                symbols.remove(at.symbol());
+                if symbols.is_empty() {
+                    file.by_name.remove(name);
+                }
+            }
+        }
+        if file.by_symbol.is_empty() {
+            self.files.remove(at.file());
+        }
+        self.places.remove(&lock.place);
+        self.due.remove(&(deadline(&lock), at.clone()));
+        if let Some(held) = self.by_holder.get_mut(&lock.holder) {
+            held.remove(at);
+            if held.is_empty() {
+                self.by_holder.remove(&lock.holder);
+            }
+        }
+    }
+
+    pub(in crate::domain) fn put_waiter(&mut self, waiter: Arc<Waiter>) {
+        self.waits_by_file.entry(waiter.at.file().clone()).or_default().insert(waiter.ticket);
+        self.waits_due.insert((waiter.until, waiter.ticket));
+        self.waiters.insert(waiter.ticket, waiter);
+    }
+
+    pub(in crate::domain) fn remove_waiter(&mut self, ticket: Ticket) {
+        let Some(waiter) = self.waiters.remove(&ticket) else { return };
+        self.waits_due.remove(&(waiter.until, ticket));
+        if let Some(tickets) = self.waits_by_file.get_mut(waiter.at.file()) {
+            tickets.remove(&ticket);
+            if tickets.is_empty() {
+                self.waits_by_file.remove(waiter.at.file());
+            }
+        }
+    }
+
+    /// When something next runs out.
+    pub(in crate::domain) fn next_deadline(&self) -> Option<Timestamp> {
+        let lock = self.due.first().map(|(at, _)| *at);
+        lock.into_iter().chain(self.waits_due.first().map(|(at, _)| *at)).min()
+    }
+
+    /// The lock on exactly this symbol, lapsed or not.
+    pub fn get(&self, at: &SymbolPath) -> Option<&Arc<Lock>> {
+        self.files.get(at.file())?.by_symbol.get(at.symbol())
+    }
+
+    /// All locks, lapsed ones included, in the order of their first grants.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Lock>> {
+        self.places.values().filter_map(|at| self.get(at))
+    }
+
+    /// Live locks in a file, by symbol.
+    pub fn live_in(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Lock>> {
+        let locks = self.files.get(file).into_iter().flat_map(|it| it.by_symbol.values());
+        locks.filter(|lock| !lock.lapsed)
+    }
+
+    /// Live locks on a symbol of a file under any of its names.
+    pub(in crate::domain) fn live_named<'a>(
+        &'a self,
+        file: &RepoPath,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Lock>> {
+        let locks = self.files.get(file).into_iter().flat_map(move |it| it.named(name));
+        locks.filter(|lock| !lock.lapsed)
+    }
+
+    /// Live locks on what encloses a name of a file: its container, that one's, and the whole file.
+    pub(in crate::domain) fn live_around<'a>(
+        &'a self,
+        file: &RepoPath,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Lock>> {
+        let containers = name.match_indices('.').map(|(at, _)| &name[..at]);
+        let containers = containers.chain((!name.is_empty()).then_some(""));
+        let file = self.files.get(file);
+        containers.filter_map(move |it| file.map(|file| file.named(it))).flatten().filter(|lock| !lock.lapsed)
+    }
+
+    /// Live locks on what lies inside a name of a file.
+    pub(in crate::domain) fn live_inside<'a>(
+        &'a self,
+        file: &RepoPath,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Lock>> {
+        let locks = self.files.get(file).into_iter().flat_map(move |it| it.inside(name));
+        locks.filter(|lock| !lock.lapsed)
+    }
+
+    /// Everyone who waits, longest first.
+    pub fn waiters(&self) -> impl Iterator<Item = &Arc<Waiter>> {
+        self.waiters.values()
+    }
+
+    /// One who waits.
+    pub(super) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
+        self.waiters.get(&ticket)
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// Locks of which something is due: to lapse, or to be forgotten.
+    pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Lock>> {
+        self.due.iter().take_while(move |(at, _)| *at <= now).filter_map(|(_, at)| self.get(at))
+    }
+
+    /// Those who have waited long enough.
+    pub(super) fn tired(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Waiter>> {
+        let late = self.waits_due.iter().take_while(move |(at, _)| *at <= now);
+        late.filter_map(|(_, ticket)| self.waiters.get(ticket))
+    }
+
+    /// How many locks there are, lapsed ones included.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(super) fn held_by(&self, agent: &AgentId) -> impl Iterator<Item = &Arc<Lock>> {
+        self.by_holder.get(agent).into_iter().flatten().filter_map(|at| self.get(at))
+    }
+
+    /// Locks of others on a symbol under any of its names.
+    pub(super) fn rivals<'a>(
+        &'a self,
+        who: &'a AgentId,
+        file: &'a RepoPath,
+        names: impl Iterator<Item = &'a str> + 'a,
+    ) -> impl Iterator<Item = &'a Arc<Lock>> + 'a {
+        names.flat_map(move |name| self.live_named(file, name)).filter(move |lock| lock.holder != *who)
+    }
+
+    /// Others who wait for a symbol under any of its names, from before `ticket`.
+    pub(super) fn earlier<'a>(
+        &'a self,
+        who: &'a AgentId,
+        file: &RepoPath,
+        names: &'a [&'a str],
+        ticket: Option<Ticket>,
+    ) -> impl Iterator<Item = &'a Arc<Waiter>> + 'a {
+        let tickets = self.waits_by_file.get(file).into_iter().flatten();
+        tickets
+            .take_while(move |it| ticket.is_none_or(|ticket| **it < ticket))
+            .filter_map(|it| self.waiters.get(it))
+            .filter(move |it| it.agent != *who && it.all_names().any(|name| names.contains(&name)))
+    }
+
+    /// A circle of agents who would wait for each other if `who` began to wait for this, from `who` on.
+    pub(super) fn circle(&self, who: &AgentId, file: &RepoPath, names: &[&str]) -> Option<Vec<AgentId>> {
+        let mut came_from: BTreeMap<AgentId, AgentId> = BTreeMap::new();
+        let mut next: Vec<AgentId> = self.blockers(who, file, names, None);
+        next.iter().for_each(|it| drop(came_from.insert(it.clone(), who.clone())));
+        while let Some(agent) = next.pop() {
+            for waiter in self.waiters.values().filter(|it| it.agent == agent) {
+                let names: Vec<&str> = waiter.all_names().collect();
+                for blocker in self.blockers(&agent, waiter.at.file(), &names, Some(waiter.ticket)) {
+                    if blocker == *who {
+                        return Some(path_back(who, agent, &came_from));
+                    }
+                    if !came_from.contains_key(&blocker) {
+                        came_from.insert(blocker.clone(), agent.clone());
+                        next.push(blocker);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Whom one who waits for this has to wait for.
+    fn blockers(
+        &self,
+        who: &AgentId,
+        file: &RepoPath,
+        names: &[&str],
+        ticket: Option<Ticket>,
+    ) -> Vec<AgentId> {
+        let holders = self.rivals(who, file, names.iter().copied()).map(|it| it.holder.clone());
+        let all: BTreeSet<AgentId> =
+            holders.chain(self.earlier(who, file, names, ticket).map(|it| it.agent.clone())).collect();
+        all.into_iter().collect()
+    }
+}
+
+fn path_back(who: &AgentId, from: AgentId, came_from: &BTreeMap<AgentId, AgentId>) -> Vec<AgentId> {
+    let mut circle = vec![from];
+    while let Some(before) = circle.last().and_then(|it| came_from.get(it)) {
+        circle.push(before.clone());
+        if before == who {
+            break;
+        }
+    }
+    circle.reverse();
+    circle
+}
