@@ -242,6 +242,22 @@ fn every_bad_end_has_its_words() {
             worker("worker had more memory than it may: over 6 GiB for all its processes together"),
         ),
         (
+            End::SupervisorLost,
+            "Worker execution error: worker was killed because its supervisor died",
+            -1,
+            "worker was killed because its supervisor died",
+            worker("worker was killed because its supervisor died"),
+        ),
+        (
+            End::ProtectionLost,
+            "Worker execution error: worker was killed because a protected file (git hooks or configuration) was replaced while it ran",
+            -1,
+            "worker was killed because a protected file (git hooks or configuration) was replaced while it ran",
+            worker(
+                "worker was killed because a protected file (git hooks or configuration) was replaced while it ran",
+            ),
+        ),
+        (
             End::NotStarted(jail.clone()),
             "Worker execution error: no user namespaces",
             -1,
@@ -300,6 +316,12 @@ fn the_end_names_the_limit_that_was_reached() {
         (
             End::OverSpace(Space::Entries),
             "worker took more space than it may: what it may change grew by more than 900 files while it ran"
+                .into(),
+            vec!["growth_files"],
+        ),
+        (
+            End::OverSpace(Space::Depth),
+            "worker took more space than it may: directories in directories, deeper than can be watched"
                 .into(),
             vec!["growth_files"],
         ),

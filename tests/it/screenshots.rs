@@ -1,5 +1,7 @@
 //! Pictures of the screen: what is on it, who may have one, and what comes of programs that do not behave.
 
+mod rules;
+
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
@@ -354,11 +356,30 @@ fn programs_that_do_not_behave_leave_nothing_but_an_error() {
     taken(&world, &client);
 
     std::fs::remove_file(tools.join("scrot")).unwrap();
-    std::fs::write(world.repo().join("scrot"), "#!/bin/sh\n").unwrap();
-    drop(daemon);
-    let daemon = start(&world, ":77", Some(&tools.join("nothing")));
     assert_eq!(pictures(&world).len(), 2);
+}
+
+#[test]
+fn no_program_from_the_workspace_takes_pictures() {
+    let world = world(&format!("{ON}backend = \"scrot\"\n"), ALLOWED);
+    let tools = stand_in(&world, "scrot", "cp \"$tools/good.png\" \"$last\"");
+    let folder = world.repo().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["scrot", "good.png"] {
+        std::fs::copy(tools.join(name), folder.join(name)).unwrap();
+    }
+    let mut command = world.command(&["up", "--foreground"]);
+    command.env("DISPLAY", ":77").env("PATH", &folder);
+    let daemon = world.start_as(command);
+    let said = refused(&world.client(&daemon, "orch:a"), "E_SCREENSHOT_FAILED");
+    assert_eq!(said, "the screenshot backend scrot is not available; install it");
+    assert!(pictures(&world).is_empty());
     drop(daemon);
+    // The control: the same from elsewhere.
+    let mut command = world.command(&["up", "--foreground"]);
+    command.env("DISPLAY", ":77").env("PATH", format!("{}:{}", folder.display(), tools.display()));
+    let daemon = world.start_as(command);
+    taken(&world, &world.client(&daemon, "orch:a"));
 }
 
 #[test]

@@ -162,6 +162,11 @@ fn a_collecting_workers_files_are_watched_while_it_has_the_task() {
         number += 1;
         write(&world, &format!("part/n{number}.md"), "x");
         write(&world, "elsewhere.md", "x");
+        // What git and daemons keep there is nobody's work.
+        for own in [".git", ".provost"] {
+            std::fs::create_dir_all(world.repo().join("part").join(own)).unwrap();
+            write(&world, &format!("part/{own}/n.md"), &number.to_string());
+        }
         if let crate::support::Reply::Message(it) = client.poll()
             && it["payload"]["status"] == "progress"
         {
@@ -177,12 +182,17 @@ fn a_collecting_workers_files_are_watched_while_it_has_the_task() {
     let listed = || client.task(&task).unwrap()["notifications"][0]["metadata"]["files_changed"].clone();
     eventually("the last look", || listed().is_object() && files(&listed()).contains("removed old.md"));
     assert!(files(&listed()).iter().all(|it| !it.contains("elsewhere")));
-    // Afterwards nobody watches any more.
+    // A daemon that ends in order has looked for the last time, and the next one watches nothing of it.
+    daemon.stop();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let listed = || client.task(&task).unwrap()["notifications"][0]["metadata"]["files_changed"].clone();
     let before = listed();
     write(&world, "part/late.md", "x");
     let (other, _) = client.delegate("shell", "true", json!({}));
     client.result_of(&other);
     assert_eq!(listed(), before);
+    assert!(files(&before).contains("removed old.md") && !files(&before).contains("new late.md"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use provost::base::limits::ACK_PEERS_MAX;
 use serde_json::json;
 
 use super::{Hooked, notify};
@@ -94,6 +95,34 @@ fn an_ack_is_one_byte_and_the_end_and_the_marker() {
     hooked.ack("orch:a", &task).ack();
     assert_eq!(hooked.wait_for("bytes").trim(), "01");
     assert_eq!(fs::read_to_string(hooked.out("marker")).unwrap(), "ack");
+}
+
+/// One more connection than may wait; the first one is to end without the byte, the others with it.
+const CROWD: &str = r#"
+import os, socket, sys
+most, out = int(sys.argv[1]), os.environ["OUT"]
+peers = []
+for _ in range(most + 1):
+    peer = socket.socket(socket.AF_UNIX)
+    peer.connect(os.environ["DEVIT_ACK_SOCKET"])
+    peers.append(peer)
+first = peers.pop(0).recv(2)
+open(out + "/ready", "w").close()
+said = b"".join(peer.recv(2) for peer in peers)
+open(out + "/new", "w").write(f"{len(first)} {said.hex()}")
+os.rename(out + "/new", out + "/said")
+"#;
+
+#[test]
+fn a_crowd_at_a_hooks_socket_is_bounded_and_all_who_wait_are_released() {
+    let script = format!("export OUT\nexec python3 \"$OUT/crowd.py\" {ACK_PEERS_MAX}\n");
+    let hooked = Hooked::new(&script);
+    fs::write(hooked.out("crowd.py"), CROWD).unwrap();
+    let task = hooked.task(json!({}));
+    hooked.notify(&task, "completed", json!({ "summary": "x" }));
+    hooked.wait_for("ready");
+    hooked.ack("orch:a", &task).ack();
+    assert_eq!(hooked.wait_for("said"), format!("0 {}", "01".repeat(ACK_PEERS_MAX)));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use provost::base::limits::HOOK_COMPLAINT_MAX;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -139,6 +140,18 @@ fn what_a_hook_leaves_running_ends_with_it_and_a_failure_is_on_record() {
     eventually("the record", || hooked.log().contains("ended with exit code 7"));
     eventually("its words", || hooked.world.log().contains("oh no"));
     assert!(hooked.log().contains("hook.failed"));
+}
+
+#[test]
+fn a_hook_that_complains_without_end_is_not_held_up() {
+    let hooked = Hooked::new("head -c 1000000 /dev/zero | tr '\\0' x >&2 && touch \"$OUT/said\"\nexit 5\n");
+    let task = hooked.task(json!({}));
+    hooked.notify(&task, "completed", json!({ "summary": "x" }));
+    hooked.wait_for("said");
+    hooked.over();
+    eventually("the record", || hooked.log().contains("ended with exit code 5"));
+    let longest = hooked.world.log().lines().map(str::len).max().unwrap();
+    assert!(longest < 2 * HOOK_COMPLAINT_MAX, "{longest} bytes of it are in the log");
 }
 
 #[test]
