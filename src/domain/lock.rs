@@ -188,7 +188,7 @@ impl State {
         if self.locks.get(at).is_some() {
             return Ok(());
         }
-        if self.locks.held_by(who).count() >= LOCKS_PER_AGENT_MAX {
+        if self.locks.count_of(who) >= LOCKS_PER_AGENT_MAX {
             return Err(Refusal::busy("as many locks as one agent can have; release some"));
         }
         if self.locks.len() >= LOCKS_MAX {

@@ -8,6 +8,7 @@ mod approvals;
 mod cli;
 mod cli_json;
 mod config;
+mod coordinating;
 mod crash;
 mod descriptor;
 mod desktop;

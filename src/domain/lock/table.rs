@@ -191,6 +191,11 @@ impl Locks {
         self.places.is_empty()
     }
 
+    /// How many locks an agent has, lapsed ones included.
+    pub(super) fn count_of(&self, agent: &AgentId) -> usize {
+        self.by_holder.get(agent).map_or(0, BTreeSet::len)
+    }
+
     pub(super) fn held_by(&self, agent: &AgentId) -> impl Iterator<Item = &Arc<Lock>> {
         self.by_holder.get(agent).into_iter().flatten().filter_map(|at| self.get(at))
     }

@@ -1,0 +1,586 @@
+//! Locks, intents and contracts by script: every rule, with the time turned by hand.
+
+use std::sync::Arc;
+
+use provost::base::limits::{INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, WARNINGS_MAX};
+use provost::base::{
+    AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, TaskId, Ticket, Ttl, encloses,
+};
+use provost::domain::command::{
+    AcquireLock, AnswerContract, Conflict, DeclareIntent, Declared, FollowContracts, FreshSpans,
+    IntendedFile, Known, Leave, LeaveQueue, Locked, NameAgent, ProposeContract, ReapLocks, RefreshIntents,
+    ReleaseLock, SymbolFacts, UpdateIntent, Warning, WithdrawContract,
+};
+use provost::domain::{
+    Answer, Change, Contract, ContractStatus, EventKind, Intent, IntentStatus, Lock, Refusal, Reply,
+};
+
+use crate::script::{Script, client, host, named, person};
+
+pub(crate) fn at(text: &str) -> SymbolPath {
+    SymbolPath::parse(text).unwrap()
+}
+
+pub(crate) fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text).unwrap()
+}
+
+pub(crate) fn acquire(symbol: &str) -> AcquireLock {
+    AcquireLock {
+        at: at(symbol),
+        asked: symbol.into(),
+        ttl: Ttl::minutes(30),
+        wait: None,
+        ticket: None,
+        reason: None,
+        process: None,
+        seen: SymbolFacts { known: Known::Found, ..SymbolFacts::default() },
+    }
+}
+
+fn also_named(symbol: &str, names: &[&str]) -> AcquireLock {
+    let mut verb = acquire(symbol);
+    verb.seen.names = names.iter().map(|it| (*it).into()).collect();
+    verb
+}
+
+pub(crate) fn release(symbol: &str) -> ReleaseLock {
+    ReleaseLock { at: at(symbol), fence: None, force: false }
+}
+
+fn held(said: Result<Answer<Reply>, Refusal>) -> (Arc<Lock>, Vec<Warning>) {
+    match said.unwrap() {
+        Answer::Done(Reply::Locked(Locked::Held { lock, warnings, .. })) => (lock, warnings),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn queued(said: Result<Answer<Reply>, Refusal>) -> (Ticket, usize) {
+    match said.unwrap() {
+        Answer::Done(Reply::Locked(Locked::Queued { ticket, ahead, .. })) => (ticket, ahead),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn conflict_with(said: Result<Answer<Reply>, Refusal>) -> AgentId {
+    match said {
+        Err(Refusal::LockConflict(rival)) => rival.by.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn live(s: &Script) -> Vec<String> {
+    s.core.state().locks.iter().filter(|it| !it.lapsed).map(|it| format!("{} {}", it.at, it.holder)).collect()
+}
+
+#[test]
+fn a_symbol_path_has_one_spelling_and_says_what_is_wrong_with_it() {
+    for text in ["a.ts:f", "./a.ts:f", "x/../a.ts:f", "a.ts//:f", ".//a.ts:f"] {
+        assert_eq!(at(text).to_string(), "a.ts:f", "{text}");
+    }
+    assert_eq!(at("a.ts:f:g").symbol(), "f:g");
+    assert_eq!(at("a.ts:").symbol(), "");
+    for (text, why) in [
+        ("a.ts", "no colon"),
+        (":f", "no file"),
+        ("../a.ts:f", "leaves the repository"),
+        ("/etc/passwd:x", "relative"),
+        ("a\0.ts:f", "control character"),
+        ("a.ts:f\n", "control character"),
+    ] {
+        let err = SymbolPath::parse(text).unwrap_err().to_string();
+        assert!(err.contains(why), "{text:?}: {err}");
+    }
+    let long = format!("a.ts:{}", "f".repeat(2_000));
+    assert!(SymbolPath::parse(&long).unwrap_err().to_string().contains("longer"));
+    assert!(encloses("A", "A.b") && encloses("", "A") && !encloses("A", "Ab") && !encloses("A.b", "A"));
+    assert!(!encloses("", "") && !encloses("A", "A"));
+    let (a, b) = (Span { start: 0, end: 5 }, Span { start: 5, end: 9 });
+    assert!(!a.meets(b) && !b.meets(a) && a.meets(Span { start: 4, end: 5 }));
+}
+
+#[test]
+fn a_lock_is_granted_once_refreshed_by_its_holder_and_released() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let (first, warnings) = held(s.say(&ada, acquire("a.ts:f")));
+    assert!(warnings.is_empty());
+    assert_eq!(conflict_with(s.say(&bob, acquire("./a.ts:f"))).as_str(), "ada");
+    s.pass(Ttl::minutes(5));
+    let (again, _) = held(s.say(&ada, AcquireLock { ttl: Ttl::minutes(1), ..acquire("a.ts:f") }));
+    assert_eq!((again.fence, again.place), (first.fence, first.place), "a refresh is no new grant");
+    assert!(again.acquired_at > first.acquired_at && again.expires_at < first.expires_at, "it may shorten");
+    assert!(
+        matches!(s.say(&bob, release("a.ts:f")), Err(Refusal::LockNotHeld { by, .. }) if by == named("ada"))
+    );
+    assert!(matches!(s.say(&bob, release("a.ts:g")), Err(Refusal::LockNotFound)));
+    s.say(&ada, release("a.ts:f")).unwrap();
+    let (next, _) = held(s.say(&bob, acquire("a.ts:f")));
+    assert!(next.fence > first.fence, "every grant has a higher number");
+}
+
+#[test]
+fn a_lease_ends_exactly_when_it_says_and_its_late_holder_hears_the_same_however_late() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    held(s.say(&ada, AcquireLock { ttl: Ttl::from_millis(1_000).unwrap(), ..acquire("a.ts:f") }));
+    s.pass(Ttl::from_millis(999).unwrap());
+    assert_eq!(conflict_with(s.say(&bob, acquire("a.ts:f"))).as_str(), "ada");
+    s.pass(Ttl::from_millis(1).unwrap());
+    assert!(
+        s.events().iter().any(|it| matches!(it, EventKind::LockFreed { why, .. } if why.contains("time")))
+    );
+    assert!(live(&s).is_empty());
+    assert!(matches!(s.say(&bob, release("a.ts:f")), Err(Refusal::LockNotFound)), "to others it is gone");
+    s.pass(Ttl::minutes(9));
+    s.say(&ada, release("a.ts:f")).expect("its late holder may let go");
+    held(s.say(&ada, AcquireLock { ttl: Ttl::from_millis(1).unwrap(), ..acquire("a.ts:f") }));
+    s.pass(Ttl::from_millis(1).unwrap());
+    let (taken, _) = held(s.say(&bob, acquire("a.ts:f")));
+    assert_eq!(taken.holder, named("bob"), "a lapsed lock is taken over");
+    assert!(matches!(s.say(&ada, release("a.ts:f")), Err(Refusal::LockNotHeld { .. })));
+    held(s.say(&ada, AcquireLock { ttl: Ttl::from_millis(1).unwrap(), ..acquire("b.ts:g") }));
+    s.pass(Ttl::minutes(11));
+    assert_eq!(s.core.state().locks.len(), 1, "forgotten after a while");
+}
+
+#[test]
+fn two_names_of_one_symbol_are_one_lock_and_containment_is_a_warning() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    held(s.say(&ada, also_named("a.ts:run", &["Base.run"])));
+    assert_eq!(conflict_with(s.say(&bob, acquire("a.ts:Base.run"))).as_str(), "ada");
+    assert_eq!(conflict_with(s.say(&bob, also_named("a.ts:x", &["Base.run"]))).as_str(), "ada");
+    let (_, warnings) = held(s.say(&bob, acquire("a.ts:Base")));
+    assert!(matches!(&warnings[..], [Warning::Around(lock)] if lock.at == at("a.ts:run")), "{warnings:?}");
+    let (_, warnings) = held(s.say(&client("eve"), acquire("a.ts:Base.stop")));
+    assert!(matches!(&warnings[..], [Warning::Inside(lock)] if lock.at == at("a.ts:Base")), "{warnings:?}");
+    let (_, warnings) = held(s.say(&client("zoe"), acquire("a.ts:")));
+    assert_eq!(warnings.len(), 3, "a whole file holds everything in it: {warnings:?}");
+    let (_, warnings) = held(s.say(&client("kim"), acquire("b.ts:Base.run")));
+    assert!(warnings.is_empty(), "another file is another matter: {warnings:?}");
+    let (_, warnings) = held(s.say(&ada, acquire("a.ts:Based.run")));
+    assert!(matches!(&warnings[..], [Warning::Inside(lock)] if lock.holder == named("zoe")), "{warnings:?}");
+}
+
+#[test]
+fn callers_that_others_have_locked_are_told_one_hop_and_never_ones_own() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    held(s.say(&ada, acquire("routes.ts:Api.login")));
+    held(s.say(&bob, acquire("routes.ts:own")));
+    let mut verb = acquire("auth.ts:check");
+    verb.seen.callers = ["routes.ts:Api.login", "routes.ts:own", "routes.ts:free"].map(at).to_vec();
+    let (_, warnings) = held(s.say(&bob, verb.clone()));
+    let [Warning::CallerLocked { caller, lock }] = &warnings[..] else { panic!("{warnings:?}") };
+    assert_eq!((caller, &lock.holder), (&at("routes.ts:Api.login"), &named("ada")));
+    s.say(&ada, release("routes.ts:Api.login")).unwrap();
+    held(s.say(&ada, acquire("routes.ts:Api")));
+    let (_, warnings) = held(s.say(&bob, verb));
+    assert!(
+        matches!(&warnings[..], [Warning::CallerLocked { .. }]),
+        "a caller's class is as good: {warnings:?}"
+    );
+}
+
+#[test]
+fn what_a_file_says_of_a_symbol_is_told_and_never_refused() {
+    let mut s = Script::new();
+    let mut verb = acquire("a.ts:typo");
+    verb.seen.known = Known::Missing;
+    assert!(matches!(&held(s.say(&client("ada"), verb)).1[..], [Warning::Unknown]));
+    let mut verb = acquire("a.ts:g");
+    verb.seen.known = Known::Unreadable("it is larger than 4 MiB".into());
+    assert!(matches!(&held(s.say(&client("ada"), verb)).1[..], [Warning::Unreadable(_)]));
+}
+
+#[test]
+fn those_who_wait_are_served_in_order_and_nobody_slips_in() {
+    let mut s = Script::new();
+    let (ada, bob, eve, zoe) = (client("ada"), client("bob"), client("eve"), client("zoe"));
+    let wait = |symbol: &str| AcquireLock { wait: Some(Ttl::minutes(2)), ..acquire(symbol) };
+    held(s.say(&ada, acquire("a.ts:f")));
+    let (first, ahead) = queued(s.say(&bob, wait("a.ts:f")));
+    assert_eq!(ahead, 0);
+    let (second, ahead) = queued(s.say(&eve, wait("a.ts:f")));
+    assert_eq!((ahead, second > first), (1, true));
+    let again = AcquireLock { ticket: Some(second), ..wait("a.ts:f") };
+    assert_eq!(queued(s.say(&eve, again.clone())), (second, 1), "asking again keeps the place");
+    s.say(&ada, release("a.ts:f")).unwrap();
+    assert_eq!(queued(s.say(&eve, again.clone())).0, second, "not before the one who waits longer");
+    assert_eq!(conflict_with(s.say(&zoe, acquire("a.ts:f"))).as_str(), "bob", "the next grant is bob's");
+    assert_eq!(conflict_with(s.say(&ada, acquire("a.ts:f"))).as_str(), "bob");
+    let stolen = AcquireLock { ticket: Some(first), ..acquire("a.ts:f") };
+    assert_eq!(conflict_with(s.say(&zoe, stolen)).as_str(), "bob", "a place is its owner's alone");
+    held(s.say(&bob, AcquireLock { ticket: Some(first), ..wait("a.ts:f") }));
+    s.say(&bob, LeaveQueue { ticket: first }).unwrap();
+    s.say(&bob, release("a.ts:f")).unwrap();
+    s.say(&zoe, LeaveQueue { ticket: second }).unwrap();
+    held(s.say(&eve, again));
+    assert_eq!(s.core.state().locks.waiters().count(), 0);
+}
+
+#[test]
+fn a_place_in_the_queue_ends_with_its_time_or_by_leaving_and_the_next_one_moves_up() {
+    let mut s = Script::new();
+    let (ada, bob, eve) = (client("ada"), client("bob"), client("eve"));
+    let wait = |ttl| AcquireLock { wait: Some(ttl), ..acquire("a.ts:f") };
+    held(s.say(&ada, acquire("a.ts:f")));
+    queued(s.say(&bob, wait(Ttl::minutes(1))));
+    let (ticket, _) = queued(s.say(&eve, wait(Ttl::minutes(10))));
+    s.pass(Ttl::minutes(1));
+    assert!(
+        s.events()
+            .iter()
+            .any(|it| matches!(it, EventKind::LockWaitEnded { agent, .. } if *agent == named("bob")))
+    );
+    s.say(&ada, release("a.ts:f")).unwrap();
+    held(s.say(&eve, AcquireLock { ticket: Some(ticket), ..wait(Ttl::minutes(1)) }));
+}
+
+#[test]
+fn a_circle_of_waiters_is_refused_to_the_newest_with_the_circle() {
+    let mut s = Script::new();
+    let names = ["ada", "bob", "eve"];
+    for (who, symbol) in names.iter().zip(["a.ts:a", "a.ts:b", "a.ts:c"]) {
+        held(s.say(&client(who), acquire(symbol)));
+    }
+    let wait = |symbol: &str| AcquireLock { wait: Some(Ttl::minutes(5)), ..acquire(symbol) };
+    queued(s.say(&client("ada"), wait("a.ts:b")));
+    queued(s.say(&client("bob"), wait("a.ts:c")));
+    match s.say(&client("eve"), wait("a.ts:a")) {
+        Err(refusal @ Refusal::WouldDeadlock { .. }) => {
+            let text = refusal.to_string();
+            assert!(text.contains("eve waits for ada waits for bob waits for eve"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    queued(s.say(&client("zoe"), wait("a.ts:a")));
+    // Behind zoe in the queue counts as waiting for her: she holds what ada would have to wait for.
+    held(s.say(&client("zoe"), acquire("a.ts:z")));
+    let said = s.say(&client("ada"), wait("a.ts:z"));
+    assert!(matches!(said, Err(Refusal::WouldDeadlock { .. })), "{said:?}");
+}
+
+#[test]
+fn a_session_that_leaves_and_holders_that_are_gone_let_go_of_everything() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let (first, _) = held(s.say(&ada, acquire("a.ts:f")));
+    held(s.say(&ada, acquire("a.ts:g")));
+    held(s.say(&bob, acquire("a.ts:h")));
+    queued(s.say(&ada, AcquireLock { wait: Some(Ttl::minutes(1)), ..acquire("a.ts:h") }));
+    let stale = ReapLocks { locks: vec![(first.at.clone(), Fence(first.fence.0 + 7))], why: "gone".into() };
+    s.say(&host(), stale).unwrap();
+    assert_eq!(live(&s).len(), 3, "another grant is not reaped");
+    s.say(&host(), ReapLocks { locks: vec![(first.at.clone(), first.fence)], why: "gone".into() }).unwrap();
+    assert!(matches!(
+        s.say(&ada, ReapLocks { locks: vec![], why: "x".into() }),
+        Err(Refusal::OutOfScope { .. })
+    ));
+    s.say(&ada, Leave { intents: false }).unwrap();
+    assert_eq!(live(&s), ["a.ts:h bob"]);
+    assert_eq!(s.core.state().locks.waiters().count(), 0);
+    let forced = ReleaseLock { force: true, ..release("a.ts:h") };
+    assert!(matches!(s.say(&ada, forced.clone()), Err(Refusal::OutOfScope { .. })));
+    s.say(&person("owner"), forced).unwrap();
+    assert!(live(&s).is_empty());
+}
+
+#[test]
+fn a_late_release_with_the_number_of_an_earlier_grant_touches_nothing() {
+    let mut s = Script::new();
+    let ada = client("ada");
+    let (first, _) = held(s.say(&ada, acquire("a.ts:f")));
+    s.say(&ada, release("a.ts:f")).unwrap();
+    held(s.say(&ada, acquire("a.ts:f")));
+    let late = ReleaseLock { fence: Some(first.fence), ..release("a.ts:f") };
+    assert!(matches!(s.say(&ada, late), Err(Refusal::LockNotHeld { .. })));
+    assert_eq!(live(&s).len(), 1);
+}
+
+#[test]
+fn nobody_takes_more_locks_than_one_agent_can_have() {
+    let mut s = Script::new();
+    let ada = client("ada");
+    for number in 0..LOCKS_PER_AGENT_MAX {
+        held(s.say(&ada, acquire(&format!("a.ts:f{number}"))));
+    }
+    assert!(matches!(s.say(&ada, acquire("a.ts:one_more")), Err(Refusal::Busy { .. })));
+    held(s.say(&ada, acquire("a.ts:f7")));
+    let (_, warnings) = held(s.say(&client("bob"), acquire("a.ts:")));
+    assert_eq!(warnings.len(), WARNINGS_MAX);
+}
+
+#[test]
+fn a_name_is_given_once_and_numbered() {
+    let mut s = Script::new();
+    let name = |name: &str| NameAgent { name: name.into() };
+    let number = |said: Result<Answer<Reply>, Refusal>| match said.unwrap() {
+        Answer::Done(Reply::AgentNamed(it)) => it.number,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(number(s.say(&client("ada"), name("one"))), 1);
+    match s.say(&client("ada"), name("two")) {
+        Err(Refusal::AlreadyNamed { nick }) => assert_eq!((nick.number, &*nick.name), (1, "one")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(number(s.say(&client("bob"), name("one"))), 2, "a refusal uses up no number");
+    s.register(&client("ada"));
+    let nick = s.core.state().agents.get(&named("ada")).unwrap().nick.clone();
+    assert_eq!(nick.map(|it| it.number), Some(1), "registering elsewhere keeps the name");
+}
+
+pub(crate) fn intent(number: u64, files: &[(&str, &[(u32, u32)])], symbols: &[&str]) -> DeclareIntent {
+    let file = |(file, spans): &(&str, &[(u32, u32)])| IntendedFile {
+        path: path(file),
+        asked: (*file).into(),
+        spans: spans.iter().map(|(start, end)| Span { start: *start, end: *end }).collect(),
+        names: Vec::new(),
+    };
+    DeclareIntent {
+        id: IntentId::parse(&format!("i-{number}")).unwrap(),
+        description: "change it".into(),
+        files: files.iter().map(file).collect(),
+        symbols: symbols.iter().map(|it| (*it).into()).collect(),
+        ttl: None,
+        calls: Vec::new(),
+        fresh: Vec::new(),
+    }
+}
+
+fn declared(said: Result<Answer<Reply>, Refusal>) -> (Arc<Intent>, Vec<Conflict>) {
+    match said.unwrap() {
+        Answer::Done(Reply::Declared(Declared { intent, conflicts, .. })) => (intent, conflicts),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn overlaps(conflicts: &[Conflict]) -> Vec<&str> {
+    let overlap = |it: &Conflict| match it {
+        Conflict::Overlap(intent) => Some(intent.id.as_str().to_owned().leak() as &str),
+        _ => None,
+    };
+    conflicts.iter().filter_map(overlap).collect()
+}
+
+#[test]
+fn intents_collide_where_they_meet_and_nowhere_else() {
+    let mut s = Script::new();
+    let (ada, bob, eve) = (client("ada"), client("bob"), client("eve"));
+    declared(s.say(&ada, intent(1, &[("a.ts", &[(0, 10)]), ("b.ts", &[(50, 60)])], &["f"])));
+    let apart = intent(2, &[("a.ts", &[(10, 20)]), ("b.ts", &[(60, 70)])], &["g"]);
+    assert!(overlaps(&declared(s.say(&bob, apart)).1).is_empty(), "half-open, and file by file");
+    let whole = intent(3, &[("b.ts", &[])], &[]);
+    assert_eq!(overlaps(&declared(s.say(&eve, whole)).1), ["i-1", "i-2"]);
+    assert!(
+        overlaps(&declared(s.say(&ada, intent(4, &[("a.ts", &[(0, 10)])], &["f"]))).1).is_empty(),
+        "own ones"
+    );
+    s.say(&bob, UpdateIntent { id: IntentId::parse("i-2").unwrap(), to: IntentStatus::Active }).unwrap();
+    let (_, conflicts) = declared(s.say(&client("zoe"), intent(5, &[("a.ts", &[]), ("b.ts", &[])], &[])));
+    assert_eq!(overlaps(&conflicts), ["i-2", "i-1", "i-3", "i-4"], "active ones first, then the oldest");
+}
+
+#[test]
+fn what_has_moved_in_a_file_is_compared_where_it_is_now() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    declared(s.say(&ada, intent(1, &[("a.ts", &[(0, 10)])], &["f"])));
+    let moved = FreshSpans {
+        intent: IntentId::parse("i-1").unwrap(),
+        file: path("a.ts"),
+        spans: vec![Span { start: 100, end: 110 }],
+    };
+    let mut verb = intent(2, &[("a.ts", &[(0, 10)])], &["g"]);
+    verb.fresh = vec![moved.clone()];
+    assert!(overlaps(&declared(s.say(&bob, verb)).1).is_empty());
+    let known = |s: &Script| s.core.state().intents.get(&moved.intent).unwrap().reach().unwrap();
+    assert_eq!(known(&s), Span { start: 100, end: 110 });
+    let back = FreshSpans { spans: vec![Span { start: 5, end: 9 }], ..moved.clone() };
+    s.say(&host(), RefreshIntents { spans: vec![back] }).unwrap();
+    assert_eq!(known(&s), Span { start: 5, end: 9 });
+    assert!(matches!(s.say(&bob, RefreshIntents { spans: vec![] }), Err(Refusal::OutOfScope { .. })));
+}
+
+#[test]
+fn locks_of_others_on_what_is_intended_are_told_in_the_documented_order() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    held(s.say(&ada, acquire("a.ts:check")));
+    held(s.say(&ada, also_named("a.ts:run", &["Base.run"])));
+    held(s.say(&bob, acquire("a.ts:own")));
+    let mut verb = intent(1, &[("a.ts", &[])], &["check", "login", "Base.run", "own", "Base"]);
+    verb.calls = vec![(at("a.ts:login"), at("a.ts:check")), (at("a.ts:login"), at("a.ts:free"))];
+    let (_, conflicts) = declared(s.say(&bob, verb));
+    match &conflicts[..] {
+        [
+            Conflict::Locked { symbol: a, .. },
+            Conflict::Locked { symbol: b, lock },
+            Conflict::Chain { symbol: c, lock: callee },
+        ] => {
+            assert_eq!((a, b, c), (&at("a.ts:check"), &at("a.ts:Base.run"), &at("a.ts:login")));
+            assert_eq!((&lock.at, &callee.at), (&at("a.ts:run"), &at("a.ts:check")));
+        }
+        other => panic!("{other:?}"),
+    }
+    let (_, conflicts) = declared(s.say(&bob, intent(2, &[("a.ts", &[])], &["Base"])));
+    assert!(matches!(&conflicts[..], [Conflict::Within(lock)] if lock.at == at("a.ts:run")), "{conflicts:?}");
+    let (_, conflicts) = declared(s.say(&bob, intent(3, &[("a.ts", &[])], &[])));
+    assert_eq!(conflicts.len(), 2, "a whole file sees every lock in it: {conflicts:?}");
+}
+
+#[test]
+fn an_intent_goes_forward_only_by_its_owner_only_and_lapses() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let to = |number: u64, to| UpdateIntent { id: IntentId::parse(&format!("i-{number}")).unwrap(), to };
+    use IntentStatus::{Abandoned, Active, Declared, Resolved};
+    for (number, steps) in [(1, [Active, Resolved]), (2, [Active, Abandoned])] {
+        declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
+        for step in steps {
+            assert!(matches!(s.say(&bob, to(number, step)), Err(Refusal::IntentNotOwned { .. })));
+            s.say(&ada, to(number, step)).unwrap();
+            let again = s.say(&ada, to(number, step));
+            assert!(matches!(again, Err(Refusal::IntentCannot { .. })), "{again:?}");
+        }
+        assert!(matches!(s.say(&ada, to(number, Declared)), Err(Refusal::IntentCannot { .. })));
+    }
+    assert!(matches!(s.say(&ada, to(99, Active)), Err(Refusal::IntentNotFound)));
+    let mut short = intent(3, &[("a.ts", &[])], &[]);
+    short.ttl = Some(Ttl::minutes(1));
+    declared(s.say(&ada, short));
+    declared(s.say(&ada, intent(4, &[("a.ts", &[])], &[])));
+    s.pass(Ttl::minutes(1));
+    assert_eq!(s.core.state().intents.get(&IntentId::parse("i-3").unwrap()).unwrap().status, Abandoned);
+    assert_eq!(s.core.state().intents.live(), 1);
+    s.pass(Ttl::seconds_clamped(u64::MAX));
+    assert_eq!(s.core.state().intents.live(), 0, "none outlives a week in which nobody touches it");
+}
+
+#[test]
+fn settled_intents_are_kept_up_to_a_bound() {
+    let mut s = Script::new();
+    let ada = client("ada");
+    for number in 0..2_000 {
+        declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
+    }
+    s.say(&ada, Leave { intents: true }).unwrap();
+    for number in 2_000..2_010 {
+        declared(s.say(&ada, intent(number, &[("a.ts", &[])], &[])));
+        let id = IntentId::parse(&format!("i-{number}")).unwrap();
+        s.say(&ada, UpdateIntent { id, to: IntentStatus::Resolved }).unwrap();
+    }
+    assert!(s.core.state().intents.iter().count() <= INTENTS_SETTLED_MAX);
+    assert!(s.core.state().intents.get(&IntentId::parse("i-2009").unwrap()).is_some(), "the newest stay");
+}
+
+fn propose(number: u64, symbol: &str, canon: &str) -> ProposeContract {
+    ProposeContract {
+        id: contract_id(number),
+        at: at(symbol),
+        asked: symbol.into(),
+        signature: canon.into(),
+        canon: canon.into(),
+    }
+}
+
+fn contract_id(number: u64) -> ContractId {
+    ContractId::parse(&format!("c-{number}")).unwrap()
+}
+
+fn in_force(s: &Script, file: &str) -> Vec<Arc<Contract>> {
+    s.core.state().contracts.in_force_on(&path(file)).cloned().collect()
+}
+
+fn status(s: &Script, number: u64) -> ContractStatus {
+    s.core.state().contracts.get(&contract_id(number)).unwrap().status
+}
+
+#[test]
+fn a_contract_takes_two_and_binds_both() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let answer = |number, accept| AnswerContract { id: contract_id(number), accept };
+    s.say(&ada, propose(1, "a.ts:f", "(a)")).unwrap();
+    assert!(in_force(&s, "a.ts").is_empty(), "an offer binds nobody");
+    assert!(matches!(s.say(&ada, answer(1, true)), Err(Refusal::ContractOwn)));
+    assert!(matches!(s.say(&ada, answer(1, false)), Err(Refusal::ContractOwn)));
+    assert!(matches!(s.say(&bob, answer(9, true)), Err(Refusal::ContractNotFound)));
+    s.say(&bob, answer(1, true)).unwrap();
+    assert_eq!(in_force(&s, "a.ts").len(), 1);
+    for who in [&ada, &bob] {
+        let settled = s.say(who, answer(1, false));
+        assert!(matches!(settled, Err(Refusal::ContractSettled { status: ContractStatus::Accepted })));
+        let alone = s.say(who, WithdrawContract { id: contract_id(1) });
+        assert!(alone.is_err(), "neither takes it back alone: {alone:?}");
+    }
+    s.say(&bob, propose(2, "a.ts:f", "(a, b)")).unwrap();
+    assert_eq!(status(&s, 1), ContractStatus::Accepted, "an offer replaces nothing");
+    s.say(&ada, answer(2, true)).unwrap();
+    assert_eq!((status(&s, 1), in_force(&s, "a.ts").len()), (ContractStatus::Superseded, 1));
+    s.say(&person("owner"), WithdrawContract { id: contract_id(2) }).unwrap();
+    assert!(in_force(&s, "a.ts").is_empty());
+    s.say(&ada, propose(3, "a.ts:f", "()")).unwrap();
+    assert!(matches!(
+        s.say(&bob, WithdrawContract { id: contract_id(3) }),
+        Err(Refusal::ContractNotYours { .. })
+    ));
+    s.say(&ada, WithdrawContract { id: contract_id(3) }).unwrap();
+    s.say(&ada, propose(4, "a.ts:f", "()")).unwrap();
+    s.say(&bob, answer(4, false)).unwrap();
+    assert_eq!((status(&s, 3), status(&s, 4)), (ContractStatus::Withdrawn, ContractStatus::Rejected));
+}
+
+#[test]
+fn a_contract_follows_its_symbol_to_another_file_and_stays_in_force_in_the_first() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    s.say(&ada, propose(1, "a.ts:f", "(a)")).unwrap();
+    let follow = FollowContracts { moves: vec![(contract_id(1), path("b.ts"))] };
+    s.say(&ada, follow.clone()).unwrap();
+    assert!(in_force(&s, "b.ts").is_empty(), "what is not in force does not move");
+    s.say(&bob, AnswerContract { id: contract_id(1), accept: true }).unwrap();
+    s.say(&ada, follow.clone()).unwrap();
+    s.say(&ada, follow).unwrap();
+    assert_eq!((in_force(&s, "a.ts").len(), in_force(&s, "b.ts").len()), (1, 1));
+    assert_eq!(in_force(&s, "b.ts")[0].also, [path("b.ts")]);
+}
+
+#[test]
+fn locks_of_a_jailed_worker_end_with_its_task() {
+    let mut s = Script::new();
+    let task = s.delegate(&client("ada"), "do it", "cli");
+    let worker = provost::auth::role::worker(named("cli"), &task);
+    held(s.say(&worker, acquire("a.ts:f")));
+    let other = provost::auth::role::worker(named("cli"), &TaskId::parse("another").unwrap());
+    held(s.say(&other, acquire("a.ts:g")));
+    s.cancel(&client("ada"), &task).unwrap();
+    s.pass(Ttl::minutes(1));
+    let ended = s.finished.iter().any(|it| *it.id() == task);
+    assert_eq!((ended, live(&s)), (true, vec!["a.ts:g cli".to_owned()]));
+}
+
+#[test]
+fn memory_after_a_restart_is_what_was_before_but_for_those_who_waited() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let mut changes: Vec<Change> = Vec::new();
+    let mut say = |s: &mut Script, who: &_, command: provost::domain::Command| {
+        s.say(who, command).unwrap();
+        changes.extend(s.out.changes.iter().cloned());
+    };
+    say(&mut s, &ada, also_named("a.ts:run", &["Base.run"]).into());
+    say(&mut s, &ada, acquire("a.ts:g").into());
+    say(&mut s, &bob, AcquireLock { wait: Some(Ttl::minutes(1)), ..acquire("a.ts:g") }.into());
+    say(&mut s, &ada, release("a.ts:g").into());
+    say(&mut s, &ada, intent(1, &[("a.ts", &[(1, 2)])], &["f"]).into());
+    say(&mut s, &ada, propose(1, "a.ts:f", "(a)").into());
+    say(&mut s, &bob, AnswerContract { id: contract_id(1), accept: true }.into());
+    let before = s.core.state().clone();
+    s.restart_after(Ttl::minutes(1), &changes);
+    let after = s.core.state();
+    assert!(after.locks.iter().eq(before.locks.iter()) && after.locks.waiters().count() == 0);
+    assert!(after.intents == before.intents && after.contracts == before.contracts);
+    assert_eq!(conflict_with(s.say(&bob, acquire("a.ts:Base.run"))).as_str(), "ada");
+}
