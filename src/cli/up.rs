@@ -135,12 +135,17 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
-    let done = wait_for(async { Ok(here.daemon(None).await?.reload().await?) })?;
+    let (done, about) = wait_for(async {
+        let client = here.daemon(None).await?;
+        Ok((client.reload().await?, client.about().await?))
+    })?;
     if here.json {
         out::json(&done)?
     } else {
         out::line(out::plain(&done.message))?
     }
+    // What was read and is ignored would otherwise look like what is in force.
+    about.notes.iter().for_each(|note| out::note(format!("note: {}", out::plain(note))));
     Ok(DONE)
 }
 

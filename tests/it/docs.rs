@@ -11,7 +11,7 @@ use crate::source::{files, project_root};
 use crate::support::{Client, Daemon, Reply, World, provost};
 
 /// Commands below `policy`, `journal` and `key` are two words.
-const GROUPS: [&str; 3] = ["policy", "journal", "key"];
+const GROUPS: [&str; 4] = ["journal", "key", "policy", "secret"];
 
 /// Every document, by its path from the project's root.
 fn documents() -> Vec<(String, String)> {

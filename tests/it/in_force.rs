@@ -27,6 +27,23 @@ fn a_picture_is_refused_in_devits_words_while_the_capability_is_off() {
 }
 
 #[test]
+fn a_reload_names_what_it_could_not_take_over() {
+    let world = World::new();
+    let _daemon = world.start();
+    let reload = || {
+        let output = world.command(&["reload"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    world.configure("[hooks.notify]\ncommand = 7\n[screenshot]\nbackend = \"rm -rf\"\n");
+    let said = reload();
+    assert!(said.contains("`hooks.notify.command` expected text"), "{said}");
+    assert!(said.contains("`screenshot.backend` expected one of"), "{said}");
+    world.configure("");
+    assert_eq!(reload(), "");
+}
+
+#[test]
 fn the_rules_that_the_configuration_names_decide() {
     let world = World::new();
     world.configure("[policy]\nfile = \"builtin:strict\"\n");

@@ -146,6 +146,18 @@ fn hosts_are_reached_by_exact_match_and_through_the_proxy_alone() {
     );
 }
 
+#[test]
+fn a_request_names_the_host_that_was_checked_whatever_the_worker_has_written() {
+    let granted = Server::saying("granted");
+    let name = format!("api.example:{}", granted.port);
+    let (world, daemon) = world(&format!("network = \"hosts\"\nhosts = [\"{name}=127.0.0.1\"]"));
+    let client = world.client(&daemon, "orch:a");
+    let asks = format!("print(status(proxy('GET http://{name}/ HTTP/1.1\\r\\nHost: admin.example')))");
+    assert_eq!(run(&client, "py", &asks), "200");
+    let heard = granted.heard().concat().to_lowercase();
+    assert!(heard.contains(&format!("host: {name}\r\n")) && !heard.contains("admin.example"), "{heard}");
+}
+
 /// What comes of each spelling, as a tunnel and as a plain request; then of the right one.
 const SPELLINGS: &str = r#"
 for host in ['evil.example\0.api.example', 'api.example\0', 'evil.example%00api.example', 'api.example.', '.api.example',

@@ -339,6 +339,24 @@ fn secrets_are_asked_about_shown_and_bound_to_the_answer() {
 }
 
 #[test]
+fn a_secret_that_became_another_one_behind_the_daemons_back_is_not_given() {
+    let world = World::new();
+    add(&world, "token", &["--env", "TOOL_TOKEN"]);
+    world.configure(&worker("py", "secrets = [\"token\"]"));
+    world.rule(&policy("limit.credentials = \"env\""));
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    assert_eq!(run(&client, "py", "import os; print(os.environ['TOOL_TOKEN'])"), VALUE);
+    let file = world.config_dir().join("secrets/token.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("TOOL_TOKEN", "LD_PRELOAD")).unwrap();
+    let (task, _) = client.delegate("py", "print(1)", json!({}));
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "failed", "{result}");
+    assert!(result.to_string().contains("given otherwise by now"), "{result}");
+}
+
+#[test]
 fn a_secret_that_is_not_there_or_not_private_refuses_its_worker() {
     let world = World::new();
     add(&world, "open", &["--env", "A"]);
