@@ -18,6 +18,7 @@ pub mod policy;
 pub mod protocols;
 pub mod service;
 pub mod store;
+pub mod syntax;
 pub mod system;
 pub mod transport;
 pub mod vault;

@@ -377,3 +377,36 @@ pub const CONTRACTS_MAX: usize = 10_000;
 
 /// Longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
 pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
+
+/// Size of a source file that is read, in bytes. Larger ones are generated or bundled, and nobody locks a symbol there;
+/// this much takes a second or two.
+pub const SOURCE_BYTES_MAX: usize = 4 << 20;
+
+/// Steps of the parser per byte of a source file. Real code takes less than one, also where it does not parse.
+pub const SOURCE_STEPS_PER_BYTE: usize = 20;
+
+/// Steps of the parser that even a small file may take.
+pub const SOURCE_STEPS_MIN: usize = 1_000_000;
+
+/// Deepest nesting in a source file, in nodes; it costs a few bytes per level. Long chains of `+` or `else if` get to
+/// hundreds.
+pub const SOURCE_DEPTH_MAX: usize = 10_000;
+
+/// Symbols, and calls, imports and exports alike, that are kept of one source file.
+pub const SOURCE_FACTS_MAX: usize = 100_000;
+
+/// Bytes of names and signatures kept of one source file, per byte of it. Signatures within others, and paths, make it
+/// more than one.
+pub const SOURCE_TEXT_PER_BYTE: usize = 8;
+
+/// Bytes of names and signatures that even a small file may have.
+pub const SOURCE_TEXT_MIN: usize = 64 << 10;
+
+/// Base classes that are remembered of one class.
+pub const CLASS_BASES_MAX: usize = 16;
+
+/// Names that are remembered of what does not parse; beyond it any name may be among them.
+pub const LOST_NAMES_MAX: usize = 1_000;
+
+/// Bytes of readings that are kept for those who ask again: some thousands of ordinary files.
+pub const READINGS_BYTES_MAX: usize = 128 << 20;

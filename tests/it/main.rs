@@ -58,6 +58,7 @@ mod store;
 mod store_sqlite;
 mod storm;
 mod support;
+mod syntax;
 mod tasks;
 mod tidy;
 mod transport;

@@ -1,0 +1,172 @@
+//! Readings that are kept: one per content, shared by all who ask.
+//!
+//! Who asks for what nobody has read yet reads it, on its own thread and without holding the lock; who asks for the
+//! same meanwhile waits for that one, and only for it. What is used least recently goes first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::{Language, Patience, Reading, read};
+use crate::base::Digest;
+use crate::base::limits::READINGS_BYTES_MAX;
+
+type Key = (Language, Digest);
+
+/// Readings of recent contents, up to a number of bytes.
+#[derive(Debug)]
+pub struct Cache {
+    bytes_max: usize,
+    state: Mutex<State>,
+    /// Told when a reading has come, or its reader has given up.
+    done: Condvar,
+}
+
+#[derive(Default, Debug)]
+struct State {
+    slots: HashMap<Key, Slot>,
+    /// Kept readings by when they were last used.
+    by_use: BTreeMap<u64, Key>,
+    uses: u64,
+    bytes: usize,
+    /// How many were read, ever.
+    reads: u64,
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// Somebody is reading it.
+    Reading,
+    Kept {
+        reading: Arc<Reading>,
+        bytes: usize,
+        used: u64,
+    },
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::new(READINGS_BYTES_MAX)
+    }
+}
+
+impl Cache {
+    /// Keeps readings of about so many bytes together.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, state: Mutex::default(), done: Condvar::new() }
+    }
+
+    /// The reading of some content, from the cache or made now. Blocks; asynchronous callers hand it to a thread.
+    ///
+    /// A reading that was cut short by somebody's patience is that caller's alone.
+    pub fn read(&self, language: Language, bytes: &[u8], patience: &Patience<'_>) -> Arc<Reading> {
+        let key = (language, Digest::of(bytes));
+        let mut state = self.lock();
+        loop {
+            match state.find(&key) {
+                Some(Some(reading)) => return reading,
+                Some(None) if patience.is_over() => {
+                    drop(state);
+                    return Arc::new(read(language, bytes, patience));
+                }
+                Some(None) => state = self.wait(state, patience),
+                None => break,
+            }
+        }
+        state.slots.insert(key, Slot::Reading);
+        state.reads += 1;
+        drop(state);
+        // If reading should panic, those who wait must not wait for ever.
+        let turn = Turn { cache: self, key };
+        let reading = Arc::new(read(language, bytes, patience));
+        if reading.is_final() {
+            self.lock().keep(key, &reading, self.bytes_max);
+        }
+        drop(turn);
+        reading
+    }
+
+    /// The reading of some content, if it is there already.
+    pub fn known(&self, language: Language, content: Digest) -> Option<Arc<Reading>> {
+        self.lock().find(&(language, content)).flatten()
+    }
+
+    /// How many bytes the kept readings take.
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
+    /// How many contents were read, and not found here.
+    pub fn reads(&self) -> u64 {
+        self.lock().reads
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each change is complete before anything that may panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>, patience: &Patience<'_>) -> MutexGuard<'s, State> {
+        // Being cancelled wakes nobody, so it is looked for now and then.
+        let pause = patience
+            .until
+            .map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()).min(LOOK_EVERY));
+        self.done.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// How often somebody who waits for another's reading looks whether anybody still waits for theirs.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// The turn of whoever reads a content; ends with them, also by a panic.
+struct Turn<'a> {
+    cache: &'a Cache,
+    key: Key,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.cache.lock();
+        if matches!(state.slots.get(&self.key), Some(Slot::Reading)) {
+            state.slots.remove(&self.key);
+        }
+        drop(state);
+        self.cache.done.notify_all();
+    }
+}
+
+impl State {
+    /// The kept reading; `Some(None)` if somebody is reading it.
+    fn find(&mut self, key: &Key) -> Option<Option<Arc<Reading>>> {
+        let next = self.uses + 1;
+        match self.slots.get_mut(key)? {
+            Slot::Reading => Some(None),
+            Slot::Kept { reading, used, .. } => {
+                self.by_use.remove(used);
+                *used = next;
+                self.by_use.insert(next, *key);
+                self.uses = next;
+                Some(Some(Arc::clone(reading)))
+            }
+        }
+    }
+
+    fn keep(&mut self, key: Key, reading: &Arc<Reading>, bytes_max: usize) {
+        let bytes = reading.weight() + size_of::<Slot>() + 2 * size_of::<Key>();
+        // What would push out everything else is not kept.
+        if bytes > bytes_max / 4 {
+            return;
+        }
+        while self.bytes + bytes > bytes_max
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            if let Some(Slot::Kept { bytes, .. }) = self.slots.remove(&oldest) {
+                self.bytes -= bytes;
+            }
+        }
+        self.uses += 1;
+        self.by_use.insert(self.uses, key);
+        self.bytes += bytes;
+        self.slots.insert(key, Slot::Kept { reading: Arc::clone(reading), bytes, used: self.uses });
+    }
+}

@@ -1,0 +1,201 @@
+//! Calls: who calls whom within a file, and what is called that is not in it.
+
+use super::{Kind, Reading, Symbol};
+
+/// One place from which something is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of the module.
+    /// What happens in a callback belongs to the function in which it is written.
+    pub caller: Option<u32>,
+    /// What is called.
+    pub callee: Callee,
+    /// Where, in bytes, as on disk.
+    pub at: u32,
+}
+
+/// What is called, as it is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Callee {
+    /// The last name: `f` of `a.b.f()`.
+    pub name: Box<str>,
+    /// What stands before it.
+    pub receiver: Receiver,
+    /// How it is called.
+    pub form: Form,
+}
+
+/// What stands before the name of what is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Receiver {
+    /// Nothing: `f()`.
+    None,
+    /// The instance or class around: `this.f()`, `self.f()`, `cls.f()`.
+    This,
+    /// The class above: `super.f()`, `super().f()`.
+    Super,
+    /// Names: `a` of `a.f()`, `a.b` of `a.b.f()`.
+    Path(Box<str>),
+    /// Anything else: `g().f()`, `this.a.f()`.
+    Other,
+}
+
+/// How something is called.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Form {
+    /// `f()`.
+    Plain,
+    /// `new F()`.
+    New,
+    /// `<F/>`.
+    Jsx,
+    /// A tagged template.
+    Tag,
+    /// `@f` or `@f()`.
+    Decorator,
+}
+
+/// That one symbol of a file calls another, or something that is not in the file. One per caller and callee.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge<'a> {
+    /// Who calls, as a number in [`Reading::symbols`].
+    pub caller: u32,
+    /// Whom.
+    pub target: Target<'a>,
+    /// The first call.
+    pub call: &'a Call,
+}
+
+/// To what a call leads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Target<'a> {
+    /// A symbol of the same file: its number in [`Reading::symbols`], the first of its path.
+    Here(u32),
+    /// Something of this name elsewhere; imports may tell where.
+    Elsewhere(&'a str),
+}
+
+impl Reading {
+    /// To what in this file a call leads, by scope and receiver; none if to nothing here. Of several definitions of
+    /// one path the first is named.
+    pub fn resolve(&self, call: &Call) -> Option<u32> {
+        let name = &*call.callee.name;
+        match &call.callee.receiver {
+            Receiver::None => self.in_scope(call.caller, name),
+            Receiver::This => self.member_of(self.class_around(call.caller)?, name),
+            Receiver::Super => {
+                let class = self.class_around(call.caller)?;
+                self.bases_here(class).into_iter().find_map(|base| self.member_of(base, name))
+            }
+            Receiver::Path(path) => {
+                let mut names = path.split('.');
+                let first = self.in_scope(call.caller, names.next()?);
+                match first {
+                    Some(first) => names
+                        .try_fold(first, |of, name| self.member_of(of, name))
+                        .and_then(|of| self.member_of(of, name)),
+                    None => None,
+                }
+                .or_else(|| self.only_member(name))
+            }
+            Receiver::Other => self.only_member(name),
+        }
+    }
+
+    /// Who calls whom, each pair once, in the order of first calls. Calls by the module itself are not among them.
+    pub fn edges(&self) -> Vec<Edge<'_>> {
+        let mut seen = std::collections::HashSet::new();
+        let mut edges = Vec::new();
+        for call in &self.calls {
+            let Some(caller) = call.caller else { continue };
+            let target = self.resolve(call).map_or(Target::Elsewhere(&call.callee.name), Target::Here);
+            // Overloads and their function are one caller.
+            if seen.insert((&self.symbols[caller as usize].path, target)) {
+                edges.push(Edge { caller, target, call });
+            }
+        }
+        edges
+    }
+
+    /// The nearest symbol of this name, looking outwards from a caller through functions, not through classes.
+    fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
+        let mut around = caller;
+        while let Some(at) = around {
+            let scope = &self.symbols[at as usize];
+            let opens = scope.kind.is_callable() || scope.kind == Kind::Namespace;
+            if let Some(found) = opens.then(|| self.child(Some(at), name)).flatten() {
+                return Some(found);
+            }
+            around = scope.parent;
+        }
+        self.child(None, name).or_else(|| self.alias(name))
+    }
+
+    fn child(&self, parent: Option<u32>, name: &str) -> Option<u32> {
+        let is_it = |symbol: &Symbol| symbol.parent == parent && symbol.name() == name;
+        self.numbers(name).find(|at| is_it(&self.symbols[*at as usize]))
+    }
+
+    /// A member of a class, an object or a namespace, or of a class above it in the same file.
+    fn member_of(&self, of: u32, name: &str) -> Option<u32> {
+        let mut waiting = vec![of];
+        let mut tried = 0;
+        while let Some(of) = waiting.pop() {
+            let path = format!("{}.{name}", self.symbols[of as usize].path);
+            if let Some(found) = self.numbers(name).find(|at| *self.symbols[*at as usize].path == *path) {
+                return Some(found);
+            }
+            tried += 1;
+            // Classes may be said to extend each other.
+            if tried < 16 {
+                waiting.extend(self.bases_here(of));
+            }
+        }
+        None
+    }
+
+    fn bases_here(&self, class: u32) -> Vec<u32> {
+        let symbol = &self.symbols[class as usize];
+        symbol
+            .bases
+            .iter()
+            .filter_map(|base| self.in_scope(symbol.parent, base))
+            .filter(|base| *base != class)
+            .collect()
+    }
+
+    fn class_around(&self, caller: Option<u32>) -> Option<u32> {
+        let mut around = caller;
+        while let Some(at) = around {
+            let symbol = &self.symbols[at as usize];
+            if symbol.kind == Kind::Class {
+                return Some(at);
+            }
+            // An object's methods have the object for `this`.
+            if symbol.kind == Kind::Method
+                && symbol.parent.is_some_and(|of| self.symbols[of as usize].kind == Kind::Variable)
+            {
+                return symbol.parent;
+            }
+            around = symbol.parent;
+        }
+        None
+    }
+
+    /// The member with this name, if all that have it share one path: the best guess for a receiver of unknown type.
+    fn only_member(&self, name: &str) -> Option<u32> {
+        let mut found: Option<u32> = None;
+        for at in self.numbers(name) {
+            let symbol = &self.symbols[at as usize];
+            if !matches!(symbol.kind, Kind::Method | Kind::Getter | Kind::Setter) || symbol.declared {
+                continue;
+            }
+            match found {
+                Some(first) if self.symbols[first as usize].path != symbol.path => return None,
+                Some(_) => {}
+                None => found = Some(at),
+            }
+        }
+        found
+    }
+}

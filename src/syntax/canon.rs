@@ -1,0 +1,333 @@
+//! Canonical form: the tokens of a signature that carry meaning, and its text for people.
+//!
+//! Both are made in one pass over a node's tokens. Comments, blanks, line ends, trailing commas, the kind of quotes,
+//! separators between members of a type, a leading `|` and the parentheses around a lone parameter are the formatter's
+//! business and make no difference. The text keeps the source's words and spacing where the form does not matter.
+
+use tree_sitter::{Node, TreeCursor};
+
+use super::Signature;
+use super::language::Table;
+
+/// What a node means for the form of a signature.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Nothing in particular: it is its tokens.
+    Plain,
+    /// A comment or a continued line: as good as a blank.
+    Comment,
+    /// A string literal in quotes.
+    Text,
+    /// Taken as it is, blanks and all.
+    Verbatim,
+    /// A number, in which upper and lower case are the same.
+    Number,
+    /// Members with separators between them, of whichever kind: `{ a: string; b: number }`.
+    Members,
+    /// One of several, with a separator that may also lead.
+    Choice,
+    /// `<` and `>` are brackets here.
+    Angles,
+    /// A lone trailing comma makes a difference: `(1,)`, `x[1,]`.
+    Tuple,
+    /// An arrow function, whose lone parameter may lack its parentheses.
+    Arrow,
+    /// Has a name that may be written in quotes: `"a": string`.
+    Named,
+}
+
+/// Where the walk over a signature's nodes is.
+struct Level {
+    role: Role,
+    /// Nothing of it was written yet.
+    first: bool,
+    /// The separator that was met after its last member.
+    separator: Option<char>,
+}
+
+/// Writes one signature.
+pub(super) struct Scribe<'a> {
+    source: &'a [u8],
+    table: &'static Table,
+    text: String,
+    canon: String,
+    /// Where the last token ended; none at the beginning and after words of our own.
+    end: Option<usize>,
+    /// A comma that is written once something other than its bracket's end follows.
+    comma: Option<(usize, usize)>,
+    /// Whether blanks after the last token are dropped.
+    open: bool,
+    /// For each open bracket, whether a lone trailing comma counts, and how many commas there were.
+    brackets: Vec<(bool, u32)>,
+    broken: bool,
+}
+
+impl<'a> Scribe<'a> {
+    pub(super) fn new(source: &'a [u8], table: &'static Table) -> Self {
+        Self {
+            source,
+            table,
+            text: String::new(),
+            canon: String::new(),
+            end: None,
+            comma: None,
+            open: false,
+            brackets: Vec::new(),
+            broken: false,
+        }
+    }
+
+    /// A word of the signature's own: `async`, `->`; the text gets it with the blanks around it.
+    pub(super) fn word(&mut self, word: &str) -> &mut Self {
+        self.finish_comma();
+        self.text.push_str(word);
+        self.push_canon(word.trim());
+        self.end = None;
+        self
+    }
+
+    /// A node, with everything in it. What follows another node follows it without a blank.
+    pub(super) fn node(&mut self, node: Node<'_>) -> &mut Self {
+        self.finish_comma();
+        self.end = None;
+        self.broken |= node.has_error();
+        if !self.broken {
+            self.walk(node);
+        }
+        self
+    }
+
+    /// The signature; none if a part of it does not parse.
+    pub(super) fn finish(mut self) -> Option<Signature> {
+        self.finish_comma();
+        (!self.broken).then(|| Signature { text: self.text.trim().into(), canon: self.canon.into() })
+    }
+
+    fn walk(&mut self, top: Node<'_>) {
+        let mut cursor = top.walk();
+        let mut levels: Vec<Level> = Vec::new();
+        loop {
+            let node = cursor.node();
+            let role = self.table.role(node.kind_id());
+            let inside = self.enter(&cursor, node, role, &mut levels);
+            if inside && cursor.goto_first_child() {
+                levels.push(Level { role, first: true, separator: None });
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+                levels.pop();
+            }
+        }
+    }
+
+    /// Writes a node that is one token; returns whether it is to be entered instead.
+    fn enter(&mut self, cursor: &TreeCursor<'_>, node: Node<'_>, role: Role, levels: &mut [Level]) -> bool {
+        if role == Role::Comment || (node.start_byte() == node.end_byte() && node.child_count() == 0) {
+            return false;
+        }
+        let is_leaf = node.child_count() == 0;
+        if let Some(level) = levels.last_mut() {
+            let byte =
+                if is_leaf && !node.is_named() { self.source.get(node.start_byte()).copied() } else { None };
+            let first = std::mem::replace(&mut level.first, false);
+            match (level.role, byte) {
+                (Role::Members, Some(mark @ (b',' | b';'))) => {
+                    level.separator = Some(char::from(mark));
+                    return false;
+                }
+                (Role::Members, None) => {
+                    // The bracket was first; from the second member on, there is a separator before each.
+                    let separator = level.separator.replace(';');
+                    level.first = false;
+                    if let Some(mark) = separator {
+                        self.separator(mark);
+                    }
+                }
+                (Role::Choice, Some(b'|' | b'&')) if first => return false,
+                (Role::Arrow, None) if is_leaf && first && cursor.field_name() == Some("parameter") => {
+                    self.lone_parameter(node);
+                    return false;
+                }
+                (Role::Named, _) if first && role == Role::Text => {
+                    self.quoted_name(node);
+                    return false;
+                }
+                _ => {}
+            }
+        }
+        let parent = levels.last().map_or(Role::Plain, |level| level.role);
+        match role {
+            Role::Text => self.string(node),
+            Role::Verbatim => self.token(node.start_byte(), node.end_byte(), None),
+            Role::Number => {
+                let lower = self.slice(node.start_byte(), node.end_byte()).to_ascii_lowercase();
+                self.token(node.start_byte(), node.end_byte(), Some(&lower));
+            }
+            _ if is_leaf => self.leaf(node, parent),
+            _ => return true,
+        }
+        false
+    }
+
+    fn leaf(&mut self, node: Node<'_>, parent: Role) {
+        let (start, end) = (node.start_byte(), node.end_byte());
+        let text = if node.is_named() { &b""[..] } else { self.source.get(start..end).unwrap_or_default() };
+        let closes = matches!(text, b")" | b"]" | b"}") || (text == b">" && parent == Role::Angles);
+        let opens = matches!(text, b"(" | b"[" | b"{") || (text == b"<" && parent == Role::Angles);
+        if text == b"," {
+            self.finish_comma();
+            if let Some((_, commas)) = self.brackets.last_mut() {
+                *commas += 1;
+                // Nothing before it: a hole, which counts.
+                if self.open || self.canon.ends_with(',') {
+                    self.token(start, end, None);
+                } else {
+                    self.comma = Some((start, end));
+                }
+            } else {
+                self.token(start, end, None);
+            }
+            return;
+        }
+        if closes {
+            let (counts, commas) = self.brackets.pop().unwrap_or_default();
+            if let Some((_, comma_end)) = self.comma.take_if(|_| !(counts && commas == 1)) {
+                self.end = Some(comma_end);
+            }
+            // Blanks within braces are the source's.
+            self.close(start, end, text != b"}");
+            return;
+        }
+        self.token(start, end, None);
+        if opens {
+            self.brackets.push((parent == Role::Tuple, 0));
+            self.open = text != b"{";
+        }
+    }
+
+    fn close(&mut self, start: usize, end: usize, tight: bool) {
+        self.finish_comma();
+        if tight {
+            self.end = None;
+        }
+        self.token(start, end, None);
+    }
+
+    fn finish_comma(&mut self) {
+        if let Some((start, end)) = self.comma.take() {
+            self.token(start, end, None);
+        }
+    }
+
+    fn separator(&mut self, mark: char) {
+        self.finish_comma();
+        self.text.push(mark);
+        self.push_canon(";");
+        self.open = false;
+    }
+
+    fn lone_parameter(&mut self, node: Node<'_>) {
+        self.gap(node.start_byte(), node.end_byte());
+        self.text.push('(');
+        self.push_canon("(");
+        self.end = None;
+        self.token(node.start_byte(), node.end_byte(), None);
+        self.text.push(')');
+        self.push_canon(")");
+    }
+
+    fn string(&mut self, node: Node<'_>) {
+        let canonical = canonical_string(self.slice(node.start_byte(), node.end_byte()).as_ref());
+        self.token(node.start_byte(), node.end_byte(), Some(&canonical));
+    }
+
+    fn quoted_name(&mut self, node: Node<'_>) {
+        let canonical = canonical_string(self.slice(node.start_byte(), node.end_byte()).as_ref());
+        let bare = canonical.trim_matches('"');
+        let is_name = bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$')
+            && bare.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        let canonical = if is_name { bare } else { &canonical };
+        self.token(node.start_byte(), node.end_byte(), Some(canonical));
+    }
+
+    /// One token; the canonical form gets it as it is, unless told otherwise.
+    fn token(&mut self, start: usize, end: usize, canonical: Option<&str>) {
+        self.finish_comma();
+        self.gap(start, end);
+        let text = self.slice(start, end);
+        self.text.push_str(&text);
+        self.push_canon(canonical.unwrap_or(&text));
+        self.end = Some(end);
+        self.open = false;
+    }
+
+    /// The blank between the last token and the next, where the text has one.
+    fn gap(&mut self, start: usize, end: usize) {
+        let between = self.end.and_then(|from| self.source.get(from..start)).unwrap_or_default();
+        if between.is_empty() || self.open {
+            return;
+        }
+        let blank = between.iter().any(u8::is_ascii_whitespace);
+        let comment = between.iter().any(|byte| !byte.is_ascii_whitespace());
+        let next = self.source.get(start).copied().unwrap_or_default();
+        let joins = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'"' | b'\'') || byte >= 0x80
+        };
+        let would_join = start < end && joins(next) && self.text.bytes().last().is_some_and(joins);
+        // A comment leaves no blank behind before what stands close.
+        let stands_close = comment && matches!(next, b',' | b';' | b':' | b')' | b']');
+        if would_join || (blank && !stands_close) {
+            self.text.push(' ');
+        }
+    }
+
+    fn push_canon(&mut self, token: &str) {
+        if !self.canon.is_empty() {
+            self.canon.push(' ');
+        }
+        self.canon.push_str(token);
+    }
+
+    /// Source text with one kind of line end; what is not UTF-8 is marked as such.
+    fn slice(&self, start: usize, end: usize) -> String {
+        let text = String::from_utf8_lossy(self.source.get(start..end).unwrap_or_default());
+        if text.contains('\r') { text.replace("\r\n", "\n") } else { text.into_owned() }
+    }
+}
+
+/// A string literal in double quotes, whichever it was written in: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`) stay.
+fn canonical_string(literal: &str) -> String {
+    let at = literal.find(['"', '\'']).unwrap_or(0);
+    let (prefix, quoted) = literal.split_at(at);
+    let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| {
+        quoted.len() >= 2 * quote.len() && quoted.starts_with(quote) && quoted.ends_with(quote)
+    });
+    let Some(content) = quote.and_then(|quote| quoted.get(quote.len()..quoted.len() - quote.len())) else {
+        return literal.into();
+    };
+    let mut written = format!("{}\"", prefix.to_ascii_lowercase());
+    if prefix.contains(['r', 'R']) {
+        // There are no escapes within; a quote is doubled instead.
+        written.push_str(&content.replace('"', "\"\""));
+    } else {
+        let mut marks = content.chars();
+        while let Some(mark) = marks.next() {
+            match mark {
+                '"' => written.push_str("\\\""),
+                '\\' => match marks.next() {
+                    Some('\'') => written.push('\''),
+                    next => {
+                        written.push('\\');
+                        written.extend(next);
+                    }
+                },
+                _ => written.push(mark),
+            }
+        }
+    }
+    written.push('"');
+    written
+}

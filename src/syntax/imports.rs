@@ -1,0 +1,77 @@
+//! Imports and exports: what ties a file to others, as it is written. Where it leads is not decided here.
+
+/// One statement or expression that takes something from another module, or passes it on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Import {
+    /// The module: `./opts`, `react`; for Python with its dots, `..a.b`, `.`.
+    pub from: Box<str>,
+    /// How it is taken.
+    pub form: ImportForm,
+    /// What is taken; nothing when it is imported for what it does.
+    pub names: Vec<ImportedName>,
+    /// Types only, so that nothing runs.
+    pub types_only: bool,
+    /// The symbol in which it stands; none at the top.
+    pub within: Option<u32>,
+    /// Where, in bytes, as on disk.
+    pub at: u32,
+}
+
+/// How a module is taken in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ImportForm {
+    /// `import … from`, `import a.b`, `from a import b`, `import x = require(…)`.
+    Static,
+    /// `export … from`: passed on, and not known by name here.
+    ReExport,
+    /// `require("…")`.
+    Require,
+    /// `import("…")`.
+    Dynamic,
+}
+
+/// One name that is taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImportedName {
+    /// What it is called there.
+    pub imported: Imported,
+    /// What it is called here; for what is passed on, how others call it. None for `*` of everything.
+    pub local: Option<Box<str>>,
+}
+
+/// What of a module is taken.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Imported {
+    /// One of its names; `default` is one, too.
+    Name(Box<str>),
+    /// The module itself: `import * as ns`, `import a.b as c`, `const x = require(…)`.
+    Module,
+    /// Of `import a.b`: its first part, through which the rest is reached.
+    Root,
+    /// All its names, under their own: `export *`, `from a import *`.
+    Everything,
+}
+
+/// One name under which others can import something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Export {
+    /// The name: `renamed`, `default`; `export=` where the whole module is set to something, `*` for everything of
+    /// another module.
+    pub name: Box<str>,
+    /// What it is.
+    pub what: Exported,
+}
+
+/// What is exported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Exported {
+    /// Something of this file: the path of a symbol, or the local name of an import.
+    Local(Box<str>),
+    /// Something of another file: a number in [`Reading::imports`](super::Reading::imports), and what of it.
+    Passed {
+        /// From where.
+        import: u32,
+        /// What of it.
+        imported: Imported,
+    },
+}

@@ -1,0 +1,353 @@
+//! What ties JavaScript and TypeScript files together: `import`, `export`, `require`, `module.exports`.
+
+use tree_sitter::Node;
+
+use super::super::reading::offset;
+use super::super::walk::Walk;
+use super::super::{Export, Exported, Import, ImportForm, Imported, ImportedName};
+use super::ecma::{Field, Kind};
+use super::ecma_names::{bound_names, dotted, property_name, string_content, unwrapped};
+
+fn imported(name: &str) -> Imported {
+    Imported::Name(name.into())
+}
+
+fn literal(walk: &Walk<'_>, node: Option<Node<'_>>) -> Option<Box<str>> {
+    let node = node.filter(|node| Kind::at(walk, *node) == Some(Kind::String))?;
+    string_content(walk, node).map(Into::into)
+}
+
+/// A name in an import or export clause; it may be in quotes.
+fn clause_name(walk: &Walk<'_>, node: Option<Node<'_>>) -> Option<Box<str>> {
+    node.and_then(|node| property_name(walk, node)).map(Into::into)
+}
+
+fn says_type(walk: &Walk<'_>, node: Node<'_>) -> bool {
+    node.child(1).is_some_and(|word| walk.is_token(word, "type") || walk.is_token(word, "typeof"))
+}
+
+/// `import …`; there is nothing more to find in it.
+pub(super) fn import(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
+    let mut names = Vec::new();
+    let mut from = literal(walk, walk.field(node, Field::Source as u8));
+    let mut cursor = node.walk();
+    for child in node.named_children(&mut cursor) {
+        match Kind::at(walk, child) {
+            Some(Kind::ImportClause) => clause(walk, child, &mut names),
+            Some(Kind::ImportRequire) => {
+                from = literal(walk, walk.field(child, Field::Source as u8));
+                let local = child.named_child(0).map(|name| walk.text(name).into());
+                names.push(ImportedName { imported: Imported::Module, local });
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = from {
+        let types_only = says_type(walk, node);
+        let at = offset(node.start_byte());
+        walk.import(Import { from, form: ImportForm::Static, names, types_only, within: None, at });
+    }
+    false
+}
+
+fn clause(walk: &Walk<'_>, clause: Node<'_>, names: &mut Vec<ImportedName>) {
+    let mut cursor = clause.walk();
+    for child in clause.named_children(&mut cursor) {
+        match Kind::at(walk, child) {
+            Some(Kind::Identifier) => {
+                names.push(ImportedName {
+                    imported: imported("default"),
+                    local: Some(walk.text(child).into()),
+                });
+            }
+            Some(Kind::NamespaceImport) => {
+                let local = child.named_child(0).map(|name| walk.text(name).into());
+                names.push(ImportedName { imported: Imported::Module, local });
+            }
+            Some(Kind::NamedImports) => {
+                let mut cursor = child.walk();
+                names.extend(child.named_children(&mut cursor).filter_map(|specifier| {
+                    let name = clause_name(walk, walk.field(specifier, Field::Name as u8))?;
+                    let alias = clause_name(walk, walk.field(specifier, Field::Alias as u8));
+                    Some(ImportedName {
+                        local: Some(alias.unwrap_or_else(|| name.clone())),
+                        imported: Imported::Name(name),
+                    })
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `export …`: what is declared in it is found when it is entered.
+pub(super) fn export(walk: &mut Walk<'_>, node: Node<'_>) {
+    // Of a namespace or a declared module: not of this file.
+    if walk.scope.owner.is_some() {
+        return;
+    }
+    if let Some(from) = literal(walk, walk.field(node, Field::Source as u8)) {
+        passed_on(walk, node, from);
+    } else if let Some(declaration) = walk.field(node, Field::Declaration as u8) {
+        let is_default = says(walk, node, "default");
+        for local in declared_names(walk, declaration) {
+            let name = if is_default { "default".into() } else { local.clone() };
+            walk.export(node, Export { name, what: Exported::Local(local) });
+        }
+    } else if let Some(value) = walk.field(node, Field::Value as u8) {
+        default_value(walk, node, value);
+    } else if says(walk, node, "=") {
+        let local =
+            node.named_child(0).map(|value| unwrapped(walk, value)).and_then(|value| dotted(walk, value));
+        if let Some(local) = local {
+            walk.export(node, Export { name: "export=".into(), what: Exported::Local(local.into()) });
+        }
+    } else {
+        for (name, alias) in specifiers(walk, node) {
+            let exported = alias.unwrap_or_else(|| name.clone());
+            walk.export(node, Export { name: exported, what: Exported::Local(name) });
+        }
+    }
+}
+
+fn says(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).any(|child| walk.is_token(child, word))
+}
+
+/// Names and other names in the clause of an export.
+fn specifiers(walk: &Walk<'_>, node: Node<'_>) -> Vec<(Box<str>, Option<Box<str>>)> {
+    let mut found = Vec::new();
+    let mut cursor = node.walk();
+    for clause in
+        node.named_children(&mut cursor).filter(|child| Kind::at(walk, *child) == Some(Kind::ExportClause))
+    {
+        let mut cursor = clause.walk();
+        for specifier in clause.named_children(&mut cursor) {
+            if let Some(name) = clause_name(walk, walk.field(specifier, Field::Name as u8)) {
+                found.push((name, clause_name(walk, walk.field(specifier, Field::Alias as u8))));
+            }
+        }
+    }
+    found
+}
+
+/// `export … from "…"`.
+fn passed_on(walk: &mut Walk<'_>, node: Node<'_>, from: Box<str>) {
+    let mut names: Vec<ImportedName> = specifiers(walk, node)
+        .into_iter()
+        .map(|(name, alias)| ImportedName {
+            local: Some(alias.unwrap_or_else(|| name.clone())),
+            imported: Imported::Name(name),
+        })
+        .collect();
+    let mut cursor = node.walk();
+    let namespace =
+        node.named_children(&mut cursor).find(|child| Kind::at(walk, *child) == Some(Kind::NamespaceExport));
+    if let Some(namespace) = namespace {
+        names.push(ImportedName {
+            imported: Imported::Module,
+            local: clause_name(walk, namespace.named_child(0)),
+        });
+    } else if says(walk, node, "*") {
+        names.push(ImportedName { imported: Imported::Everything, local: None });
+    }
+    let import = Import {
+        from,
+        form: ImportForm::ReExport,
+        names: names.clone(),
+        types_only: says_type(walk, node),
+        within: None,
+        at: offset(node.start_byte()),
+    };
+    let Some(import) = walk.import(import) else { return };
+    for name in names {
+        let what = Exported::Passed { import, imported: name.imported };
+        walk.export(node, Export { name: name.local.unwrap_or_else(|| "*".into()), what });
+    }
+}
+
+/// The names that a declaration makes at the top of a file.
+fn declared_names(walk: &Walk<'_>, declaration: Node<'_>) -> Vec<Box<str>> {
+    let mut cursor = declaration.walk();
+    match Kind::at(walk, declaration) {
+        Some(Kind::Lexical | Kind::Variable) => declaration
+            .named_children(&mut cursor)
+            .filter_map(|declarator| walk.field(declarator, Field::Name as u8))
+            .flat_map(|pattern| bound_names(walk, pattern))
+            .map(|name| walk.text(name).into())
+            .collect(),
+        Some(Kind::Ambient) => {
+            let inner: Vec<Node<'_>> = declaration.named_children(&mut cursor).collect();
+            // One level down, no further: nothing ambient is in something ambient.
+            let plain = inner.into_iter().filter(|inner| Kind::at(walk, *inner) != Some(Kind::Ambient));
+            plain.flat_map(|inner| declared_names(walk, inner)).collect()
+        }
+        _ => {
+            let name = walk.field(declaration, Field::Name as u8);
+            vec![name.map_or("default".into(), |name| walk.text(name).into())]
+        }
+    }
+}
+
+/// `export default …`: a name is what it names, a value gets the name `default`.
+fn default_value(walk: &mut Walk<'_>, node: Node<'_>, value: Node<'_>) {
+    let inner = unwrapped(walk, value);
+    let local = if Kind::at(walk, inner) == Some(Kind::Identifier) {
+        walk.text(inner).into()
+    } else {
+        super::ecma::default_export(walk, value);
+        "default".into()
+    };
+    walk.export(node, Export { name: "default".into(), what: Exported::Local(local) });
+}
+
+// CommonJS and imports at run time.
+
+/// The module that a call takes in: `require("…")`, `import("…")`.
+fn module_of(walk: &Walk<'_>, call: Node<'_>, function: Node<'_>) -> Option<(Box<str>, ImportForm)> {
+    let form = match Kind::at(walk, function)? {
+        Kind::ImportWord => ImportForm::Dynamic,
+        Kind::Identifier if walk.text(function) == "require" => ImportForm::Require,
+        _ => return None,
+    };
+    let from = walk.field(call, Field::Arguments as u8).and_then(|arguments| arguments.named_child(0));
+    literal(walk, from).map(|from| (from, form))
+}
+
+/// Records what a call takes in, if it does; true if it is no call of anything.
+pub(super) fn taken(walk: &mut Walk<'_>, call: Node<'_>, function: Node<'_>) -> bool {
+    match module_of(walk, call, function) {
+        Some((from, form)) => {
+            let at = offset(call.start_byte());
+            walk.import(Import { from, form, names: Vec::new(), types_only: false, within: None, at });
+            true
+        }
+        None => Kind::at(walk, function) == Some(Kind::ImportWord),
+    }
+}
+
+/// `const x = require("…")`, `const { a, b: c } = await import("…")`, `const a = require("…").b`.
+pub(super) fn taken_by(walk: &mut Walk<'_>, pattern: Node<'_>, value: Node<'_>) {
+    let mut member = None;
+    let mut call = unwrapped(walk, value);
+    // An `await` around a call, parentheses, and one member of what comes.
+    for _ in 0..4 {
+        call = match Kind::at(walk, call) {
+            Some(Kind::Await) => match call.named_child(0) {
+                Some(inner) => unwrapped(walk, inner),
+                None => return,
+            },
+            Some(Kind::Member) if member.is_none() => {
+                member = walk.field(call, Field::Property as u8).map(|name| walk.text(name));
+                match walk.field(call, Field::Object as u8) {
+                    Some(object) => unwrapped(walk, object),
+                    None => return,
+                }
+            }
+            _ => break,
+        };
+    }
+    if Kind::at(walk, call) != Some(Kind::Call) {
+        return;
+    }
+    let function = walk.field(call, Field::Function as u8);
+    let Some((from, form)) = function.and_then(|function| module_of(walk, call, function)) else { return };
+    let names = match (Kind::at(walk, pattern), member) {
+        (Some(Kind::Identifier), member) => {
+            let imported = member.map_or(Imported::Module, |member| imported(&member));
+            vec![ImportedName { imported, local: Some(walk.text(pattern).into()) }]
+        }
+        (_, Some(member)) => vec![ImportedName { imported: imported(&member), local: None }],
+        (_, None) => pattern_names(walk, pattern),
+    };
+    let at = offset(call.start_byte());
+    walk.import(Import { from, form, names, types_only: false, within: None, at });
+    walk.claim(call);
+}
+
+/// `{ a, b: c }` as names taken.
+fn pattern_names(walk: &Walk<'_>, pattern: Node<'_>) -> Vec<ImportedName> {
+    let mut cursor = pattern.walk();
+    let mut found = Vec::new();
+    for part in pattern.named_children(&mut cursor) {
+        let key = walk.field(part, Field::Key as u8).and_then(|key| property_name(walk, key));
+        for bound in bound_names(walk, part) {
+            let local: Box<str> = walk.text(bound).into();
+            let name = key.as_deref().unwrap_or(&local);
+            found.push(ImportedName { imported: imported(name), local: Some(local) });
+        }
+    }
+    found
+}
+
+/// Whether names are those of all that a CommonJS module exports.
+pub(super) fn is_exports(names: &[&str]) -> bool {
+    matches!(names, ["module", "exports"])
+}
+
+/// `module.exports = …`: the properties of an object are exports by name, anything else is the export.
+pub(super) fn set_exports(walk: &mut Walk<'_>, node: Node<'_>, right: Node<'_>) {
+    let value = unwrapped(walk, right);
+    match Kind::at(walk, value) {
+        Some(Kind::Object) => {
+            let mut cursor = value.walk();
+            for part in value.named_children(&mut cursor) {
+                export_property(walk, node, part);
+            }
+            walk.open_object(value);
+        }
+        Some(Kind::Identifier) => {
+            let local = walk.text(value).into();
+            walk.export(node, Export { name: "export=".into(), what: Exported::Local(local) });
+        }
+        Some(Kind::Call) => {
+            let function = walk.field(value, Field::Function as u8);
+            let Some((from, form)) = function.and_then(|function| module_of(walk, value, function)) else {
+                return;
+            };
+            let at = offset(value.start_byte());
+            let import = Import { from, form, names: Vec::new(), types_only: false, within: None, at };
+            if let Some(import) = walk.import(import) {
+                let what = Exported::Passed { import, imported: Imported::Module };
+                walk.export(node, Export { name: "export=".into(), what });
+            }
+            walk.claim(value);
+        }
+        _ => {
+            super::ecma::default_export(walk, right);
+            walk.export(node, Export { name: "export=".into(), what: Exported::Local("default".into()) });
+        }
+    }
+}
+
+fn export_property(walk: &mut Walk<'_>, node: Node<'_>, part: Node<'_>) {
+    let key = walk.field(part, Field::Key as u8).or_else(|| walk.field(part, Field::Name as u8));
+    let name: Option<Box<str>> = match Kind::at(walk, part) {
+        Some(Kind::Shorthand) => Some(walk.text(part).into()),
+        Some(Kind::Pair | Kind::MethodDefinition) => clause_name(walk, key),
+        _ => None,
+    };
+    let Some(name) = name else { return };
+    let value = walk.field(part, Field::Value as u8).map(|value| unwrapped(walk, value));
+    let local = value
+        .filter(|value| Kind::at(walk, *value) == Some(Kind::Identifier))
+        .map(|value| walk.text(value).into());
+    let what = Exported::Local(local.unwrap_or_else(|| name.clone()));
+    walk.export(node, Export { name, what });
+}
+
+/// `exports.name = …`.
+pub(super) fn export_value(walk: &mut Walk<'_>, node: Node<'_>, name: &str, right: Node<'_>) {
+    let value = unwrapped(walk, right);
+    let local = (Kind::at(walk, value) == Some(Kind::Identifier)).then(|| walk.text(value).into());
+    let what = Exported::Local(local.unwrap_or_else(|| name.into()));
+    walk.export(node, Export { name: name.into(), what });
+}
+
+/// Marks what others can import, once all is known.
+pub(super) fn finish(walk: &mut Walk<'_>) {
+    walk.adopt();
+    let locals = walk.exported_names();
+    walk.mark_exported(|symbol| locals.contains(&symbol.path));
+}

@@ -1,0 +1,62 @@
+//! What nodes mean, language by language. The rest of `syntax` asks a [`Dialect`] and knows no grammar.
+#![forbid(unsafe_code)]
+
+pub(super) mod ecma;
+mod ecma_classes;
+mod ecma_modules;
+mod ecma_names;
+pub(super) mod python;
+mod python_modules;
+
+use tree_sitter::Node;
+
+use super::canon::Role;
+use super::walk::Walk;
+
+/// A family of languages that are read alike.
+pub(super) struct Dialect {
+    /// Names of the nodes that it knows; their numbers count from 1.
+    pub(super) kinds: &'static [&'static str],
+    /// Names of the fields that it asks for; their numbers count from 0.
+    pub(super) fields: &'static [&'static str],
+    /// What a node means for the form of a signature.
+    pub(super) role: fn(&str) -> Role,
+    /// Takes the facts from a node, before anything in it is looked at. Returns whether to look.
+    pub(super) enter: fn(&mut Walk<'_>, Node<'_>, u8) -> bool,
+    /// Called once, when everything was looked at.
+    pub(super) finish: fn(&mut Walk<'_>),
+}
+
+/// An enumeration of names in a grammar.
+macro_rules! names {
+    ($(#[$doc:meta])* enum $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub(super) enum $name { $($variant),+ }
+
+        impl $name {
+            pub(super) const NAMES: &[&str] = &[$($text),+];
+        }
+    };
+}
+
+/// The same for nodes, whose numbers count from 1: `Kind::of(number)`, `Kind::at(walk, node)`.
+macro_rules! kinds {
+    ($(#[$doc:meta])* enum $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+        names! { $(#[$doc])* enum $name { $($variant = $text),+ } }
+
+        impl $name {
+            const ALL: &[Self] = &[$(Self::$variant),+];
+
+            pub(super) fn of(number: u8) -> Option<Self> {
+                number.checked_sub(1).and_then(|at| Self::ALL.get(usize::from(at))).copied()
+            }
+
+            pub(super) fn at(walk: &Walk<'_>, node: Node<'_>) -> Option<Self> {
+                Self::of(walk.kind_of(node))
+            }
+        }
+    };
+}
+use {kinds, names};

@@ -1,0 +1,360 @@
+//! Python.
+
+use tree_sitter::Node;
+
+use super::super::canon::Role;
+use super::super::walk::{Broken, Found, Note, Walk};
+use super::super::{Form, Kind as Sort, Receiver, Signature};
+use super::python_modules as modules;
+use super::{Dialect, kinds, names};
+
+pub(in crate::syntax) const DIALECT: Dialect =
+    Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
+
+/// Names in a chain that are followed; longer ones are no path to anything.
+const CHAIN_MAX: usize = 16;
+
+kinds! {
+    /// The nodes that mean something to us.
+    enum Kind {
+        Function = "function_definition",
+        Class = "class_definition",
+        Decorated = "decorated_definition",
+        Decorator = "decorator",
+        Lambda = "lambda",
+        Assignment = "assignment",
+        AugmentedAssignment = "augmented_assignment",
+        TypeAlias = "type_alias_statement",
+        Call = "call",
+        Identifier = "identifier",
+        Attribute = "attribute",
+        Subscript = "subscript",
+        Parenthesized = "parenthesized_expression",
+        Patterns = "pattern_list",
+        TuplePattern = "tuple_pattern",
+        ListPattern = "list_pattern",
+        Tuple = "tuple",
+        List = "list",
+        Splat = "list_splat_pattern",
+        String = "string",
+        StringContent = "string_content",
+        Import = "import_statement",
+        ImportFrom = "import_from_statement",
+        FutureImport = "future_import_statement",
+        AliasedImport = "aliased_import",
+        Wildcard = "wildcard_import",
+        DottedName = "dotted_name",
+        GenericType = "generic_type",
+        Type = "type",
+        KeywordArgument = "keyword_argument",
+        Comment = "comment",
+    }
+}
+
+names! {
+    /// The fields that we ask for.
+    enum Field {
+        Name = "name",
+        Alias = "alias",
+        ModuleName = "module_name",
+        Parameters = "parameters",
+        TypeParameters = "type_parameters",
+        ReturnType = "return_type",
+        Superclasses = "superclasses",
+        Left = "left",
+        Right = "right",
+        Type = "type",
+        Function = "function",
+        Object = "object",
+        Attribute = "attribute",
+        Value = "value",
+    }
+}
+
+fn role(kind: &str) -> Role {
+    match kind {
+        "comment" | "line_continuation" => Role::Comment,
+        "string" => Role::Text,
+        "integer" | "float" => Role::Number,
+        "tuple" | "subscript" | "type_parameter" => Role::Tuple,
+        _ => Role::Plain,
+    }
+}
+
+fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
+    let Some(kind) = Kind::of(kind) else { return true };
+    match kind {
+        Kind::Function => function(walk, node),
+        Kind::Class => class(walk, node),
+        Kind::Decorator => decorator(walk, node),
+        Kind::Lambda if !walk.is_claimed(node) => walk.open_anonymous(),
+        Kind::Assignment => assignment(walk, node),
+        Kind::AugmentedAssignment => modules::more_of_all(walk, node),
+        Kind::TypeAlias => type_alias(walk, node),
+        Kind::Call => call(walk, node),
+        Kind::Import | Kind::ImportFrom | Kind::FutureImport => return modules::import(walk, node, kind),
+        Kind::Type => return false,
+        _ => {}
+    }
+    true
+}
+
+fn text_of<'a>(walk: &Walk<'a>, node: Node<'_>, field: Field) -> Option<std::borrow::Cow<'a, str>> {
+    walk.field(node, field as u8).map(|node| walk.text(node))
+}
+
+// Definitions.
+
+fn function(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(name) = text_of(walk, node, Field::Name) else { return };
+    let note = walk.decorators_say();
+    let in_class = walk.owner_kind() == Some(Sort::Class);
+    let sort = match note {
+        Note::Getter => Sort::Getter,
+        Note::Setter => Sort::Setter,
+        _ if in_class && name == "__init__" => Sort::Constructor,
+        _ if in_class => Sort::Method,
+        _ => Sort::Function,
+    };
+    let signature = function_signature(walk, node, sort);
+    let overload = note == Note::Overload;
+    let at = walk.symbol(Found { signature, overload, ..Found::new(&name, sort, node.byte_range()) });
+    walk.open(at);
+}
+
+fn function_signature(walk: &mut Walk<'_>, node: Node<'_>, sort: Sort) -> Option<Result<Signature, Broken>> {
+    let is_async = node.child(0).is_some_and(|first| walk.is_token(first, "async"));
+    let parts = [Field::TypeParameters, Field::Parameters, Field::ReturnType]
+        .map(|field| walk.field(node, field as u8));
+    let length = parts.iter().flatten().map(|part| part.byte_range().len()).sum();
+    let [type_parameters, parameters, return_type] = parts;
+    walk.sign(length, |scribe| {
+        match sort {
+            Sort::Getter => {
+                scribe.word("get ");
+            }
+            Sort::Setter => {
+                scribe.word("set ");
+            }
+            _ => {}
+        }
+        if is_async {
+            scribe.word("async ");
+        }
+        for part in [type_parameters, parameters].into_iter().flatten() {
+            scribe.node(part);
+        }
+        if let Some(part) = return_type {
+            scribe.word(" -> ").node(part);
+        }
+    })
+}
+
+fn class(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(name) = text_of(walk, node, Field::Name) else { return };
+    let parts = [Field::TypeParameters, Field::Superclasses].map(|field| walk.field(node, field as u8));
+    let length = parts.iter().flatten().map(|part| part.byte_range().len()).sum();
+    let signature = walk.sign(length, |scribe| {
+        scribe.word("class");
+        // `class A():` says no more than `class A:`.
+        for part in parts.into_iter().flatten().filter(|part| part.named_child_count() > 0) {
+            scribe.node(part);
+        }
+    });
+    let at = walk.symbol(Found { signature, ..Found::new(&name, Sort::Class, node.byte_range()) });
+    let bases = parts[1].map_or(Vec::new(), |superclasses| {
+        let mut cursor = superclasses.walk();
+        let bases = superclasses.named_children(&mut cursor).filter_map(|base| {
+            let base = if Kind::at(walk, base) == Some(Kind::Subscript) {
+                walk.field(base, Field::Value as u8)?
+            } else {
+                base
+            };
+            dotted(walk, base).map(Into::into)
+        });
+        bases.collect()
+    });
+    walk.bases(at, bases);
+    walk.open(at);
+}
+
+fn type_alias(walk: &mut Walk<'_>, node: Node<'_>) {
+    let (Some(left), Some(right)) =
+        (walk.field(node, Field::Left as u8), walk.field(node, Field::Right as u8))
+    else {
+        return;
+    };
+    let mut name = left;
+    while let Some(Kind::Type | Kind::GenericType) = Kind::at(walk, name)
+        && let Some(inner) = name.named_child(0)
+    {
+        name = inner;
+    }
+    let name = walk.text(name);
+    let signature = walk.sign(node.byte_range().len(), |scribe| {
+        scribe.node(left).word(" = ").node(right);
+    });
+    walk.symbol(Found { signature, ..Found::new(&name, Sort::TypeAlias, node.byte_range()) });
+}
+
+fn decorator(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(named) = node.named_child(0) else { return };
+    let target = if Kind::at(walk, named) == Some(Kind::Call) {
+        walk.field(named, Field::Function as u8)
+    } else {
+        Some(named)
+    };
+    let path = target.and_then(|target| dotted(walk, target)).unwrap_or_default();
+    let note = match path.rsplit('.').next().unwrap_or_default() {
+        "overload" => Note::Overload,
+        "property" | "cached_property" | "abstractproperty" | "getter" => Note::Getter,
+        "setter" | "deleter" if path.contains('.') => Note::Setter,
+        _ => Note::None,
+    };
+    walk.decorated(node, note);
+    if target == Some(named)
+        && let Some((name, receiver)) = callee(walk, named)
+    {
+        walk.call(node, &name, receiver, Form::Decorator);
+    }
+}
+
+// Variables.
+
+fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(left) = walk.field(node, Field::Left as u8) else { return };
+    let right = walk.field(node, Field::Right as u8);
+    let lambda = right.filter(|right| Kind::at(walk, *right) == Some(Kind::Lambda));
+    let in_class = walk.owner_kind() == Some(Sort::Class);
+    let sort = match lambda {
+        Some(_) if in_class => Sort::Method,
+        Some(_) => Sort::Function,
+        None if in_class => Sort::Field,
+        None => Sort::Variable,
+    };
+    // What functions keep for themselves is nobody's contract, unless it is a function.
+    if walk.scope.functions > 0 && lambda.is_none() {
+        return;
+    }
+    modules::all_is(walk, left, right);
+    if Kind::at(walk, left) != Some(Kind::Identifier) {
+        for name in bound_names(walk, left) {
+            let text = walk.text(name);
+            walk.symbol(Found::new(&text, sort, name.byte_range()));
+        }
+        return;
+    }
+    let name = walk.text(left);
+    let signature = declared(walk, node, lambda);
+    let at = walk.symbol(Found { signature, ..Found::new(&name, sort, node.byte_range()) });
+    if let Some(lambda) = lambda {
+        walk.claim(lambda);
+    }
+    // Of `a = b = …` the outer one is also around the inner one, which is no member of it.
+    if right.is_none_or(|right| Kind::at(walk, right) != Some(Kind::Assignment)) {
+        walk.open(at);
+    }
+}
+
+/// The annotation, or else the parameters of a lambda.
+fn declared(
+    walk: &mut Walk<'_>,
+    node: Node<'_>,
+    lambda: Option<Node<'_>>,
+) -> Option<Result<Signature, Broken>> {
+    if let Some(annotation) = walk.field(node, Field::Type as u8) {
+        return walk.sign(annotation.byte_range().len(), |scribe| {
+            scribe.node(annotation);
+        });
+    }
+    let parameters = walk.field(lambda?, Field::Parameters as u8);
+    walk.sign(parameters.map_or(0, |parameters| parameters.byte_range().len()), |scribe| {
+        scribe.word("(");
+        if let Some(parameters) = parameters {
+            scribe.node(parameters);
+        }
+        scribe.word(")");
+    })
+}
+
+fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![pattern];
+    while let Some(node) = waiting.pop() {
+        match Kind::at(walk, node) {
+            Some(Kind::Identifier) => found.push(node),
+            Some(Kind::Patterns | Kind::TuplePattern | Kind::ListPattern | Kind::Splat) => {
+                let mut cursor = node.walk();
+                let from = waiting.len();
+                waiting.extend(node.named_children(&mut cursor));
+                waiting[from..].reverse();
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+// Calls.
+
+fn call(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(function) = walk.field(node, Field::Function as u8) else { return };
+    let decorates = walk.above.last().is_some_and(|above| Kind::of(above.kind) == Some(Kind::Decorator));
+    let form = if decorates { Form::Decorator } else { Form::Plain };
+    if let Some((name, receiver)) = callee(walk, function) {
+        walk.call(node, &name, receiver, form);
+    }
+}
+
+fn callee<'a>(walk: &Walk<'a>, node: Node<'_>) -> Option<(std::borrow::Cow<'a, str>, Receiver)> {
+    let node = unwrapped(walk, node);
+    match Kind::at(walk, node)? {
+        Kind::Identifier => Some((walk.text(node), Receiver::None)),
+        Kind::Attribute => {
+            let object = unwrapped(walk, walk.field(node, Field::Object as u8)?);
+            Some((text_of(walk, node, Field::Attribute)?, receiver(walk, object)))
+        }
+        _ => None,
+    }
+}
+
+fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Receiver {
+    if Kind::at(walk, object) == Some(Kind::Call) {
+        let is_super =
+            walk.field(object, Field::Function as u8).is_some_and(|called| walk.text(called) == "super");
+        return if is_super { Receiver::Super } else { Receiver::Other };
+    }
+    match dotted(walk, object) {
+        Some(path) if path == "self" || path == "cls" => Receiver::This,
+        Some(path) if !path.starts_with("self.") && !path.starts_with("cls.") => Receiver::Path(path.into()),
+        _ => Receiver::Other,
+    }
+}
+
+fn unwrapped<'t>(walk: &Walk<'_>, mut node: Node<'t>) -> Node<'t> {
+    while Kind::at(walk, node) == Some(Kind::Parenthesized)
+        && let Some(inner) = node.named_child(0)
+    {
+        node = inner;
+    }
+    node
+}
+
+/// `a.b.c`, if it is nothing but names.
+pub(super) fn dotted(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
+    let mut names = Vec::new();
+    let mut node = unwrapped(walk, node);
+    while Kind::at(walk, node)? == Kind::Attribute {
+        if names.len() >= CHAIN_MAX {
+            return None;
+        }
+        names.push(text_of(walk, node, Field::Attribute)?);
+        node = unwrapped(walk, walk.field(node, Field::Object as u8)?);
+    }
+    if Kind::at(walk, node)? != Kind::Identifier {
+        return None;
+    }
+    names.push(walk.text(node));
+    names.reverse();
+    Some(names.join("."))
+}

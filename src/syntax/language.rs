@@ -1,0 +1,166 @@
+//! Languages: by which suffix a file belongs to one, and the grammar that reads it.
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use tree_sitter::Parser;
+
+use super::canon::Role;
+use super::lang::{Dialect, ecma, python};
+
+/// A language that we read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Language {
+    /// TypeScript without JSX, where `<T>x` is a cast.
+    TypeScript,
+    /// TypeScript with JSX.
+    Tsx,
+    /// JavaScript, JSX included.
+    JavaScript,
+    /// Python 3, stubs included.
+    Python,
+}
+
+/// What is told once per language.
+struct Row {
+    language: Language,
+    suffixes: &'static [&'static str],
+    grammar: fn() -> tree_sitter::Language,
+    dialect: &'static Dialect,
+}
+
+/// Every language, in the order of [`Language`].
+const LANGUAGES: &[Row] = &[
+    Row {
+        language: Language::TypeScript,
+        suffixes: &[".ts", ".mts", ".cts"],
+        grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        dialect: &ecma::DIALECT,
+    },
+    Row {
+        language: Language::Tsx,
+        suffixes: &[".tsx"],
+        grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
+        dialect: &ecma::DIALECT,
+    },
+    Row {
+        language: Language::JavaScript,
+        suffixes: &[".js", ".jsx", ".mjs", ".cjs"],
+        grammar: || tree_sitter_javascript::LANGUAGE.into(),
+        dialect: &ecma::DIALECT,
+    },
+    Row {
+        language: Language::Python,
+        suffixes: &[".py", ".pyi"],
+        grammar: || tree_sitter_python::LANGUAGE.into(),
+        dialect: &python::DIALECT,
+    },
+];
+
+/// The language of a file, by the end of its name; upper and lower case are the same (`A.TS` is TypeScript).
+pub fn language_of(path: &str) -> Option<Language> {
+    let name = path.rsplit(['/', '\\']).next()?;
+    let ends = |suffix: &&str| {
+        // A name that is nothing but a suffix is a hidden file without one.
+        let stem = name.len().checked_sub(suffix.len()).filter(|stem| *stem > 0);
+        stem.and_then(|stem| name.get(stem..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+    };
+    LANGUAGES.iter().find(|row| row.suffixes.iter().any(ends)).map(|row| row.language)
+}
+
+impl Language {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        LANGUAGES.iter().map(|row| row.language)
+    }
+
+    /// How it is called in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TypeScript => "TypeScript",
+            Self::Tsx => "TSX",
+            Self::JavaScript => "JavaScript",
+            Self::Python => "Python",
+        }
+    }
+
+    /// The version of the interface between its grammar and tree-sitter.
+    pub fn abi(self) -> usize {
+        (self.row().grammar)().abi_version()
+    }
+
+    fn row(self) -> &'static Row {
+        &LANGUAGES[self as usize]
+    }
+
+    pub(super) fn dialect(self) -> &'static Dialect {
+        self.row().dialect
+    }
+
+    /// Its numbers of nodes and fields, looked up by name once.
+    pub(super) fn table(self) -> &'static Table {
+        static TABLES: [OnceLock<Table>; LANGUAGES.len()] = [const { OnceLock::new() }; LANGUAGES.len()];
+        TABLES[self as usize].get_or_init(|| Table::new(&(self.row().grammar)(), self.dialect()))
+    }
+
+    /// Lends this thread's parser for the language; a thread makes one, once.
+    pub(super) fn with_parser<T>(self, work: impl FnOnce(&mut Parser) -> T) -> T {
+        thread_local! {
+            static PARSERS: RefCell<[Option<Parser>; LANGUAGES.len()]> = RefCell::default();
+        }
+        // Taken out while in use, so that a panic leaves none behind that has stopped half-way.
+        let mut parser = PARSERS.with_borrow_mut(|all| all[self as usize].take()).unwrap_or_else(|| {
+            let mut parser = Parser::new();
+            parser
+                .set_language(&(self.row().grammar)())
+                .expect("the runtime takes the grammars that we chose");
+            parser
+        });
+        let done = work(&mut parser);
+        PARSERS.with_borrow_mut(|all| all[self as usize] = Some(parser));
+        done
+    }
+}
+
+/// Numbers of a grammar's nodes and fields in the words of its dialect.
+pub(super) struct Table {
+    /// By a node's number: which of the dialect's kinds it is; 0 for all others.
+    kinds: Vec<u8>,
+    /// By a node's number: what it means for the form of a signature.
+    roles: Vec<Role>,
+    /// By the dialect's number of a field; 0 where the grammar lacks it.
+    fields: Vec<u16>,
+}
+
+impl Table {
+    fn new(grammar: &tree_sitter::Language, dialect: &Dialect) -> Self {
+        let ids = 0..u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
+        let name = |id: u16| grammar.node_kind_for_id(id).filter(|_| grammar.node_kind_is_named(id));
+        let kind = |id: u16| {
+            let found = dialect.kinds.iter().position(|kind| name(id).is_some_and(|name| name == *kind));
+            found.and_then(|at| u8::try_from(at + 1).ok()).unwrap_or(0)
+        };
+        Self {
+            kinds: ids.clone().map(kind).collect(),
+            roles: ids.map(|id| name(id).map_or(Role::Plain, dialect.role)).collect(),
+            fields: dialect
+                .fields
+                .iter()
+                .map(|field| grammar.field_id_for_name(field).map_or(0, u16::from))
+                .collect(),
+        }
+    }
+
+    pub(super) fn kind(&self, id: u16) -> u8 {
+        // Errors have the largest number.
+        self.kinds.get(usize::from(id)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn role(&self, id: u16) -> Role {
+        self.roles.get(usize::from(id)).copied().unwrap_or(Role::Plain)
+    }
+
+    pub(super) fn field(&self, field: u8) -> u16 {
+        self.fields.get(usize::from(field)).copied().unwrap_or(0)
+    }
+}

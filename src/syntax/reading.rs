@@ -1,0 +1,282 @@
+//! A reading: all facts about one file, and what is asked of them by name.
+
+use std::collections::BTreeSet;
+use std::ops::{ControlFlow, Range};
+
+use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
+
+use super::walk::Walk;
+use super::{
+    Call, Export, Exported, Import, Kind, Language, NoSignature, Patience, Signature, Symbol, Trouble,
+};
+use crate::base::limits::{SOURCE_BYTES_MAX, SOURCE_STEPS_MIN, SOURCE_STEPS_PER_BYTE};
+
+/// Everything that was found out about one file.
+#[derive(Debug)]
+pub struct Reading {
+    /// The language it was read as.
+    pub language: Language,
+    /// What it defines, in the order in which definitions begin.
+    pub symbols: Vec<Symbol>,
+    /// What it calls, in order.
+    pub calls: Vec<Call>,
+    /// What it takes from other modules, in order.
+    pub imports: Vec<Import>,
+    /// What it offers to other modules, in order.
+    pub exports: Vec<Export>,
+    /// Why this is not the whole truth; empty if it is.
+    pub trouble: Vec<Trouble>,
+    /// Numbers of symbols, by path and then by place.
+    by_path: Vec<u32>,
+    /// The same, by name.
+    by_name: Vec<u32>,
+    /// Other names by which symbols are known: the inner name of `f = function g() {}`.
+    aliases: Vec<(Box<str>, u32)>,
+    /// Names within what does not parse; none if there are too many to tell.
+    lost: Option<BTreeSet<Box<str>>>,
+}
+
+/// What a walk has found, before it can be asked.
+#[derive(Default)]
+pub(super) struct Facts {
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) calls: Vec<Call>,
+    pub(super) imports: Vec<Import>,
+    pub(super) exports: Vec<Export>,
+    pub(super) trouble: Vec<Trouble>,
+    pub(super) aliases: Vec<(Box<str>, u32)>,
+    pub(super) lost: BTreeSet<Box<str>>,
+    pub(super) lost_too_many: bool,
+}
+
+/// Reads a file's bytes. The same bytes give the same reading, unless patience ends.
+pub fn read(language: Language, bytes: &[u8], patience: &Patience<'_>) -> Reading {
+    let mut facts = Facts::default();
+    if bytes.len() > SOURCE_BYTES_MAX {
+        facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
+        return Reading::of(language, facts);
+    }
+    match language.with_parser(|parser| parse(parser, bytes, patience)) {
+        Ok(tree) => {
+            if let Err(wrong) = std::str::from_utf8(bytes) {
+                facts.trouble.push(Trouble::NotUtf8 { first: offset(wrong.valid_up_to()) });
+            }
+            facts = Walk::new(language, bytes, patience, facts).over(&tree);
+        }
+        Err(trouble) => facts.trouble.push(trouble),
+    }
+    Reading::of(language, facts)
+}
+
+/// A place in a file; files are shorter than 4 GiB, which [`SOURCE_BYTES_MAX`] sees to.
+pub(super) fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+fn parse(parser: &mut Parser, bytes: &[u8], patience: &Patience<'_>) -> Result<Tree, Trouble> {
+    // Counted in the parser's own steps, so that the same content always ends the same way.
+    let mut steps_left =
+        SOURCE_STEPS_MIN.max(bytes.len().saturating_mul(SOURCE_STEPS_PER_BYTE)) / STEPS_AT_ONCE;
+    let mut trouble = Trouble::TooHard;
+    let mut progress = |_: &ParseState| {
+        steps_left = steps_left.saturating_sub(1);
+        if steps_left == 0 {
+            return ControlFlow::Break(());
+        }
+        if patience.is_over() {
+            trouble = Trouble::TooSlow;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let tree =
+        parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+    // A parse that was stopped would otherwise be gone on with.
+    parser.reset();
+    tree.ok_or(trouble)
+}
+
+/// After how many of its steps tree-sitter tells of its progress.
+const STEPS_AT_ONCE: usize = 100;
+
+impl Reading {
+    fn of(language: Language, facts: Facts) -> Self {
+        let Facts { symbols, calls, imports, exports, trouble, aliases, lost, lost_too_many } = facts;
+        let sorted = |key: fn(&Symbol) -> &str| {
+            let mut all: Vec<u32> = (0..offset(symbols.len())).collect();
+            all.sort_by_key(|at| key(&symbols[*at as usize]));
+            all
+        };
+        let (by_path, by_name) = (sorted(|symbol| &symbol.path), sorted(Symbol::name));
+        let lost = (!lost_too_many).then_some(lost);
+        Self { language, symbols, calls, imports, exports, trouble, by_path, by_name, aliases, lost }
+    }
+
+    /// What has this name: whole paths first; then whatever ends with it, where code goes before declarations; then
+    /// names by which it is exported. Several definitions of one path, and several paths, are all named.
+    pub fn find(&self, name: &str) -> Vec<&Symbol> {
+        self.numbers_of(name).into_iter().map(|at| &self.symbols[at as usize]).collect()
+    }
+
+    /// [`find`](Self::find), as numbers in [`symbols`](Self::symbols).
+    pub fn numbers_of(&self, name: &str) -> Vec<u32> {
+        let whole: Vec<u32> = self.at_path(name).collect();
+        if !whole.is_empty() || name.is_empty() {
+            return whole;
+        }
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let mut found: Vec<u32> = self.numbers(name).collect();
+        if found.is_empty() {
+            found = self.numbers(last).filter(|at| self.symbols[*at as usize].answers_to(name)).collect();
+        }
+        if found.iter().any(|at| !self.symbols[*at as usize].declared) {
+            found.retain(|at| !self.symbols[*at as usize].declared);
+        }
+        if found.is_empty() {
+            found = self.numbers(&format!("[{name}]")).collect();
+        }
+        if found.is_empty() {
+            found = self.otherwise_called(name);
+        }
+        found
+    }
+
+    /// What callers of a name rely on: of a function that is overloaded its overloads, of a getter and setter both, of
+    /// a class its bases and its constructor, of a type its body.
+    ///
+    /// # Errors
+    /// [`NoSignature`] says why there is none.
+    pub fn contract(&self, name: &str) -> Result<Signature, NoSignature> {
+        let found = self.numbers_of(name);
+        let Some(first) = found.first() else {
+            return Err(if self.may_be_lost(name) { NoSignature::Unparsable } else { NoSignature::Missing });
+        };
+        let path = &self.symbols[*first as usize].path;
+        let mut paths: Vec<&Box<str>> = found.iter().map(|at| &self.symbols[*at as usize].path).collect();
+        paths.dedup();
+        if paths.iter().any(|other| *other != path) {
+            paths.sort();
+            paths.dedup();
+            return Err(NoSignature::Ambiguous(paths.into_iter().cloned().collect()));
+        }
+        let mut parts: Vec<&Symbol> = self.without_code_of_overloads(found.iter().copied());
+        for class in found.iter().filter(|at| self.symbols[**at as usize].kind == Kind::Class) {
+            let made =
+                self.children(*class).filter(|at| self.symbols[*at as usize].kind == Kind::Constructor);
+            parts.extend(self.without_code_of_overloads(made));
+        }
+        if parts.iter().any(|part| part.unparsable) {
+            return Err(NoSignature::Unparsable);
+        }
+        Signature::joined(parts.iter().filter_map(|part| part.signature.as_ref()))
+            .ok_or(NoSignature::Undeclared)
+    }
+
+    /// Where a name is defined, in order; several ranges if it is defined several times.
+    pub fn ranges(&self, name: &str) -> Vec<Range<u32>> {
+        self.find(name).into_iter().map(|symbol| symbol.range.clone()).collect()
+    }
+
+    /// The symbols directly within one.
+    pub fn children(&self, of: u32) -> impl Iterator<Item = u32> + '_ {
+        // They begin within it, and symbols are in the order in which they begin.
+        let end = self.symbols.get(of as usize).map_or(0, |symbol| symbol.range.end);
+        (of.saturating_add(1)..offset(self.symbols.len()))
+            .take_while(move |at| self.symbols[*at as usize].range.start < end)
+            .filter(move |at| self.symbols[*at as usize].parent == Some(of))
+    }
+
+    /// Whether a symbol is another one or lies within it, by containment.
+    pub fn is_within(&self, inner: u32, outer: u32) -> bool {
+        let mut around = Some(inner);
+        while let Some(at) = around {
+            if at == outer {
+                return true;
+            }
+            around = self.symbols.get(at as usize).and_then(|symbol| symbol.parent);
+        }
+        false
+    }
+
+    /// Whether everything was read.
+    pub fn is_whole(&self) -> bool {
+        self.trouble.is_empty()
+    }
+
+    /// Whether reading the same bytes again would say the same.
+    pub(super) fn is_final(&self) -> bool {
+        !self.trouble.contains(&Trouble::TooSlow)
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn weight(&self) -> usize {
+        let signature = |signature: &Signature| signature.text.len() + signature.canon.len();
+        let symbols = self.symbols.iter().map(|symbol| {
+            let bases: usize = symbol.bases.iter().map(|base| base.len() + size_of::<Box<str>>()).sum();
+            size_of::<Symbol>()
+                + symbol.path.len()
+                + bases
+                + symbol.signature.as_ref().map_or(0, signature)
+                + 8
+        });
+        let calls = self.calls.iter().map(|call| size_of::<Call>() + call.callee.name.len() + 8);
+        let imports = self
+            .imports
+            .iter()
+            .map(|import| size_of::<Import>() + import.from.len() + 64 * import.names.len());
+        let exports = self.exports.iter().map(|export| size_of::<Export>() + 2 * export.name.len());
+        let lost = self.lost.iter().flatten().map(|name| name.len() + 32);
+        size_of::<Self>() + symbols.chain(calls).chain(imports).chain(exports).chain(lost).sum::<usize>()
+    }
+
+    /// Symbols of this own name, in order.
+    pub(super) fn numbers(&self, name: &str) -> impl Iterator<Item = u32> + '_ {
+        equal(&self.by_name, |at| self.symbols[at as usize].name().cmp(name))
+    }
+
+    /// Symbols of this path, in order.
+    pub(super) fn at_path(&self, path: &str) -> impl Iterator<Item = u32> + '_ {
+        equal(&self.by_path, |at| (*self.symbols[at as usize].path).cmp(path))
+    }
+
+    /// The symbol whose code has this name for itself.
+    pub(super) fn alias(&self, name: &str) -> Option<u32> {
+        self.aliases.iter().find(|(alias, _)| **alias == *name).map(|(_, at)| *at)
+    }
+
+    fn otherwise_called(&self, name: &str) -> Vec<u32> {
+        if let Some(at) = self.alias(name) {
+            return vec![at];
+        }
+        let local =
+            self.exports.iter().find(|export| *export.name == *name).and_then(|export| match &export.what {
+                Exported::Local(local) => Some(&**local),
+                Exported::Passed { .. } => None,
+            });
+        local.map_or(Vec::new(), |local| self.at_path(local).collect())
+    }
+
+    fn may_be_lost(&self, name: &str) -> bool {
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let broken = self.trouble.iter().any(|trouble| matches!(trouble, Trouble::ParseErrors { .. }));
+        let lost = self.lost.as_ref().is_none_or(|lost| lost.contains(last));
+        // What has lost its class may have turned up outside it.
+        broken && (lost || self.numbers(last).next().is_some())
+    }
+
+    fn without_code_of_overloads(&self, found: impl Iterator<Item = u32>) -> Vec<&Symbol> {
+        let mut parts: Vec<&Symbol> = found.map(|at| &self.symbols[at as usize]).collect();
+        if parts.iter().any(|part| part.overload) {
+            parts.retain(|part| part.overload || !part.kind.is_callable());
+        }
+        parts
+    }
+}
+
+/// All numbers that compare equal, of numbers in that order.
+fn equal(sorted: &[u32], compare: impl Fn(u32) -> std::cmp::Ordering) -> impl Iterator<Item = u32> + '_ {
+    let from = sorted.partition_point(|at| compare(*at).is_lt());
+    let many = sorted[from..].partition_point(|at| compare(*at).is_eq());
+    sorted[from..from + many].iter().copied()
+}

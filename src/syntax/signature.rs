@@ -1,0 +1,54 @@
+//! Signatures: what a symbol's callers rely on, as it is shown and as it is compared.
+
+use crate::base::Digest;
+
+/// A contract's text.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// For people, in the words of the source: `(token: string): boolean`, `async (n: int) -> int`. Without comments,
+    /// line breaks and trailing commas; several signatures of one name in order, with `; ` between them.
+    pub text: Box<str>,
+    /// For comparison: the tokens that carry meaning, one space between them, strings in double quotes.
+    pub canon: Box<str>,
+}
+
+impl Signature {
+    /// Whether callers can tell no difference.
+    pub fn same(&self, other: &Self) -> bool {
+        self.canon == other.canon
+    }
+
+    /// The fingerprint of what is compared.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.canon.as_bytes())
+    }
+
+    /// Several as one, in order; none of none.
+    pub(super) fn joined<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let (texts, canons): (Vec<&str>, Vec<&str>) =
+            parts.into_iter().map(|part| (&*part.text, &*part.canon)).unzip();
+        // A semicolon never ends a signature, so it tells two from one.
+        (!texts.is_empty()).then(|| Self { text: texts.join("; ").into(), canon: canons.join(" ; ").into() })
+    }
+}
+
+impl PartialEq for Signature {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
+
+impl Eq for Signature {}
+
+/// Why a name has no contract.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoSignature {
+    /// Nothing has this name.
+    Missing,
+    /// It is there, and declares nothing that callers could rely on: a constant without a type, a namespace.
+    Undeclared,
+    /// Several things have this name: their paths.
+    Ambiguous(Vec<Box<str>>),
+    /// It is, or would be, where the file does not parse.
+    Unparsable,
+}

@@ -1,0 +1,88 @@
+//! Symbols: what a file defines, by name and place.
+
+use std::ops::Range;
+
+use super::Signature;
+
+/// What sort of thing a symbol is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// A function by declaration, or a constant that is one; a lambda with a name.
+    Function,
+    /// A function that belongs to a class, an interface or an object.
+    Method,
+    /// Runs when an instance is made: `constructor`, `__init__`.
+    Constructor,
+    /// Read like a field: `get`, `@property`.
+    Getter,
+    /// Written like a field: `set`, `@x.setter`, `@x.deleter`.
+    Setter,
+    /// A class, by declaration or expression.
+    Class,
+    /// A TypeScript interface.
+    Interface,
+    /// A name for a type.
+    TypeAlias,
+    /// An enumeration.
+    Enum,
+    /// A namespace or a declared module.
+    Namespace,
+    /// A constant or variable outside functions.
+    Variable,
+    /// A member that is no function: a class' attribute, an object's or interface's property, an enumeration's case.
+    Field,
+}
+
+impl Kind {
+    /// Whether it has code that runs when it is called, read or written.
+    pub fn is_callable(self) -> bool {
+        matches!(self, Self::Function | Self::Method | Self::Constructor | Self::Getter | Self::Setter)
+    }
+
+    /// Whether other symbols are its members.
+    pub fn has_members(self) -> bool {
+        matches!(self, Self::Class | Self::Interface | Self::TypeAlias | Self::Enum | Self::Namespace)
+    }
+}
+
+/// One definition. A name that is defined several times (overloads, a getter and its setter, a function in either
+/// branch of an `if`) has a symbol for each, with the same path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// Its name behind those of what contains it: `Base.run`, `NS.inNs`, `outer.nested`.
+    pub path: Box<str>,
+    /// Length of its own name, with which the path ends. Names may have dots themselves.
+    pub(super) name_len: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Its bytes, as on disk, decorators included, a leading `export` not.
+    pub range: Range<u32>,
+    /// What contains it, as a number in [`Reading::symbols`](super::Reading::symbols).
+    pub parent: Option<u32>,
+    /// What callers rely on; none where nothing is declared.
+    pub signature: Option<Signature>,
+    /// Its declaration has errors of syntax, so that it has no signature to speak of.
+    pub unparsable: bool,
+    /// One of several signatures of one function, without its code.
+    pub overload: bool,
+    /// Declares and does not define: members of interfaces and types, abstract methods, `declare`.
+    pub declared: bool,
+    /// Other files can import it, or the outermost thing that contains it.
+    pub exported: bool,
+    /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`.
+    pub bases: Box<[Box<str>]>,
+}
+
+impl Symbol {
+    /// Its own name: `run` of `Base.run`.
+    pub fn name(&self) -> &str {
+        let start = self.path.len().saturating_sub(self.name_len as usize);
+        self.path.get(start..).unwrap_or(&self.path)
+    }
+
+    /// Whether a path is this one's, or its end from some name on: `run`, `Base.run` and `NS.Base.run`.
+    pub(super) fn answers_to(&self, asked: &str) -> bool {
+        self.path.strip_suffix(asked).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+            && asked.len() >= self.name_len as usize
+    }
+}

@@ -1,0 +1,61 @@
+//! What keeps a file from being read whole, and how long reading may take.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Why a reading is not the whole truth about a file. Offsets are in bytes, as on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// Longer than [`SOURCE_BYTES_MAX`](crate::base::limits::SOURCE_BYTES_MAX); nothing was read.
+    TooLarge {
+        /// Its length.
+        bytes: u64,
+    },
+    /// Took more work than a file of its size may; nothing was read. It is so whenever this content is read.
+    TooHard,
+    /// Time was up, or nobody waits any more; what was found until then is kept. Another try may do better.
+    TooSlow,
+    /// Nested deeper than [`SOURCE_DEPTH_MAX`](crate::base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
+    TooDeep {
+        /// Where.
+        at: u32,
+    },
+    /// More symbols, calls, imports or text of signatures than are kept of one file; what is behind was left out.
+    TooMany {
+        /// Where.
+        at: u32,
+    },
+    /// Does not parse here. What lies beside the errors is sound.
+    ParseErrors {
+        /// Where the first one begins.
+        first: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// Not UTF-8; the bytes in question are no part of any name.
+    NotUtf8 {
+        /// Where the first such byte is.
+        first: u32,
+    },
+}
+
+/// How long a reader is prepared to wait, on top of the limits that hold for everyone.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Patience<'a> {
+    /// The moment after which the answer is of no use.
+    pub until: Option<Instant>,
+    /// Becomes true when nobody waits for the answer any more.
+    pub cancelled: Option<&'a AtomicBool>,
+}
+
+impl Patience<'_> {
+    /// Waits as long as the limits allow.
+    pub fn endless() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+            || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
