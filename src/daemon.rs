@@ -336,7 +336,7 @@ fn start_hands(
     let profiles = provost.clone();
     let supervisor = match prepared.worker_user {
         Some((uid, gid)) => Supervisor::default().running_as(uid, gid),
-        None => Supervisor::default().with_control_groups(),
+        None => Supervisor::default().with_control_groups().keeping_spares_in(places.spares()),
     };
     let workers = WorkerParts {
         profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),

@@ -27,7 +27,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let world = World::new()?;
     provost::jail::become_subreaper()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut ways = ways()?;
+    let mut ways = ways(&world)?;
     for round in 0..=ROUNDS {
         for way in &mut ways {
             let begun = Instant::now();
@@ -52,11 +52,12 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
 }
 
 /// The plain child first; then each tier whole, and each without one of its layers.
-fn ways() -> Result<Vec<Way>> {
-    let way = |name: &str, jail, supervisor| Way {
+fn ways(world: &World) -> Result<Vec<Way>> {
+    let way = |name: &str, jail, supervisor: Supervisor| Way {
         name: name.to_owned(),
         jail,
-        supervisor,
+        // As a daemon's.
+        supervisor: supervisor.keeping_spares_in(world.path("spares")),
         times: Rounds::default(),
     };
     let mut ways = vec![way("a plain child", None, Supervisor::at(provost()))];

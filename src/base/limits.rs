@@ -163,6 +163,10 @@ pub const JAIL_SETUP_MS_MAX: u64 = 30_000;
 /// Time a supervisor has to end every process of its jail and say so, in milliseconds; then it is killed too.
 pub const JAIL_END_MS_MAX: u64 = 10_000;
 
+/// Directories whose placeholders are kept between runs, some forty empty folders each; the one not used for longest is
+/// forgotten.
+pub const SPARE_FOLDERS_MAX: usize = 32;
+
 /// Time that measuring a workspace may keep its worker from starting, in milliseconds. A hundred thousand files take
 /// about as long; of larger ones the rest is measured while the worker runs.
 pub const GROWTH_FIRST_LOOK_MS_MAX: u64 = 500;

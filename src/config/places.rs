@@ -139,6 +139,11 @@ impl Places {
         system::socket(&self.runtime, "devit")
     }
 
+    /// Where placeholders are kept between the runs of workers.
+    pub fn spares(&self) -> PathBuf {
+        self.state.join("spares")
+    }
+
     /// Where secrets for workers are kept.
     pub fn secrets(&self) -> PathBuf {
         self.config.join("secrets")

@@ -20,8 +20,8 @@ use crate::domain::command::Record;
 use crate::domain::{Failure, Task, Tier};
 use crate::egress::Outlets;
 use crate::jail::{
-    self, Draft, Environment, Fill, Grounds, Limits, Plan, Profile, Program, Resolved, Root, find_place,
-    resolve_program,
+    self, Draft, Environment, Fill, Grounds, Limits, Plan, Profile, Program, Resolved, Root, Supervisor,
+    find_place, resolve_program,
 };
 use crate::vault::Vault;
 
@@ -65,8 +65,18 @@ pub(super) struct Prepared {
         reason = "held open until the worker runs, so that no other directory gets its inode"
     )]
     directory: Resolved,
-    #[expect(dead_code, reason = "the copy is removed when this is dropped")]
+    /// Removed when this is dropped.
     copied: Option<Copied>,
+}
+
+impl Prepared {
+    /// Who starts it. Nothing is kept for the next run in a copy: there is none.
+    pub(super) fn supervisor(&self, usual: &Supervisor) -> Supervisor {
+        match self.copied {
+            Some(_) => usual.clone().without_spares(),
+            None => usual.clone(),
+        }
+    }
 }
 
 /// Makes the plan of a task.

@@ -193,7 +193,8 @@ impl Once {
         let started = now();
         let launched = match talk_with(prepared, &mut handed) {
             Ok(talk) => {
-                let launched = launch_with(&workers.supervisor, &prepared.plan, handed, live.clone());
+                let supervisor = prepared.supervisor(&workers.supervisor);
+                let launched = launch_with(&supervisor, &prepared.plan, handed, live.clone());
                 launched.await.map(|running| (running, talk)).map_err(jail_refused)
             }
             Err(error) => Err(jail_refused(format!("no way to speak to it: {error}"))),

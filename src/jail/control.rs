@@ -14,6 +14,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -255,6 +256,9 @@ pub(super) struct Request {
     /// What the descriptors are that come last, with one byte.
     #[serde(default)]
     pub(super) handed: Vec<HandedOver>,
+    /// The folder in which placeholders are kept for the next run, if they are.
+    #[serde(default)]
+    pub(super) spares: Option<PathBuf>,
 }
 
 /// What a descriptor that travels to the supervisor is for.

@@ -23,6 +23,7 @@ pub struct Supervisor {
     executable: PathBuf,
     user: Option<(u32, u32)>,
     groups: Option<Groups>,
+    spares: Option<PathBuf>,
 }
 
 /// Where a daemon makes the control groups of its workers, and which walls they have.
@@ -42,14 +43,14 @@ pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self { executable: crate::system::this_program(), user: None, groups: None }
+        Self { executable: crate::system::this_program(), user: None, groups: None, spares: None }
     }
 }
 
 impl Supervisor {
     /// Another executable that calls [`main_if_asked`](super::main_if_asked) first.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
-        Self { executable: executable.into(), user: None, groups: None }
+        Self { executable: executable.into(), user: None, groups: None, spares: None }
     }
 
     /// Supervisors and workers run as this user and group, without others. Only root can do so.
@@ -69,6 +70,20 @@ impl Supervisor {
     #[must_use]
     pub fn in_groups(self, groups: Groups) -> Self {
         Self { groups: Some(groups), ..self }
+    }
+
+    /// Directories that stood in for missing settings are kept there for the next run in the same place, instead of
+    /// being made and removed each time. The folder is made if what it lies in exists, must be on the file system of
+    /// the workspaces to be of use, and is to be this user's alone.
+    #[must_use]
+    pub fn keeping_spares_in(self, folder: impl Into<PathBuf>) -> Self {
+        Self { spares: Some(folder.into()), ..self }
+    }
+
+    /// Nothing is kept, for a workspace that is there for one run.
+    #[must_use]
+    pub fn without_spares(self) -> Self {
+        Self { spares: None, ..self }
     }
 
     /// Where workers get control groups, if they get any.
@@ -242,7 +257,7 @@ pub async fn launch_with(
     output: LiveOutput,
 ) -> Result<Running, SetupError> {
     let (descriptors, kinds) = descriptors(plan, &handed)?;
-    let mut request = request(plan, handed.input.as_deref(), kinds)?;
+    let mut request = request(supervisor, plan, handed.input.as_deref(), kinds)?;
     request.extend(handed.input.unwrap_or_default());
     start(supervisor, (request, descriptors), plan, output).await
 }
@@ -271,11 +286,17 @@ fn descriptors(plan: &Plan, handed: &Handed) -> Result<(Vec<Handle>, Vec<HandedO
     Ok((descriptors, kinds))
 }
 
-fn request(plan: &Plan, input: Option<&[u8]>, handed: Vec<HandedOver>) -> Result<Vec<u8>, SetupError> {
+fn request(
+    supervisor: &Supervisor,
+    plan: &Plan,
+    input: Option<&[u8]>,
+    handed: Vec<HandedOver>,
+) -> Result<Vec<u8>, SetupError> {
     if input.is_some_and(|input| input.len() > STDIN_BYTES_MAX) {
         return Err(SetupError::new(Step::Input, format!("more than {STDIN_BYTES_MAX} bytes of input")));
     }
-    let request = Request { plan: plan.clone(), input: input.map(<[u8]>::len), handed };
+    let spares = supervisor.spares.clone();
+    let request = Request { plan: plan.clone(), input: input.map(<[u8]>::len), handed, spares };
     let request = frame(&request).map_err(|e| SetupError::new(Step::Supervisor, e))?;
     if request.len() > PLAN_BYTES_MAX {
         return Err(SetupError::new(Step::Grant, format!("the plan has more than {PLAN_BYTES_MAX} bytes")));

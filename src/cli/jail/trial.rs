@@ -66,16 +66,17 @@ pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, C
     // As a daemon does: what the worker is not to read of it, it is not to read of us.
     let prepared = harden_daemon().and_then(|()| become_subreaper());
     prepared.map_err(|e| not_started(Complaint::of("this process cannot be protected").because(e)))?;
-    let done = wait_for(carry_out(&rehearsed.plan, asked.raw));
+    let supervisor = Supervisor::default().keeping_spares_in(here.places.spares());
+    let done = wait_for(carry_out(&supervisor, &rehearsed.plan, asked.raw));
     drop(rehearsed.held);
     done
 }
 
-async fn carry_out(plan: &Plan, raw: bool) -> Result<u8, Complaint> {
+async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8, Complaint> {
     let output = LiveOutput::paced();
     let handed =
         given().map_err(|e| Complaint::of("no pipe can be made").because(e).with_code(NOT_STARTED))?;
-    let launched = launch_with(&Supervisor::default(), plan, handed, output.clone()).await;
+    let launched = launch_with(supervisor, plan, handed, output.clone()).await;
     let mut running = launched.map_err(|error| {
         Complaint::of(error).next("provost doctor shows what this host can do").with_code(NOT_STARTED)
     })?;

@@ -9,6 +9,7 @@
 //! the latter.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -52,6 +53,8 @@ struct Reading {
 /// The walks over some directories.
 pub(super) struct Growth {
     roots: Vec<Root>,
+    /// Directories that are counted but not walked, by device and inode: the worker cannot change them.
+    fixed: BTreeSet<(u64, u64)>,
     bytes_most: u64,
     entries_most: u64,
     /// What the first walk has found; `None` while it is under way.
@@ -66,6 +69,7 @@ impl Growth {
     /// Opens the directories and begins with the first walk.
     pub(super) fn of(
         paths: impl IntoIterator<Item = PathBuf>,
+        fixed: BTreeSet<(u64, u64)>,
         bytes_most: u64,
         entries_most: u64,
     ) -> io::Result<Self> {
@@ -78,6 +82,7 @@ impl Growth {
         let now = Instant::now();
         let mut growth = Self {
             roots,
+            fixed,
             bytes_most,
             entries_most,
             before: None,
@@ -177,7 +182,7 @@ impl Growth {
         let bytes = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK) / names;
         self.sum.bytes = self.sum.bytes.saturating_add(bytes);
         self.sum.entries += 1;
-        if is_dir {
+        if is_dir && !self.fixed.contains(&(stat.st_dev, stat.st_ino)) {
             let path = reading.path.join(OsStr::from_bytes(name));
             match path.as_os_str().len() < PATH_LEN_MAX {
                 true => self.waiting.push((root, path)),

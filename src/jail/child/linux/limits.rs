@@ -76,9 +76,11 @@ pub(super) fn drop_capabilities(own_namespace: bool) -> io::Result<Powerless> {
     if own_namespace {
         for number in 0..64 {
             let capability = CapabilitySet::from_bits_retain(1 << number);
-            // An error here means that the kernel does not know so many.
-            if rustix::thread::capability_is_in_bounding_set(capability).unwrap_or(false) {
-                rustix::thread::remove_capability_from_bounding_set(capability)?;
+            match rustix::thread::capability_is_in_bounding_set(capability) {
+                Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
+                Ok(false) => {}
+                // The kernel knows no more.
+                Err(_) => break,
             }
         }
         use CapabilitiesSecureBits as Bits;

@@ -22,6 +22,7 @@ mod namespaces;
 mod pen;
 mod placeholders;
 mod seccomp;
+mod spares;
 mod supervisor;
 mod sys;
 mod watch;

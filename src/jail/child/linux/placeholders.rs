@@ -6,6 +6,7 @@
 //! killed. Something that a person has put in its place has another time, and stays.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +18,7 @@ use rustix::fs::{
 };
 
 use super::about;
+use super::spares::Spares;
 use crate::jail::guards::{Missing, PLACEHOLDER_MTIME as MARK};
 use crate::jail::plan::Plan;
 
@@ -50,12 +52,14 @@ pub(super) struct Placeholders {
     absent: Vec<PathBuf>,
     /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
     held: Vec<(OwnedFd, PathBuf, OwnedFd, bool)>,
+    /// Where directories come from and go to, if they are kept.
+    spares: Option<Spares>,
 }
 
 impl Placeholders {
     /// Looks at every protected, masked and hidden path of a plan, and puts something where nothing is.
-    pub(super) fn put(plan: &Plan) -> io::Result<Self> {
-        let mut all = Self { binds: Vec::new(), absent: Vec::new(), held: Vec::new() };
+    pub(super) fn put(plan: &Plan, spares: Option<Spares>) -> io::Result<Self> {
+        let mut all = Self { binds: Vec::new(), absent: Vec::new(), held: Vec::new(), spares };
         let roots: Vec<&Path> = plan.writable.iter().map(|place| place.path()).collect();
         let root_of = |path: &Path| {
             let above = roots.iter().filter(|root| path.starts_with(root) && path != **root);
@@ -96,6 +100,12 @@ impl Placeholders {
     pub(super) fn without_holding(mut self) -> Vec<Bind> {
         self.held.clear();
         std::mem::take(&mut self.binds)
+    }
+
+    /// Directories that nobody inside can change, by device and inode.
+    pub(super) fn unchanging(&self) -> BTreeSet<(u64, u64)> {
+        let fixed = self.binds.iter().filter(|bind| bind.is_dir && bind.look != Look::Pinned);
+        fixed.map(|bind| bind.identity).collect()
     }
 
     /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When
@@ -172,7 +182,7 @@ impl Placeholders {
             let placeholder = match open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK) {
                 Ok(placeholder) => placeholder,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    make(parent, path, kind)?;
+                    self.make(parent, path, kind)?;
                     continue;
                 }
                 Err(e) => return Err(e),
@@ -193,6 +203,15 @@ impl Placeholders {
         }
         Err(io::Error::other("placeholders come and go too fast"))
     }
+
+    fn make(&mut self, parent: &Path, path: &Path, kind: Missing) -> io::Result<()> {
+        let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        let put = |spares: &mut Spares| kind == Missing::Directory && spares.put(&parent, path);
+        match self.spares.as_mut().is_some_and(put) {
+            true => Ok(()),
+            false => make(&parent, path, kind),
+        }
+    }
 }
 
 impl Drop for Placeholders {
@@ -204,6 +223,10 @@ impl Drop for Placeholders {
             let same = find_at(parent.as_fd(), Path::new(name))
                 .is_ok_and(|now| now.is_some_and(|now| same_inode(&now, &placeholder)));
             if alone && same && is_marked(&placeholder).unwrap_or(false) {
+                let kept = |spares: &mut Spares| is_dir && spares.keep(&parent, &path, &placeholder);
+                if self.spares.as_mut().is_some_and(kept) {
+                    continue;
+                }
                 let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
                 let _kept = rustix::fs::unlinkat(&parent, name, flags);
             }
@@ -233,27 +256,26 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
 
 /// Makes a placeholder under another name and moves it to its own when it is complete, so that nobody ever sees
 /// one without its mark.
-fn make(parent: &Path, path: &Path, kind: Missing) -> io::Result<()> {
-    let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let draft = format!(".provost-{}", rustix::process::getpid().as_raw_nonzero());
     let is_dir = matches!(kind, Missing::Directory | Missing::Leave);
     if is_dir {
-        rustix::fs::mkdirat(&parent, &draft, Mode::RWXU)?;
+        rustix::fs::mkdirat(parent, &draft, Mode::RWXU)?;
     } else {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&parent, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+        let file = rustix::fs::openat(parent, &draft, flags, Mode::RUSR | Mode::WUSR)?;
         if kind == Missing::FileSayingHere {
             File::from(file).write_all(b".\n")?;
         }
     }
     let mark = Timespec { tv_sec: MARK, tv_nsec: 0 };
     let times = Timestamps { last_access: mark, last_modification: mark };
-    rustix::fs::utimensat(&parent, &draft, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    let moved = rustix::fs::renameat_with(&parent, &draft, &parent, name, RenameFlags::NOREPLACE);
+    rustix::fs::utimensat(parent, &draft, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    let moved = rustix::fs::renameat_with(parent, &draft, parent, name, RenameFlags::NOREPLACE);
     if let Err(e) = moved {
         let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        rustix::fs::unlinkat(&parent, &draft, flags)?;
+        rustix::fs::unlinkat(parent, &draft, flags)?;
         // Another supervisor was faster; what it made does as well.
         if e != rustix::io::Errno::EXIST {
             return Err(e.into());
@@ -262,7 +284,7 @@ fn make(parent: &Path, path: &Path, kind: Missing) -> io::Result<()> {
     Ok(())
 }
 
-fn is_marked(found: &OwnedFd) -> io::Result<bool> {
+pub(super) fn is_marked(found: &OwnedFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(found)?;
     Ok(stat.st_mtime == MARK && stat.st_mtime_nsec == 0)
 }

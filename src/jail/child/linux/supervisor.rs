@@ -2,6 +2,7 @@
 //! waits for the worker's end or for the order to end it, and says so when nothing is left.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -23,6 +24,7 @@ use super::fault::Fault;
 use super::groups::Group;
 use super::namespaces::Ends;
 use super::placeholders::Placeholders;
+use super::spares::Spares;
 use super::sys::{self, Forked};
 use super::watch::Watch;
 use super::{home, landlock, limits, namespaces, step};
@@ -81,7 +83,8 @@ impl Control {
                 Some(input)
             }
         };
-        Ok((request.plan, input, self.handed(&request.handed)?))
+        let handed = Handed { spares: request.spares.map(Spares::at), ..self.handed(&request.handed)? };
+        Ok((request.plan, input, handed))
     }
 
     /// The descriptors that the request has announced come with one byte after everything else.
@@ -171,9 +174,10 @@ fn session(plan: &Plan) -> io::Result<()> {
     }
 }
 
-/// Descriptors that came from the daemon.
+/// What came from the daemon beside the plan.
 #[derive(Default)]
 struct Handed {
+    spares: Option<Spares>,
     door: Option<OwnedFd>,
     input: Option<OwnedFd>,
     stdio: Option<OwnedFd>,
@@ -289,14 +293,15 @@ fn tier_ns(
     plan: &Plan,
     control: &mut Control,
     mut input: Input,
-    handed: Handed,
+    mut handed: Handed,
 ) -> Result<Ended, SetupError> {
     // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
     // Removed again when this function is left, after everything inside has ended.
-    let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan))?;
+    let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan, handed.spares.take()))?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
-    let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, None))?;
+    let fixed = if plan.lacks(Layer::Root) { BTreeSet::new() } else { placeholders.unchanging() };
+    let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, fixed, None))?;
     let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
     let fault = Fault::new().map_err(namespaces)?;
     let (status_read, status_write) =
@@ -351,7 +356,8 @@ fn tier_ll(
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
     let fault = Fault::new().map_err(fork)?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
-    let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, Some(scratch.path())))?;
+    let mut watch =
+        step(plan, Step::Watch, || Watch::new(plan, processes, BTreeSet::new(), Some(scratch.path())))?;
     let group = Group::of(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let inside = Inside::in_scratch(scratch.path(), processes);
     let worker = match step(plan, Step::Fork, || fork_into(0, group.as_ref()))? {

@@ -1,6 +1,7 @@
 //! What a supervisor looks at while its worker runs: the limits for which the kernel has no wall of its own.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -28,8 +29,14 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Before the worker begins. `scratch` is the folder for temporary files, where that is one of the host's.
-    pub(super) fn new(plan: &'a Plan, ceiling: u64, scratch: Option<&Path>) -> io::Result<Self> {
+    /// Before the worker begins. `fixed` are directories that it cannot change; `scratch` is the folder for temporary
+    /// files, where that is one of the host's.
+    pub(super) fn new(
+        plan: &'a Plan,
+        ceiling: u64,
+        fixed: BTreeSet<(u64, u64)>,
+        scratch: Option<&Path>,
+    ) -> io::Result<Self> {
         let limits = &plan.limits;
         let writable: Vec<PathBuf> = plan.writable.iter().map(|place| place.path().to_path_buf()).collect();
         // One inside of another is walked with it.
@@ -37,13 +44,15 @@ impl<'a> Watch<'a> {
             |path: &&PathBuf| !writable.iter().any(|other| *path != other && path.starts_with(other));
         let roots: Vec<PathBuf> = writable.iter().filter(outermost).cloned().collect();
         let temporary = scratch
-            .map(|path| Growth::of([path.to_path_buf()], limits.tmp_bytes, limits.growth_entries))
+            .map(|path| {
+                Growth::of([path.to_path_buf()], BTreeSet::new(), limits.tmp_bytes, limits.growth_entries)
+            })
             .transpose()?;
         Ok(Self {
             plan,
             ceiling,
             ticks: 0,
-            workspace: Growth::of(roots, limits.growth_bytes, limits.growth_entries)?,
+            workspace: Growth::of(roots, fixed, limits.growth_bytes, limits.growth_entries)?,
             temporary,
             processes_reached: false,
         })
