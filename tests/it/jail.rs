@@ -98,13 +98,18 @@ impl World {
         draft.check(&self.grounds()).unwrap()
     }
 
+    /// As a daemon's: it keeps placeholders for the next run.
+    fn supervisor(&self) -> Supervisor {
+        supervisor().keeping_spares_in(self.path("state/spares"))
+    }
+
     async fn start(&self, draft: Draft) -> Result<Running, SetupError> {
         self.start_with(draft, None).await
     }
 
     async fn start_with(&self, draft: Draft, input: Option<&[u8]>) -> Result<Running, SetupError> {
         let output = LiveOutput::new(draft.limits.output_bytes);
-        launch(&supervisor(), &self.plan(draft), input.map(<[u8]>::to_vec), output).await
+        launch(&self.supervisor(), &self.plan(draft), input.map(<[u8]>::to_vec), output).await
     }
 
     async fn run(&self, draft: Draft) -> Ran {

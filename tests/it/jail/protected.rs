@@ -215,6 +215,88 @@ async fn what_a_person_puts_in_a_placeholder_stays() {
     assert_eq!(fs::read_to_string(world.path("workspace/.claude/settings.json")).unwrap(), "mine");
 }
 
+/// The folder in which the placeholders of a workspace are kept between runs.
+fn spares(world: &World) -> PathBuf {
+    let all = world.path("state/spares");
+    let folders = names(&all);
+    assert_eq!(folders.len(), 1, "{folders:?}");
+    all.join(&folders[0])
+}
+
+fn inode(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::symlink_metadata(path).unwrap())
+}
+
+#[tokio::test]
+async fn placeholders_are_kept_for_the_next_run_in_the_same_place() {
+    let world = World::new();
+    world.run(world.sh("ls -d .claude .vscode")).await.says(".claude\n.vscode");
+    assert_eq!(names(&world.workspace()), [""; 0]);
+    let kept = spares(&world);
+    let claude = inode(&kept.join(".claude"));
+    let mut running =
+        world.start(world.sh("echo x > .claude/y; mv .claude z; echo up; sleep 1000")).await.unwrap();
+    running.output().follow(0).await;
+    assert_eq!(inode(&world.path("workspace/.claude")), claude, "it is the one of the first run");
+    assert_eq!(names(&kept), [""; 0]);
+    running.stop();
+    running.wait().await;
+    assert_eq!(names(&world.workspace()), [""; 0]);
+    assert_eq!(inode(&kept.join(".claude")), claude);
+    // Another place has its own.
+    let mut draft = world.sh("true");
+    fs::create_dir(world.path("other")).unwrap();
+    draft.cwd = find_place(&world.path("other")).unwrap();
+    draft.writable = vec![draft.cwd.clone()];
+    world.run(draft).await.says("");
+    assert_eq!(names(&world.path("state/spares")).len(), 2);
+    assert_eq!(inode(&kept.join(".claude")), claude);
+}
+
+#[tokio::test]
+async fn a_spare_that_somebody_has_touched_is_not_used() {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+    let world = World::new();
+    world.run(world.sh("true")).await.says("");
+    let kept = spares(&world);
+    let mark = Timespec { tv_sec: provost::jail::PLACEHOLDER_MTIME, tv_nsec: 0 };
+    // One with something in it and the right mark, one empty without it, one that is a link to elsewhere.
+    fs::write(kept.join(".vscode/tasks.json"), "planted").unwrap();
+    let times = Timestamps { last_access: mark, last_modification: mark };
+    utimensat(CWD, kept.join(".vscode"), &times, AtFlags::empty()).unwrap();
+    fs::write(kept.join(".zed/x"), "").unwrap();
+    fs::remove_file(kept.join(".zed/x")).unwrap();
+    fs::remove_dir(kept.join(".claude")).unwrap();
+    symlink(world.path("home"), kept.join(".claude")).unwrap();
+    let mut running = world.start(world.sh("ls -A .vscode .zed .claude; echo up; sleep 1000")).await.unwrap();
+    running.output().follow(0).await;
+    for name in [".vscode", ".zed", ".claude"] {
+        let there = world.workspace().join(name);
+        assert!(fs::symlink_metadata(&there).unwrap().is_dir(), "{name}");
+        assert_eq!(names(&there), [""; 0], "{name}");
+        assert_ne!(inode(&there), inode(&kept.join(name)), "{name}");
+    }
+    running.stop();
+    running.wait().await;
+    assert_eq!(names(&world.workspace()), [""; 0]);
+}
+
+#[tokio::test]
+async fn spares_of_many_places_do_not_add_up() {
+    let world = World::new();
+    for number in 0..provost::base::limits::SPARE_FOLDERS_MAX + 3 {
+        let folder = world.path(&format!("place{number}"));
+        fs::create_dir(&folder).unwrap();
+        let mut draft = world.sh("true");
+        draft.cwd = find_place(&folder).unwrap();
+        draft.writable = vec![draft.cwd.clone()];
+        world.run(draft).await.says("");
+        assert_eq!(names(&folder), [""; 0]);
+    }
+    let kept = names(&world.path("state/spares")).len();
+    assert_eq!(kept, provost::base::limits::SPARE_FOLDERS_MAX);
+}
+
 #[tokio::test]
 async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
     let world = repository();

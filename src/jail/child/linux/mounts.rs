@@ -7,7 +7,6 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -29,8 +28,9 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Parts of `/proc` that belong to the whole host.
 const PROC_READ_ONLY: [&str; 8] = ["sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "driver"];
 
-/// Where temporary files live while the root is built.
-const SCRATCH: &str = ".scratch";
+/// Where temporary files live while the root is built: over a directory of the old root, whose devices have been
+/// cloned by then, so that it goes away together with it.
+const SCRATCH: &str = "/dev";
 
 /// Bytes of temporary files per inode that may be made.
 const BYTES_PER_INODE: u64 = 4096;
@@ -166,7 +166,6 @@ fn new_root(plan: &Plan) -> io::Result<()> {
     rustix::process::fchdir(&root)?;
     let bytes = plan.limits.tmp_bytes;
     let scratch = tmpfs(bytes, (bytes / BYTES_PER_INODE).clamp(1024, 1 << 20), 0)?;
-    std::fs::create_dir(SCRATCH)?;
     sys::attach_mount(&scratch, open(Path::new(SCRATCH))?)?;
     let in_scratch = Path::new(SCRATCH);
     for (name, mode) in [("tmp", 0o1777), ("shm", 0o1777), ("home", 0o700), ("empty", 0o555)] {
@@ -236,9 +235,7 @@ fn attach_sources(sources: &[Source], binds: &[Bind]) -> io::Result<()> {
         sys::restrict_mount(&mount, RDONLY | NOEXEC, true)?;
         attach(&Source { mount, path: bind.path.clone(), is_dir: bind.is_dir })?;
     }
-    // Its parts live on where they were attached.
-    sys::detach(&sys::c_string(Path::new(SCRATCH).as_os_str().as_bytes())?)?;
-    std::fs::remove_dir(SCRATCH)
+    Ok(())
 }
 
 fn proc(plan: &Plan) -> io::Result<()> {

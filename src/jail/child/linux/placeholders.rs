@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timespec,
@@ -51,7 +52,7 @@ pub(super) struct Placeholders {
     /// Hidden paths that were not there.
     absent: Vec<PathBuf>,
     /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
-    held: Vec<(OwnedFd, PathBuf, OwnedFd, bool)>,
+    held: Vec<(Rc<OwnedFd>, PathBuf, OwnedFd, bool)>,
     /// Where directories come from and go to, if they are kept.
     spares: Option<Spares>,
 }
@@ -178,11 +179,17 @@ impl Placeholders {
         if let Some((_, _, placeholder, _)) = self.held.iter().find(|(_, held, ..)| held == path) {
             return Ok(rustix::fs::fstat(placeholder)?);
         }
+        let parent = self.parent(parent)?;
+        let spare = |spares: &mut Spares| (kind == Missing::Directory).then(|| spares.put(&*parent, path))?;
+        if let Some(placeholder) = self.spares.as_mut().and_then(spare) {
+            // Locked before it was moved here, so that nobody can have taken it away.
+            return self.holds(parent, path, placeholder);
+        }
         for _ in 0..ATTEMPTS {
             let placeholder = match open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK) {
                 Ok(placeholder) => placeholder,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    self.make(parent, path, kind)?;
+                    make(&parent, path, kind)?;
                     continue;
                 }
                 Err(e) => return Err(e),
@@ -195,21 +202,23 @@ impl Placeholders {
             if !is_marked(&placeholder)? {
                 return Err(io::Error::other("it has just been made by somebody else; try again"));
             }
-            let stat = rustix::fs::fstat(&placeholder)?;
-            let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
-            let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
-            self.held.push((parent, path.into(), placeholder, is_dir));
-            return Ok(stat);
+            return self.holds(parent, path, placeholder);
         }
         Err(io::Error::other("placeholders come and go too fast"))
     }
 
-    fn make(&mut self, parent: &Path, path: &Path, kind: Missing) -> io::Result<()> {
-        let parent = open(parent, OFlags::PATH | OFlags::DIRECTORY)?;
-        let put = |spares: &mut Spares| kind == Missing::Directory && spares.put(&parent, path);
-        match self.spares.as_mut().is_some_and(put) {
-            true => Ok(()),
-            false => make(&parent, path, kind),
+    fn holds(&mut self, parent: Rc<OwnedFd>, path: &Path, placeholder: OwnedFd) -> io::Result<Stat> {
+        let stat = rustix::fs::fstat(&placeholder)?;
+        let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+        self.held.push((parent, path.into(), placeholder, is_dir));
+        Ok(stat)
+    }
+
+    /// The directory that a placeholder stands in. Most stand in the same one as the one before.
+    fn parent(&self, path: &Path) -> io::Result<Rc<OwnedFd>> {
+        match self.held.last() {
+            Some((parent, held, ..)) if held.parent() == Some(path) => Ok(Rc::clone(parent)),
+            _ => Ok(Rc::new(open(path, OFlags::PATH | OFlags::DIRECTORY)?)),
         }
     }
 }
@@ -220,15 +229,15 @@ impl Drop for Placeholders {
         for (parent, path, placeholder, is_dir) in self.held.drain(..).rev() {
             let alone = rustix::fs::flock(&placeholder, FlockOperation::NonBlockingLockExclusive).is_ok();
             let Some(name) = path.file_name() else { continue };
-            let same = find_at(parent.as_fd(), Path::new(name))
+            let same = find_at(&*parent, Path::new(name))
                 .is_ok_and(|now| now.is_some_and(|now| same_inode(&now, &placeholder)));
             if alone && same && is_marked(&placeholder).unwrap_or(false) {
-                let kept = |spares: &mut Spares| is_dir && spares.keep(&parent, &path, &placeholder);
+                let kept = |spares: &mut Spares| is_dir && spares.keep(&*parent, &path, &placeholder);
                 if self.spares.as_mut().is_some_and(kept) {
                     continue;
                 }
                 let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-                let _kept = rustix::fs::unlinkat(&parent, name, flags);
+                let _kept = rustix::fs::unlinkat(&*parent, name, flags);
             }
         }
     }

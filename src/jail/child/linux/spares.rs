@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 
 use super::placeholders::is_marked;
 use crate::base::Digest;
@@ -30,15 +30,16 @@ impl Spares {
         Self { path, opened: BTreeMap::new() }
     }
 
-    /// Moves the spare of a path there. False when there is none that will do.
-    pub(super) fn put(&mut self, parent: impl AsFd, at: &Path) -> bool {
-        let Some((folder, name)) = self.folder_of(at) else { return false };
-        let empty = rustix::fs::openat(folder, name, directory(), Mode::empty()).is_ok_and(|spare| {
-            is_marked(&spare).unwrap_or(false)
-                && Dir::read_from(&spare)
-                    .is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes()))))
-        });
-        empty && rustix::fs::renameat_with(folder, name, parent, name, RenameFlags::NOREPLACE).is_ok()
+    /// Moves the spare of a path there and answers it, locked (shared); `None` when there is none that will do.
+    pub(super) fn put(&mut self, parent: impl AsFd, at: &Path) -> Option<OwnedFd> {
+        let (folder, name) = self.folder_of(at)?;
+        let spare = rustix::fs::openat(folder, name, directory(), Mode::empty()).ok()?;
+        rustix::fs::flock(&spare, FlockOperation::NonBlockingLockShared).ok()?;
+        let mut inside = Dir::read_from(&spare).ok()?;
+        let empty = inside.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes())));
+        let good = empty && is_marked(&spare).unwrap_or(false);
+        let moved = || rustix::fs::renameat_with(folder, name, parent, name, RenameFlags::NOREPLACE);
+        (good && moved().is_ok()).then_some(spare)
     }
 
     /// Takes a placeholder away from its path. False when it is still there.
