@@ -2,8 +2,8 @@
 //!
 //! A path that does not exist cannot be mounted upon, so an empty file or directory is put there for the time
 //! of the run. It is recognised by its time of modification, which nothing else has, and it is locked (shared)
-//! by every supervisor whose jail relies on it. Whoever ends last removes it, also after a predecessor that was
-//! killed. Something that a person has put in its place has another time, and stays.
+//! by every supervisor whose jail relies on it. Whoever ends last takes it away, also after a predecessor that was
+//! killed: into the spares, if there are some, and for good otherwise. Something that a person has put in its place has another time, and stays.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
