@@ -277,9 +277,16 @@ pub(super) fn out_of_time(task: &Task) -> Ending {
 /// Under which name a caller comes back. DevIt's own client makes itself a new name for every picture
 /// (`mcp-screenshot-<uuid>`); names that are proved by nothing but a secret that all share are worth the same.
 fn asker_of(who: &Principal) -> AgentId {
-    let family = || without_uuid(who.agent().as_str()).and_then(|name| AgentId::parse(name).ok());
     let shared = who.proof() == Proof::SharedKey;
-    shared.then(family).flatten().unwrap_or_else(|| who.agent().clone())
+    shared.then(|| family_of(who.agent())).flatten().unwrap_or_else(|| who.agent().clone())
+}
+
+/// What stands for all names that differ in their uuid alone. It is none of them, and not the name without a uuid
+/// either, which may belong to an agent with a key of its own.
+fn family_of(agent: &AgentId) -> Option<AgentId> {
+    const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";
+    let name = without_uuid(agent.as_str())?;
+    AgentId::parse(&format!("{name}-{NOBODYS}")).ok()
 }
 
 /// `name` of `name-<uuid>`.
@@ -295,8 +302,7 @@ fn without_uuid(name: &str) -> Option<&str> {
 }
 
 fn is_asked_by(task: &Task, asker: &AgentId) -> bool {
-    let name = task.asked_by.as_str();
-    task.asked_by == *asker || without_uuid(name) == Some(asker.as_str())
+    task.asked_by == *asker || family_of(&task.asked_by).as_ref() == Some(asker)
 }
 
 fn is_awaiting(task: &Task) -> bool {

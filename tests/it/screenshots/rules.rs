@@ -1,9 +1,12 @@
 //! When a picture may be taken: the rules, by script.
 
+use provost::auth::testing::caller;
 use provost::base::limits::CAPTURES_MAX;
 use provost::base::{EffectId, TaskId, Ttl};
 use provost::domain::command::{Answered, BeginCapture, EndCapture, Shot, TakeScreenshot};
-use provost::domain::{Answer, Effect, Failure, Principal, Rate, Refusal, Reply, Settings, Verdict};
+use provost::domain::{
+    Answer, Door, Effect, Failure, Principal, Proof, Rate, Refusal, Reply, Scope, Settings, Verdict,
+};
 
 use crate::script::{Said, Script, client, host, person, task_id};
 use crate::storm::settings;
@@ -94,4 +97,24 @@ fn only_so_many_wait_to_be_taken() {
     begin(&mut s, first.clone().unwrap()).unwrap();
     fail(&mut s, first.unwrap());
     ask(&mut s, "late", "any-late").unwrap();
+}
+
+#[test]
+fn what_was_approved_for_a_key_is_not_for_names_that_look_like_its_own() {
+    let shared =
+        |name: &str| caller(name, Door::Devit, &[Scope::Delegate, Scope::Coordinate], Proof::SharedKey);
+    let proven = caller("cam", Door::Devit, &[Scope::Delegate, Scope::Coordinate], Proof::OwnKey);
+    let uuids = ["a6cfe0d4-0000-4000-8000-00000000000a", "a6cfe0d4-0000-4000-8000-00000000000b"];
+    let mut s = scripted(None);
+    let asks = |s: &mut Script, who: &Principal, name: &str| {
+        s.say(who, TakeScreenshot { task: task_id(name) }).unwrap()
+    };
+    let Answer::Parked(approval) = asks(&mut s, &proven, "ask-1") else { panic!("it was not asked about") };
+    s.answer(&person("owner"), approval, Verdict::Granted).unwrap();
+    let stranger = shared(&format!("cam-{}", uuids[0]));
+    let Answer::Parked(other) = asks(&mut s, &stranger, "ask-2") else { panic!("it was handed over") };
+    assert!(matches!(asks(&mut s, &proven, "ask-3"), Answer::Done(_)), "it is still there for who asked");
+    // Clients that make themselves a new name for every picture come back under another one.
+    s.answer(&person("owner"), other, Verdict::Granted).unwrap();
+    assert!(matches!(asks(&mut s, &shared(&format!("cam-{}", uuids[1])), "ask-4"), Answer::Done(_)));
 }
