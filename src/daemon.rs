@@ -10,7 +10,6 @@ mod rehearse;
 mod root_user;
 mod wiring;
 #[cfg(unix)]
-#[cfg_attr(windows, path = "daemon/worker_doors_windows.rs")]
 mod worker_doors;
 
 use std::io::Write as _;

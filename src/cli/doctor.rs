@@ -10,7 +10,7 @@ use super::{Complaint, Here, out};
 use crate::client::keys::KeyRing;
 use crate::config::env::weak_secret;
 use crate::config::{Loaded, Severity};
-use crate::jail::{OPEN_IN_LL, Supervisor, Tier, probe};
+use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
 use crate::policy::{SYSTEM_POLICY, Source, check};
 use crate::store;
 
@@ -89,7 +89,7 @@ fn confinement(found: &mut Findings) {
         let health = if finding.works { Health::Fine } else { Health::Note };
         found.add(finding.name, health, &finding.note);
     }
-    let tiers: Vec<String> = host.tiers.iter().map(|tier| format!("{tier:?}").to_lowercase()).collect();
+    let tiers: Vec<String> = host.tiers.iter().map(|tier| tier.name().to_owned()).collect();
     match tiers.is_empty() {
         true => found.add(
             "confinement",
@@ -99,6 +99,11 @@ fn confinement(found: &mut Findings) {
         false => {
             found.add("confinement", Health::Fine, format!("workers can run in tier {}", tiers.join(" and ")))
         }
+    }
+    if host.tiers.contains(&Tier::Job) {
+        let open: Vec<&str> = OPEN_IN_JOB.iter().map(|open| open.what).collect();
+        let says = format!("runs only where a rule names it, since a worker there can {}", open.join("; "));
+        found.add("tier job", Health::Note, says);
     }
     if host.tiers.contains(&Tier::Ll) {
         let open: Vec<&str> = OPEN_IN_LL.iter().map(|open| open.what).collect();

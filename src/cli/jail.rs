@@ -15,7 +15,7 @@ use super::complaint::DONE;
 use super::{Complaint, Here, Rehearsal, out};
 use crate::base::{AgentId, Ttl};
 use crate::config::{Config, Places, nearest};
-use crate::jail::{OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
+use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
 
 /// `provost jail`.
 #[derive(Subcommand, Debug)]
@@ -56,6 +56,8 @@ pub(super) enum InTier {
     Ns,
     /// Landlock, system call filter and limits
     Ll,
+    /// On Windows: a job object, and a token with which little can be written
+    Job,
 }
 
 impl From<InTier> for Tier {
@@ -63,6 +65,7 @@ impl From<InTier> for Tier {
         match tier {
             InTier::Ns => Tier::Ns,
             InTier::Ll => Tier::Ll,
+            InTier::Job => Tier::Job,
         }
     }
 }
@@ -174,8 +177,10 @@ fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Comp
             "in a copy, which is thrown away afterwards, not in the directory itself".into(),
         ));
     }
-    let door = "besides, a door of its own to the daemon, made for each run";
-    facts.push((Topic::Network, door.into()));
+    if plan.tier() != Tier::Job {
+        let door = "besides, a door of its own to the daemon, made for each run";
+        facts.push((Topic::Network, door.into()));
+    }
     facts.sort_by_key(|(topic, _)| *topic);
     let host = probe(&Supervisor::default());
     let runs = host.tiers.contains(&plan.tier());
@@ -226,6 +231,7 @@ fn word(topic: Topic) -> String {
 fn stays_open(tier: Tier) -> Vec<(&'static str, &'static str)> {
     match tier {
         Tier::Ns => Vec::new(),
+        Tier::Job => OPEN_IN_JOB.iter().map(|open| (open.attempt, open.what)).collect(),
         Tier::Ll => OPEN_IN_LL.iter().map(|open| (open.attempt, open.what)).collect(),
     }
 }

@@ -285,7 +285,7 @@ section! {
         default_model: Option<String> = None, "model";
         /// The models that a task may ask for; without this list, any.
         allowed_models: Option<Vec<String>> = None, "model", Strict;
-        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces. Policy sets the minimum.
+        /// `ns`: own namespaces; `ll`: Landlock only, where the system allows no namespaces; `job`: on Windows, keeps from writing alone, needs `copy`, and a rule that names it. Policy sets the minimum.
         tier: Tier = Tier::Ns, "", Strict;
         /// `none`; `ports`: the local ports listed; `hosts`: the hosts listed, through a proxy. The latter two need tier `ns`.
         network: Network = Network::None, "", Strict;
@@ -322,13 +322,16 @@ section! {
     }
 }
 
-/// The worker that needs no configuration: `sh -c <goal>` in the jail.
+/// The worker that needs no configuration: the system's shell with the goal, in the strongest jail of the system.
 fn built_in_workers() -> BTreeMap<AgentId, Worker> {
+    let (program, before) = crate::system::shell();
     let shell = Worker {
         kind: WorkerKind::Cli,
-        binary: Some("/bin/sh".into()),
-        args: vec!["-c".into(), "{goal}".into()],
+        binary: Some(program.to_string_lossy().into_owned()),
+        args: before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect(),
         parse_mode: ParseMode::Text,
+        tier: if cfg!(windows) { Tier::Job } else { Tier::Ns },
+        copy: cfg!(windows),
         ..Worker::default()
     };
     BTreeMap::from([(ours("shell"), shell)])

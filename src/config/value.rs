@@ -500,6 +500,8 @@ words! {
     }
     /// How a worker is confined.
     Tier {
+        /// A job object and a write-restricted token.
+        Job = "job",
         /// Landlock, seccomp and signal scope.
         Ll = "ll",
         /// Namespaces besides.

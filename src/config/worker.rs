@@ -125,7 +125,19 @@ fn network_fits(mut worker: Worker) -> Result<Worker, String> {
         return refuse("`ports` needs `network = \"ports\"`");
     }
     match worker.network {
+        Network::None if worker.tier == Tier::Job && !worker.copy => {
+            return refuse(
+                "tier `job` cannot protect files in the workspace, so that a worker works in a copy of it: add \
+                 `copy = true`",
+            );
+        }
         Network::None => return Ok(worker),
+        _ if worker.tier == Tier::Job => {
+            return refuse(
+                "tier `job` cannot wall a network in, so that nothing can be granted which is not open already: \
+                 remove `network`",
+            );
+        }
         _ if worker.tier == Tier::Ll => {
             return refuse(
                 "tier `ll` has no network of its own, and a port granted there would be that port of every machine: \

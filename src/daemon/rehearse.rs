@@ -25,6 +25,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     let tier = match (asked.tier, configured) {
         (Some(jail::Tier::Ns), _) | (None, config::Tier::Ns) => Tier::Ns,
         (Some(jail::Tier::Ll), _) | (None, config::Tier::Ll) => Tier::Ll,
+        (Some(jail::Tier::Job), _) | (None, config::Tier::Job) => Tier::Job,
     };
     if let Some(words) = &asked.command {
         profile.program = words.program.clone();

@@ -100,6 +100,7 @@ fn setting(
     let tier = match worker.tier {
         config::Tier::Ns => domain::Tier::Ns,
         config::Tier::Ll => domain::Tier::Ll,
+        config::Tier::Job => domain::Tier::Job,
     };
     WorkerSetting { kind, network, secrets, tier, copy: worker.copy, broken }
 }

@@ -36,7 +36,7 @@ pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<O
     let folder = folder.canonicalize()?;
     let like = like.clone();
     Ok(Arc::new(move |task: &Task, tier| {
-        let way = if inherit || tier == Tier::Ll { Way::Inherited } else { Way::Mounted };
+        let way = if inherit || tier != Tier::Ns { Way::Inherited } else { Way::Mounted };
         let (worker, id) = (task.order.worker.clone(), task.id().clone());
         let door = like.for_run(worker, id, way, role::host()).map_err(io::Error::other)?;
         let environment = environment(task, way, &door);

@@ -12,10 +12,23 @@ use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
+    /// A job object and a token with which little can be written; reading and the network stay open.
+    Job,
     /// Landlock, system call filter, limits; the host's files stay visible by name.
     Ll,
     /// Namespaces and a root of its own, and all of the former.
     Ns,
+}
+
+impl Tier {
+    /// As written in rules and in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Job => "job",
+            Tier::Ll => "ll",
+            Tier::Ns => "ns",
+        }
+    }
 }
 
 /// What a worker may reach over the network.

@@ -1,5 +1,6 @@
 //! A private copy of a working directory on Windows. Blocking.
 //!
+//! The copy lies in a folder that a worker of tier `job` may change, and everything in it takes that after it.
 //! Everything is reached through handles of folders. Links, and whatever else is neither a file nor a folder, are
 //! left out: making links needs a right that users rarely have.
 #![forbid(unsafe_code)]
@@ -37,7 +38,7 @@ impl Copied {
     pub(super) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
         fs::create_dir_all(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
-        fs::create_dir(&copied.path)?;
+        crate::jail::make_worker_folder(&copied.path)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
         let mut copier = Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX };
         copier.directory(source, &target, COPY_DEPTH_MAX)?;

@@ -42,8 +42,10 @@ pub(super) fn way_of(task: &Task, tier: Tier, keyed: Vec<Credential>) -> Result<
             (Grants { hosts, ..Grants::default() }, jail::Network::Hosts(names))
         }
     };
-    if tier == Tier::Ll {
-        return Err(NOT_IN_LL.into());
+    match tier {
+        Tier::Ns => {}
+        Tier::Ll => return Err(NOT_IN_LL.into()),
+        Tier::Job => return Err(NOT_IN_JOB.into()),
     }
     let local = grants.hosts.iter().filter(|it| it.loopback().is_some()).map(|it| it.authority.port);
     for port in grants.ports.iter().copied().chain(local) {
@@ -56,6 +58,9 @@ pub(super) fn way_of(task: &Task, tier: Tier, keyed: Vec<Credential>) -> Result<
 
 const KEYS_NEED_HOSTS: &str =
     "a secret that the daemon adds to requests needs a worker with `network = \"hosts\"`";
+
+/// What is not walled in has no way out that could be kept.
+const NOT_IN_JOB: &str = "tier job cannot wall a network in, so that nothing can be granted there";
 
 /// Landlock knows ports and not addresses.
 const NOT_IN_LL: &str = "tier ll cannot keep a connection to the machine it is meant for; use tier ns, or take the \

@@ -105,6 +105,10 @@ pub(super) fn prepare_words(
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
+    if tier == Tier::Job && !profile.copy {
+        let why = "in tier job a worker works in a copy: set `copy = true` for it";
+        return Err(jail_refused(why));
+    }
     let copied = profile.copy.then(|| Copied::of(directory.handle(), &place.copies)).transpose();
     let copied = copied.map_err(jail_refused)?;
 
@@ -191,8 +195,8 @@ fn limits(profile: &Profile, task: &Task, wall: Ttl) -> Limits {
 
 fn check_terms(task: &Task, tier: Tier) -> Result<(), Failure> {
     if let Some(least) = task.terms.tier_min.filter(|least| tier < *least) {
-        let why = format!("its worker runs in tier {tier:?}, and rule {} asks for {least:?}", task.rule);
-        return Err(jail_refused(why.to_lowercase()));
+        let (has, least) = (tier.name(), least.name());
+        return Err(jail_refused(format!("its worker runs in tier {has}, and rule {} asks for {least}", task.rule)));
     }
     Ok(())
 }
@@ -276,6 +280,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 fn of_jail(tier: Tier) -> jail::Tier {
     match tier {
+        Tier::Job => jail::Tier::Job,
         Tier::Ll => jail::Tier::Ll,
         Tier::Ns => jail::Tier::Ns,
     }

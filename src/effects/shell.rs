@@ -8,12 +8,14 @@ use crate::jail::{Bounds, ParseMode, Profile};
 /// How long a command line may take when neither task nor policy says less.
 const TIMEOUT: Ttl = Ttl::minutes(30);
 
-/// `/bin/sh -c <goal>`, its output read as text.
+/// The system's shell with the goal, its output read as text; on Windows in a copy, since nothing else is offered there.
 pub fn shell_profile() -> Profile {
+    let (program, before) = crate::system::shell();
+    let args = before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect();
     Profile {
         id: AgentId::parse("shell").expect("a constant that is a valid id"),
-        program: "/bin/sh".into(),
-        args: vec!["-c".into(), "{goal}".into()],
+        program,
+        args,
         parse: ParseMode::Text,
         mcp: None,
         working_dir: None,
@@ -25,7 +27,7 @@ pub fn shell_profile() -> Profile {
         secrets: Vec::new(),
         read_only: Vec::new(),
         protect: Vec::new(),
-        copy: false,
+        copy: cfg!(windows),
         bounds: Bounds::default(),
     }
 }

@@ -75,13 +75,16 @@ impl Limits {
 
     /// Each limit in words, with what holds the worker to it.
     pub(super) fn describe(&self, tier: Tier) -> Vec<String> {
+        if tier == Tier::Job {
+            return self.describe_job();
+        }
         let processes = match tier {
             Tier::Ns => "kernel: RLIMIT_NPROC in a user namespace of its own",
-            Tier::Ll => "kernel: RLIMIT_NPROC, above what the user runs at the start",
+            Tier::Ll | Tier::Job => "kernel: RLIMIT_NPROC, above what the user runs at the start",
         };
         let temporary = match tier {
             Tier::Ns => "kernel: size of its temporary file system",
-            Tier::Ll => "watched",
+            Tier::Ll | Tier::Job => "watched",
         };
         let watched = "watched, looked at once a second or as often as a look takes";
         vec![
@@ -104,6 +107,26 @@ impl Limits {
             ),
             format!("{} of output kept per stream (daemon)", size(self.output_bytes as u64)),
             "no core files, no locked memory beyond 64 KiB, no real-time priority (kernel)".into(),
+        ]
+    }
+
+    /// The same on Windows, where some are held by the job object and some by nothing.
+    fn describe_job(&self) -> Vec<String> {
+        let watched = "watched, looked at once a second or as often as a look takes";
+        vec![
+            format!("{} s of wall time for the run (daemon)", self.wall.as_seconds()),
+            format!("{} s of processor time in user mode per process (job object)", self.cpu_seconds),
+            format!("{} processes (job object; threads are not counted)", self.processes),
+            format!("{} of memory committed per process (job object)", size(self.data_bytes)),
+            format!("{} of memory committed by all its processes together (job object)", size(self.resident_bytes)),
+            format!("{} of temporary files ({watched})", size(self.tmp_bytes)),
+            format!(
+                "{} and {} files more than before in what it may change ({watched})",
+                size(self.growth_bytes),
+                self.growth_entries
+            ),
+            format!("{} of output kept per stream (daemon)", size(self.output_bytes as u64)),
+            "no bound of open files and of the size of one file: Windows has none to set".into(),
         ]
     }
 }

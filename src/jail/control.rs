@@ -90,6 +90,12 @@ pub enum Step {
     Capabilities,
     /// The system call filter.
     Seccomp,
+    /// The tier, where a system does not have it.
+    System,
+    /// The token with which the worker can write in its own folders alone (`job`).
+    Token,
+    /// The job object that holds the worker's processes (`job`).
+    Job,
     /// Executing the program.
     Execute,
 }
@@ -150,6 +156,20 @@ impl Step {
                 Seccomp,
                 Execute,
             ],
+            Tier::Job => &[
+                System,
+                Input,
+                Program,
+                Sources,
+                Watch,
+                Scratch,
+                HomeFiles,
+                Token,
+                Job,
+                Fork,
+                Limits,
+                Execute,
+            ],
         }
     }
 
@@ -189,6 +209,9 @@ impl Step {
             Step::Landlock => "Landlock",
             Step::Capabilities => "dropping capabilities",
             Step::Seccomp => "the system call filter",
+            Step::System => "the worker's tier",
+            Step::Token => "the token that keeps it from writing",
+            Step::Job => "the job object",
             Step::Execute => "executing the worker's program",
         }
     }
@@ -211,6 +234,12 @@ impl Step {
                 "Landlock must be enabled (`landlock` in the kernel's lsm= list); tier ll needs Linux 6.12"
             }
             Step::Seccomp => "the kernel needs CONFIG_SECCOMP_FILTER",
+            Step::System => "run `provost doctor` to see which tiers this host supports",
+            Step::Token => "nothing runs without it; run `provost doctor` to see what this host supports",
+            Step::Job => {
+                "if provost itself was started in a job object (by a service, a scheduler or another agent), start it \
+                 from a console of its own"
+            }
             Step::Sources | Step::Binds | Step::WorkingDirectory | Step::Watch => {
                 "the path must exist, hold no symbolic link, and be what it was when the task was accepted"
             }

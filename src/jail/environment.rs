@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::PATH_LEN_MAX;
+use crate::system;
 
 /// Names taken over from the daemon's own environment when they are set there.
 const TAKEN_OVER: [&str; 12] = [
@@ -155,11 +157,12 @@ impl Environment {
     pub fn new(host: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut environment = Self(BTreeMap::new());
         for (name, value) in host {
-            if TAKEN_OVER.contains(&name.as_str()) && !value.contains('\0') {
+            let needed = system::NEEDED_VARIABLES.iter().any(|it| it.eq_ignore_ascii_case(&name));
+            if (needed || TAKEN_OVER.contains(&name.as_str())) && !value.contains('\0') {
                 environment.0.insert(name, value);
             }
         }
-        environment.0.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
+        environment.0.insert("PATH".into(), system::program_folders());
         environment.0.entry("LANG".into()).or_insert_with(|| "C.UTF-8".into());
         environment
     }
@@ -170,6 +173,9 @@ impl Environment {
     /// [`EnvironmentRefused`] says why; nothing has changed then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), EnvironmentRefused> {
         check(name, value)?;
+        if system::VARIABLES_FOLD {
+            self.0.retain(|known, _| !known.eq_ignore_ascii_case(name));
+        }
         self.0.insert(name.into(), value.into());
         Ok(())
     }
@@ -179,11 +185,11 @@ impl Environment {
     /// # Errors
     /// [`EnvironmentRefused::Value`] for a relative one, or one that holds the separator.
     pub fn prepend_path(&mut self, directory: &str) -> Result<(), EnvironmentRefused> {
-        if !directory.starts_with('/') || directory.contains(':') {
+        if !Path::new(directory).is_absolute() || directory.contains(system::PATH_SEPARATOR) {
             return Err(EnvironmentRefused::Value("PATH".into()));
         }
         let path = match self.0.get("PATH") {
-            Some(rest) => format!("{directory}:{rest}"),
+            Some(rest) => format!("{directory}{}{rest}", system::PATH_SEPARATOR),
             None => directory.into(),
         };
         self.set("PATH", &path)
@@ -194,12 +200,12 @@ impl Environment {
     /// # Errors
     /// [`EnvironmentRefused::Value`] for a relative one, or one that holds the separator.
     pub fn append_path(&mut self, directory: &str) -> Result<(), EnvironmentRefused> {
-        if !directory.starts_with('/') || directory.contains(':') {
+        if !Path::new(directory).is_absolute() || directory.contains(system::PATH_SEPARATOR) {
             return Err(EnvironmentRefused::Value("PATH".into()));
         }
         let path = match self.0.get("PATH") {
-            Some(first) if first.split(':').any(|part| part == directory) => return Ok(()),
-            Some(first) => format!("{first}:{directory}"),
+            Some(first) if first.split(system::PATH_SEPARATOR).any(|part| part == directory) => return Ok(()),
+            Some(first) => format!("{first}{}{directory}", system::PATH_SEPARATOR),
             None => directory.into(),
         };
         self.set("PATH", &path)
@@ -226,10 +232,10 @@ fn check(name: &str, value: &str) -> Result<(), EnvironmentRefused> {
     if is(&LEADING_OUT) {
         return Err(EnvironmentRefused::LeadsOut(name.into()));
     }
-    if is(&SET_BY_THE_JAIL) {
+    if is(&SET_BY_THE_JAIL) || is(system::JAIL_VARIABLES) {
         return Err(EnvironmentRefused::SetByTheJail(name.into()));
     }
-    let relative_path = upper == "PATH" && value.split(':').any(|part| !part.starts_with('/'));
+    let relative_path = upper == "PATH" && value.split(system::PATH_SEPARATOR).any(|part| !Path::new(part).is_absolute());
     if value.contains('\0') || value.len() > 8 * PATH_LEN_MAX || relative_path {
         return Err(EnvironmentRefused::Value(name.into()));
     }

@@ -1,7 +1,8 @@
 //! What systems say differently about open files.
 #![forbid(unsafe_code)]
 
-pub(super) use system::{identity, may_be_executed, may_be_written_by_all, open, path_of, stamp};
+pub(super) use crate::system::identity;
+pub(super) use system::{may_be_executed, may_be_written_by_all, open, path_of, stamp};
 
 #[cfg(unix)]
 mod system {
@@ -14,11 +15,6 @@ mod system {
     /// terminal over.
     pub(in super::super) fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
-    }
-
-    /// Device and inode.
-    pub(in super::super) fn identity(meta: &Metadata) -> (u64, u64) {
-        (meta.dev(), meta.ino())
     }
 
     /// When the file last changed, by the kernel's own account, which nobody can set back.
@@ -54,7 +50,6 @@ mod system {
     }
 }
 
-/// Without jails nothing is recognised later, so that names are enough.
 #[cfg(not(unix))]
 mod system {
     use std::fs::{File, Metadata, OpenOptions};
@@ -68,11 +63,6 @@ mod system {
     /// Opens a file or directory for reading.
     pub(in super::super) fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().read(true).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
-    }
-
-    /// Unknown here.
-    pub(in super::super) fn identity(_meta: &Metadata) -> (u64, u64) {
-        (0, 0)
     }
 
     /// When the file was last written.

@@ -26,7 +26,7 @@ impl HomeFile {
         &self.path
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", windows))]
     pub(super) fn content(&self) -> &[u8] {
         &self.content
     }

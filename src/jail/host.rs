@@ -30,7 +30,7 @@ pub struct HostSupport {
 /// A way out that is known and not closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KnownOpen {
-    /// Its name in `docs/escapes.md`.
+    /// Its name in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
     pub attempt: &'static str,
     /// What a worker can do there.
     pub what: &'static str,
@@ -68,6 +68,17 @@ pub(super) struct Facts {
     pub(super) groups: GroupFacts,
     /// Apple's sandbox, which keeps tier `ll`.
     pub(super) seatbelt: bool,
+    /// What tier `job` is made of, on Windows.
+    pub(super) job: Option<JobFacts>,
+}
+
+/// Whether what tier `job` is made of can be had, else why not.
+#[derive(Clone, Debug)]
+pub(super) struct JobFacts {
+    /// A job object with all its limits.
+    pub(super) object: Result<(), String>,
+    /// A token that keeps from writing, tried.
+    pub(super) token: Result<(), String>,
 }
 
 /// What control groups a daemon started from here could give its workers.
@@ -93,6 +104,12 @@ const LANDLOCK_FOR_LL: i32 = 6;
 /// Looks at the host. Namespaces are not guessed from settings but made, in a process of their own.
 pub fn probe(supervisor: &Supervisor) -> HostSupport {
     let facts = host_facts();
+    if let Some(job) = &facts.job {
+        return windows(job);
+    }
+    if facts.seatbelt {
+        return mac();
+    }
     let namespaces = namespaces(supervisor);
     let landlock = landlock(facts.landlock_abi);
     let seccomp = seccomp(facts.seccomp_actions.as_deref());
@@ -101,9 +118,6 @@ pub fn probe(supervisor: &Supervisor) -> HostSupport {
         tiers.push(Tier::Ns);
     }
     if facts.landlock_abi >= LANDLOCK_FOR_LL && seccomp.works {
-        tiers.push(Tier::Ll);
-    }
-    if facts.seatbelt {
         tiers.push(Tier::Ll);
     }
     let kernel = Finding {
@@ -117,6 +131,38 @@ pub fn probe(supervisor: &Supervisor) -> HostSupport {
     };
     let groups = control_groups(&facts.groups);
     HostSupport { findings: vec![kernel, namespaces, landlock, seccomp, groups], tiers }
+}
+
+/// A system with neither of Linux's means.
+fn windows(facts: &JobFacts) -> HostSupport {
+    let finding = |name, found: &Result<(), String>, there: &str| Finding {
+        name,
+        works: found.is_ok(),
+        note: found.as_ref().map_or_else(|why| format!("{why}; without it no worker runs"), |()| there.to_owned()),
+    };
+    let open = |name, note: &str| Finding { name, works: false, note: note.to_owned() };
+    let findings = vec![
+        finding(
+            "job objects",
+            &facts.object,
+            "a worker's processes are held together, ended together, and held to memory, number and processor time",
+        ),
+        finding(
+            "write-restricted token",
+            &facts.token,
+            "a worker writes into its copy of the directory and its private folder, and nowhere else",
+        ),
+        open("reading", "not walled in here: a worker reads every file that you may read"),
+        open("network", "not walled in here: a worker reaches what this machine reaches"),
+    ];
+    let tiers = if facts.object.is_ok() && facts.token.is_ok() { vec![Tier::Job] } else { Vec::new() };
+    HostSupport { findings, tiers }
+}
+
+/// Nothing to look for: the sandbox is a part of every Mac.
+fn mac() -> HostSupport {
+    let note = "keeps tier ll, with a profile made for each worker".into();
+    HostSupport { findings: vec![Finding { name: "Seatbelt", works: true, note }], tiers: vec![Tier::Ll] }
 }
 
 fn namespaces(supervisor: &Supervisor) -> Finding {

@@ -213,10 +213,11 @@ pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
 /// Two ends of a socket: one for us, and one to be a worker's standard input and output.
 ///
 /// # Errors
-/// The system's; always, where workers cannot be confined.
+/// Always: a pipe goes one way here.
 #[cfg(not(unix))]
 pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
-    Err(std::io::ErrorKind::Unsupported.into())
+    let why = "workers that are spoken to (`type = \"mcp\"`) do not run on Windows in this version";
+    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))
 }
 
 /// What a worker is given at its start, beside its plan.

@@ -11,10 +11,11 @@
 //!   [`Running`] is dropped, and when the daemon dies of whatever cause.
 //! - Bounded output: a worker that floods its standard output neither blocks nor grows the daemon.
 //!
-//! Two tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then Landlock,
+//! Three tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then Landlock,
 //! a system call filter, resource limits and no capabilities. `ll` is for hosts without unprivileged user
 //! namespaces and has the last four only: files below the workspace cannot be protected there, and metadata
-//! (modes, times, extended attributes) of the user's other files stays within reach.
+//! (modes, times, extended attributes) of the user's other files stays within reach. `job` is for Windows, where a
+//! job object and a write-restricted token keep a worker to its folders in writing, and in nothing else.
 //!
 //! Beside the jail there is the pen ([`start_penned`]) for the few programs of the daemon's own that must see the
 //! user's session: they read what the user reads and write into one folder.
@@ -30,6 +31,7 @@ mod file;
 mod guards;
 mod home;
 mod host;
+mod job;
 #[cfg(target_os = "linux")]
 mod keeper;
 mod launch;
@@ -46,12 +48,18 @@ pub use child::inherited_socket;
 pub use child::main_of_the_tests_if_asked;
 #[cfg(target_os = "linux")]
 pub use child::start_penned;
+#[cfg(windows)]
+pub use child::make_worker_folder;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
 pub use home::HomeFile;
 pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
+pub use job::{
+    JobLimits, OPEN_IN_JOB, command_line, environment_block, folder_descriptor, folder_identity, job_environment,
+    job_limits, object_descriptor,
+};
 pub use launch::{
     Exit, ExitReason, Groups, Handed, Handle, OurEnd, Running, Supervisor, conversation, launch, launch_with,
 };

@@ -22,10 +22,24 @@ use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
+    /// A job object and a token with which only the worker's own folders can be written; reading and the network
+    /// stay open. For Windows.
+    Job,
     /// Landlock, system call filter, limits; for hosts without unprivileged user namespaces.
     Ll,
     /// Namespaces and a root directory of its own, and then everything that `ll` has.
     Ns,
+}
+
+impl Tier {
+    /// As written in rules and in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Job => "job",
+            Tier::Ll => "ll",
+            Tier::Ns => "ns",
+        }
+    }
 }
 
 /// What a worker may reach over the network.
@@ -147,7 +161,7 @@ impl Draft {
         if self.args.iter().any(|arg| arg.contains('\0')) {
             return Err(PlanRefused::Argument);
         }
-        if self.tier == Tier::Ll && matches!(self.entrance, Some(Entrance::Mounted(_))) {
+        if self.tier != Tier::Ns && matches!(self.entrance, Some(Entrance::Mounted(_))) {
             return Err(PlanRefused::Entrance);
         }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
@@ -183,8 +197,10 @@ impl Draft {
     /// addresses, so that in `ll` a granted port would be that port of every machine in reach.
     fn check_network(&self) -> Result<(), PlanRefused> {
         let grants = self.network != Network::None;
-        if grants && self.tier == Tier::Ll {
-            return Err(PlanRefused::NetworkInLl);
+        match self.tier {
+            Tier::Ll if grants => return Err(PlanRefused::NetworkInLl),
+            Tier::Job if grants => return Err(PlanRefused::NetworkInJob),
+            _ => {}
         }
         let mut ports = self.outlets.clone();
         ports.sort_unstable();
@@ -309,6 +325,12 @@ pub enum PlanRefused {
          use tier ns, or take the worker's `network` away"
     )]
     NetworkInLl,
+    /// A grant in tier `job`.
+    #[error(
+        "tier job cannot wall a network in, so nothing can be granted there that is not open already; take the \
+         worker's `network` away"
+    )]
+    NetworkInJob,
     /// Outlets and grants that do not fit together.
     #[error(
         "a worker's network needs 1 to {OUTLETS_MAX} different ports inside, and without a network there are none"
@@ -430,16 +452,20 @@ impl Plan {
         };
         list(Topic::Write, self.writable.iter().map(Place::path).collect());
         list(Topic::Read, self.read_only.iter().map(Place::path).collect());
-        if self.tier == Tier::Ns {
+        if self.tier == Tier::Job {
+            lines.push((Topic::Read, "NOT walled in: whatever its user may read".into()));
+            lines.push((Topic::Masked, "nothing: tier job hides no file".into()));
+        } else if self.tier == Tier::Ns {
             list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());
             list(Topic::Masked, self.masked.iter().chain(&self.hidden).map(PathBuf::as_path).collect());
         } else {
             list(Topic::Masked, self.hidden.iter().map(PathBuf::as_path).collect());
-            lines.push((Topic::Protected, "nothing: tier ll cannot protect files in the workspace".into()));
+            let none = format!("nothing: tier {} cannot protect files in the workspace", self.tier.name());
+            lines.push((Topic::Protected, none));
         }
         let home = match self.tier {
             Tier::Ns => format!("{}, empty", self.home.display()),
-            Tier::Ll => "a private folder, removed afterwards".into(),
+            Tier::Ll | Tier::Job => "a private folder, removed afterwards".into(),
         };
         lines.push((Topic::Home, home));
         lines.extend(self.home_files.iter().map(|file| (Topic::Home, format!("with {}", file.path()))));
@@ -450,6 +476,10 @@ impl Plan {
         let tier = match self.tier {
             Tier::Ns => "ns: own namespaces and root directory, Landlock, system call filter, limits",
             Tier::Ll => "ll: Landlock, system call filter, limits; no namespaces",
+            Tier::Job => {
+                "job: writes only: a job object, a write-restricted token of low integrity, limits; it reads what its \
+                 user reads, and the network is open"
+            }
         };
         lines.push((Topic::Tier, tier.into()));
         lines.extend(self.limits.describe(self.tier).into_iter().map(|text| (Topic::Limits, text)));
@@ -458,6 +488,7 @@ impl Plan {
 
     fn describe_network(&self) -> String {
         match &self.network {
+            Network::None if self.tier == Tier::Job => "NOT walled in: all that this machine reaches".into(),
             Network::None => "none".into(),
             Network::Ports(ports) => {
                 let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();

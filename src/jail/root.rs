@@ -75,7 +75,7 @@ impl Place {
 
     fn of(file: &File, asked: &Path) -> Result<Self, RootRefused> {
         let found = || -> io::Result<Self> {
-            let (dev, ino) = file::identity(&file.metadata()?);
+            let (dev, ino) = file::identity(file)?;
             Ok(Self { path: file::path_of(file, asked)?, dev, ino })
         };
         found().map_err(|e| unreachable(asked, &e))
@@ -211,7 +211,7 @@ impl Program {
     /// of change is the kernel's own and cannot be set back.
     pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let now = file.metadata()?;
-        let same = file::identity(&now) == (self.place.dev, self.place.ino);
+        let same = file::identity(file)? == (self.place.dev, self.place.ino);
         Ok(same && now.len() == self.len && file::stamp(&now) == self.changed)
     }
 }

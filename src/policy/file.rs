@@ -81,7 +81,7 @@ pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("jailed", Proof::Jailed),
 ];
 pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("polling", WorkerKind::Polling)];
-pub(super) const TIERS: &[(&str, Tier)] = &[("ll", Tier::Ll), ("ns", Tier::Ns)];
+pub(super) const TIERS: &[(&str, Tier)] = &[("job", Tier::Job), ("ll", Tier::Ll), ("ns", Tier::Ns)];
 pub(super) const CREDENTIALS: &[(&str, Credentials)] =
     &[("proxy", Credentials::Proxy), ("file", Credentials::File), ("env", Credentials::Env)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];

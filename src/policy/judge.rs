@@ -23,6 +23,10 @@ use crate::domain::{
 /// Why nothing matched.
 const NO_RULE: &str = "no rule allows this";
 
+/// Why a rule that does not speak of tier `job` is not enough for it.
+pub(super) const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
+     network is open; only a rule that names the tier lets it run: when.tier = [\"job\"]";
+
 /// The rules of one file, checked and compiled.
 #[derive(Clone, Debug)]
 pub struct Layer {
@@ -160,6 +164,7 @@ impl RuleSet {
                     return deny(&matched.rule.id, &matched.rule.reason);
                 }
                 found.add(matched.rule);
+                found.names_job |= height == 0 && names_job(matched.rule);
                 found.let_secrets(matched.rule.limit.credentials, height == 0);
             }
             if height == 0 && found.is_empty() {
@@ -207,6 +212,12 @@ pub(super) fn rule_of(decision: &Decision) -> &RuleId {
     }
 }
 
+/// Whether whoever wrote a rule has thought of tier `job`.
+pub(super) fn names_job(rule: &super::file::Rule) -> bool {
+    let listed = rule.when.tier.as_ref().is_some_and(|tiers| tiers.contains(&Tier::Job));
+    listed || rule.limit.tier_min == Some(Tier::Job)
+}
+
 /// What the rules that let something through add up to.
 #[derive(Default)]
 struct Found<'r> {
@@ -214,6 +225,7 @@ struct Found<'r> {
     approve: Option<(&'r RuleId, &'r str)>,
     terms: Terms,
     tier_by: Option<&'r RuleId>,
+    names_job: bool,
     hosts: Option<Vec<&'r str>>,
     ask: Option<(Vec<&'r Approver>, Ttl)>,
 }
@@ -276,6 +288,12 @@ impl<'r> Found<'r> {
         {
             return deny(rule, &why);
         }
+        if subject.work.as_ref().is_some_and(|work| work.tier == Some(Tier::Job))
+            && !self.names_job
+            && let Some(rule) = self.approve.map(|(rule, _)| rule).or(self.allow)
+        {
+            return deny(rule, JOB_UNNAMED);
+        }
         if let Some(why) = subject.work.as_ref().and_then(|work| too_far(work, self.terms.credentials))
             && let Some(rule) = self.approve.map(|(rule, _)| rule).or(self.allow)
         {
@@ -311,9 +329,11 @@ impl<'r> Found<'r> {
 /// enforce it on a worker that the daemon does not start.
 fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
     let least = least.filter(|least| work.tier < Some(*least))?;
-    let least = if least == Tier::Ns { "ns" } else { "ll" };
+    let least = least.name();
     Some(match (work.tier, work.kind) {
-        (Some(_), _) => format!("this rule wants tier {least} at least, and the worker would run in tier ll"),
+        (Some(tier), _) => {
+            format!("this rule wants tier {least} at least, and the worker would run in tier {}", tier.name())
+        }
         (None, Some(WorkerKind::Polling)) => {
             format!("this rule wants tier {least} at least, and no jail binds a polling worker")
         }

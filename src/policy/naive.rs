@@ -49,6 +49,13 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
     if delegates && let Some(refusal) = confinement(&all, &terms, request) {
         return refusal;
     }
+    let says_job = |rule: &Rule| {
+        rule.when.tier.iter().flatten().chain(&rule.limit.tier_min).any(|tier| *tier == Tier::Job)
+    };
+    if delegates && tier_of(request) == Some(Tier::Job) && !by_layer[0].iter().any(says_job) {
+        let named = first(Ruling::Approve).unwrap_or(&all[0]);
+        return no(named.id.as_str(), super::judge::JOB_UNNAMED);
+    }
     let wanted = if delegates { request.credentials } else { None };
     let admitted = terms.credentials.unwrap_or(Credentials::Proxy);
     if let Some(wanted) = wanted
@@ -283,14 +290,16 @@ fn confinement(rules: &[Rule], terms: &Terms, request: &Request) -> Option<Decis
         return None;
     }
     let rule = rules.iter().find(|rule| rule.limit.tier_min == Some(wanted))?;
-    let wanted = match wanted {
+    let spelled = |tier| match tier {
         Tier::Ns => "ns",
         Tier::Ll => "ll",
+        Tier::Job => "job",
     };
+    let wanted = spelled(wanted);
     let rest = match (has, request.worker_kind) {
-        (Some(_), _) => "the worker would run in tier ll",
-        (None, Some(WorkerKind::Polling)) => "no jail binds a polling worker",
-        (None, _) => "the worker has no confinement",
+        (Some(has), _) => format!("the worker would run in tier {}", spelled(has)),
+        (None, Some(WorkerKind::Polling)) => "no jail binds a polling worker".to_owned(),
+        (None, _) => "the worker has no confinement".to_owned(),
     };
     Some(no(rule.id.as_str(), &format!("this rule wants tier {wanted} at least, and {rest}")))
 }

@@ -30,6 +30,34 @@ pub const SYSTEM_POLICY: &str = "/etc/provost/policy.toml";
 /// The longest address of a socket, in bytes, on every system that we know; longer ones cannot be bound.
 pub const ADDRESS_BYTES_MAX: usize = 103;
 
+/// Variables without which nothing runs, and which a worker gets as we have them.
+pub const NEEDED_VARIABLES: &[&str] = &[];
+/// Variables that a jail sets itself on this system, besides those that it sets everywhere.
+pub const JAIL_VARIABLES: &[&str] = &[];
+/// Whether names of variables that differ in the size of their letters alone are the same.
+pub const VARIABLES_FOLD: bool = false;
+/// What stands between the folders of `PATH`.
+pub const PATH_SEPARATOR: char = ':';
+
+/// The folders with the system's programs, as `PATH` has them.
+pub fn program_folders() -> String {
+    "/usr/local/bin:/usr/bin:/bin".into()
+}
+
+/// The shell, and what comes before a command line for it.
+pub fn shell() -> (PathBuf, &'static [&'static str]) {
+    ("/bin/sh".into(), &["-c"])
+}
+
+/// Device and inode.
+///
+/// # Errors
+/// What the system says.
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let meta = file.metadata()?;
+    Ok((meta.dev(), meta.ino()))
+}
+
 /// What users call whoever may do everything.
 pub const SUPERUSER: &str = "root";
 

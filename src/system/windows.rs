@@ -18,6 +18,7 @@ use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
 };
 use windows_sys::Win32::Foundation::{HANDLE_FLAG_INHERIT, SetHandleInformation, WAIT_OBJECT_0};
+use windows_sys::Win32::Storage::FileSystem::{BY_HANDLE_FILE_INFORMATION, GetFileInformationByHandle};
 use windows_sys::Win32::System::Console::{
     CONSOLE_SCREEN_BUFFER_INFO, GetConsoleScreenBufferInfo, GetStdHandle, STD_ERROR_HANDLE, STD_HANDLE,
     STD_INPUT_HANDLE, STD_OUTPUT_HANDLE,
@@ -64,6 +65,72 @@ const PLAIN_PATH_MAX: usize = 260;
 
 /// How every local pipe's name begins.
 const PIPES: &str = r"\\.\pipe\";
+
+/// Variables without which nothing runs, and which a worker gets as we have them.
+pub const NEEDED_VARIABLES: &[&str] = &[
+    "COMSPEC",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "WINDIR",
+];
+/// Variables that a jail sets itself on this system, besides those that it sets everywhere: they lead to a home, or
+/// say which programs are the system's.
+pub const JAIL_VARIABLES: &[&str] = &[
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERPROFILE",
+    "WINDIR",
+];
+/// Whether names of variables that differ in the size of their letters alone are the same.
+pub const VARIABLES_FOLD: bool = true;
+/// What stands between the folders of `PATH`.
+pub const PATH_SEPARATOR: char = ';';
+
+/// The system's own folder.
+fn system_root() -> PathBuf {
+    std::env::var_os("SystemRoot").map_or_else(|| r"C:\Windows".into(), PathBuf::from)
+}
+
+/// The folders with the system's programs, as `PATH` has them.
+pub fn program_folders() -> String {
+    let root = system_root();
+    let folders = [root.join("System32"), root.clone(), root.join(r"System32\WindowsPowerShell\v1.0")];
+    folders.map(|folder| folder.to_string_lossy().into_owned()).join(";")
+}
+
+/// The shell, and what comes before a command line for it.
+pub fn shell() -> (PathBuf, &'static [&'static str]) {
+    (system_root().join(r"System32\cmd.exe"), &["/d", "/s", "/c"])
+}
+
+/// The volume's number, and the file's on it.
+///
+/// # Errors
+/// What the system says.
+#[expect(unsafe_code, reason = "the standard library has no stable word for it")]
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let mut found = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: the handle is open for as long as `file` is borrowed; the structure is writable and outlives the call.
+    if unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let number = u64::from(found.nFileIndexHigh) << 32 | u64::from(found.nFileIndexLow);
+    Ok((found.dwVolumeSerialNumber.into(), number))
+}
 
 /// What users call whoever may do everything.
 pub const SUPERUSER: &str = "an administrator";

@@ -27,9 +27,6 @@ const KILLED: u8 = 137;
 /// What is added to a signal's number, as a shell does.
 const SIGNALLED: i32 = 128;
 
-/// What starts the command inside: it is looked for there, and a script of the workspace can be one.
-const SHELL: &str = "/bin/sh";
-const AS_WORDS: [&str; 3] = ["-c", "exec \"$@\"", "provost"];
 
 /// `provost jail try`.
 #[derive(Args, Debug)]
@@ -59,8 +56,7 @@ pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, C
     let mut question = question(here, asked.worker, asked.cwd.as_ref()).map_err(not_started)?;
     question.tier = asked.tier.map(Tier::from);
     question.timeout = asked.timeout;
-    let args = AS_WORDS.iter().map(|word| (*word).to_owned()).chain(asked.command).collect();
-    question.command = Some(Words { program: SHELL.into(), args });
+    question.command = Some(words(asked.command));
     let worker = question.worker.clone();
     let rehearsed = rehearse(question).map_err(|err| not_started(refused(&worker, &err)))?;
     // As a daemon does: what the worker is not to read of it, it is not to read of us.
@@ -70,6 +66,19 @@ pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, C
     let done = wait_for(carry_out(&supervisor, &rehearsed.plan, asked.raw));
     drop(rehearsed.held);
     done
+}
+
+/// What starts the command inside: it is looked for there, and a script of the workspace can be one.
+fn words(command: Vec<String>) -> Words {
+    let (program, before) = crate::system::shell();
+    let before = before.iter().map(|word| (*word).to_owned());
+    let args = if cfg!(windows) {
+        // This shell takes one text.
+        before.chain([command.join(" ")]).collect()
+    } else {
+        before.chain(["exec \"$@\"".into(), "provost".into()]).chain(command).collect()
+    };
+    Words { program, args }
 }
 
 async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8, Complaint> {

@@ -78,7 +78,7 @@ pub(in crate::jail) async fn start(
         tell.send_replace(Some(exit));
     });
     let layers = vec!["seatbelt".into(), "resource limits".into()];
-    Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit })
+    Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit, outlets: Vec::new() })
 }
 
 /// Program and directories are what they were when the task was accepted.

@@ -1,7 +1,7 @@
 //! The supervisor's side of a jail, one folder per system, and the few things that a daemon does to itself.
 //!
-//! Everything that asks the kernel directly is below here; `unsafe` occurs in one file, `linux/sys.rs`, one call
-//! per block.
+//! Everything that asks the kernel directly is below here; `unsafe` occurs in `linux/sys.rs` and in `windows/sys/`,
+//! one call per block.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -18,12 +18,20 @@ pub(super) use macos::start;
 mod other;
 #[cfg(not(target_os = "linux"))]
 pub use other::inherited_socket;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub use windows::make_worker_folder;
+#[cfg(windows)]
+pub(super) use windows::{host_facts, start};
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 pub(super) use other::start;
 #[cfg(not(target_os = "linux"))]
 pub use other::{become_subreaper, harden_daemon, sweep_orphans};
+#[cfg(not(any(target_os = "linux", windows)))]
+pub(super) use other::host_facts;
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{host_facts, prepare_groups};
+pub(super) use other::prepare_groups;
 
 /// The hidden command under which this executable is a supervisor.
 pub(super) const ARGUMENT: &str = "__jail";

@@ -1,18 +1,20 @@
-//! Systems other than Linux. Where workers cannot be confined, everything refuses; nothing runs unconfined.
+//! Systems other than Linux: what there is nothing to do for there. Where workers cannot be confined, everything
+//! refuses; nothing runs unconfined.
 #![forbid(unsafe_code)]
 
 use std::io;
 
 use crate::jail::control::REFUSED;
-#[cfg(not(target_os = "macos"))]
+#[cfg(not(any(target_os = "macos", windows)))]
 use crate::jail::control::{SetupError, Step};
+#[cfg(not(windows))]
 use crate::jail::host::Facts;
-use crate::jail::launch::Groups;
-#[cfg(not(target_os = "macos"))]
-use crate::jail::launch::{Handle, Running, Supervisor};
-#[cfg(not(target_os = "macos"))]
+use crate::jail::launch::{Groups, Handle};
+#[cfg(not(any(target_os = "macos", windows)))]
+use crate::jail::launch::{Running, Supervisor};
+#[cfg(not(any(target_os = "macos", windows)))]
 use crate::jail::output::LiveOutput;
-#[cfg(not(target_os = "macos"))]
+#[cfg(not(any(target_os = "macos", windows)))]
 use crate::jail::plan::Plan;
 
 /// There is no supervisor on this system.
@@ -20,9 +22,8 @@ pub(super) fn main() -> ! {
     std::process::exit(REFUSED)
 }
 
-/// Refuses, whatever is asked. A job object and a token with which only the workspace can be written would leave
-/// reading and the network open, and every plan promises more than that.
-#[cfg(not(target_os = "macos"))]
+/// Refuses, whatever is asked.
+#[cfg(not(any(target_os = "macos", windows)))]
 pub(in crate::jail) async fn start(
     _supervisor: &Supervisor,
     _request: (Vec<u8>, Vec<Handle>),
@@ -31,16 +32,17 @@ pub(in crate::jail) async fn start(
 ) -> Result<Running, SetupError> {
     Err(SetupError::new(
         Step::Supervisor,
-        "workers can only be confined on Linux and macOS in this version: here reading and the network would stay open; run the daemon in WSL",
+        "workers can only be confined on Linux, macOS and Windows in this version",
     ))
 }
 
 /// What the host offers: nothing that is used yet.
+#[cfg(not(windows))]
 pub(in crate::jail) fn host_facts() -> Facts {
     Facts { seatbelt: cfg!(target_os = "macos"), ..Facts::default() }
 }
 
-/// Nothing to do: no worker runs on this system.
+/// Nothing to do on this system.
 ///
 /// # Errors
 /// Never.
@@ -56,7 +58,7 @@ pub fn harden_daemon() -> io::Result<()> {
     Ok(())
 }
 
-/// There is none: no worker runs on this system.
+/// There is none: no worker gets a door of its own on this system.
 ///
 /// # Errors
 /// Always.
@@ -64,12 +66,12 @@ pub fn inherited_socket(_number: i32) -> io::Result<Handle> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Nothing to do: no worker runs on this system.
+/// Nothing to do: where workers run here, they end with the daemon.
 pub fn sweep_orphans() -> u32 {
     0
 }
 
-/// Nothing to make ready: no worker runs on this system.
+/// Nothing to make ready on this system.
 pub(in crate::jail) fn prepare_groups() -> Option<Groups> {
     None
 }

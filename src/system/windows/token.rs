@@ -7,8 +7,8 @@ use widestring::U16CStr;
 use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
 use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
 use windows_sys::Win32::Security::{
-    GetTokenInformation, IsTokenRestricted, TOKEN_INFORMATION_CLASS, TOKEN_QUERY, TOKEN_USER, TokenElevation,
-    TokenIsAppContainer, TokenUser,
+    GetSidSubAuthority, GetTokenInformation, IsTokenRestricted, TOKEN_INFORMATION_CLASS, TOKEN_MANDATORY_LABEL,
+    TOKEN_QUERY, TOKEN_USER, TokenElevation, TokenIntegrityLevel, TokenIsAppContainer, TokenUser,
 };
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
@@ -16,6 +16,9 @@ use windows_sys::Win32::System::Threading::{
 
 /// Bytes of the largest answer about a token: a user's SID has at most 68.
 const ANSWER_BYTES_MAX: usize = 256;
+
+/// What ordinary processes have.
+const MEDIUM_INTEGRITY: u32 = 0x2000;
 
 /// An answer, placed so that structures with pointers may lie at its beginning.
 #[repr(C, align(16))]
@@ -91,7 +94,8 @@ impl Token {
         self.flag(TokenElevation)
     }
 
-    /// Whether the process is confined: its token was restricted, or it lives in an app container.
+    /// Whether the process is confined: its token was restricted or has less than the usual integrity, or it lives in
+    /// an app container.
     ///
     /// # Errors
     /// What the system says.
@@ -99,7 +103,22 @@ impl Token {
     pub fn is_confined(&self) -> io::Result<bool> {
         // SAFETY: the handle is open for as long as `self` is borrowed.
         let restricted = unsafe { IsTokenRestricted(self.0.as_raw_handle()) } != 0;
-        Ok(restricted || self.flag(TokenIsAppContainer)?)
+        Ok(restricted || self.flag(TokenIsAppContainer)? || self.integrity()? < MEDIUM_INTEGRITY)
+    }
+
+    /// Its integrity level, as the last part of that level's SID says it.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[expect(unsafe_code, reason = "a SID is behind a pointer")]
+    pub fn integrity(&self) -> io::Result<u32> {
+        let answer = self.ask(TokenIntegrityLevel)?;
+        // SAFETY: the kernel has filled the answer with a `TOKEN_MANDATORY_LABEL`, it is aligned for one, and the SID
+        // that it points to lies in the same answer and has one part, as every level's has.
+        Ok(unsafe {
+            let label = &*(&raw const answer.0).cast::<TOKEN_MANDATORY_LABEL>();
+            *GetSidSubAuthority(label.Label.Sid, 0)
+        })
     }
 
     fn flag(&self, class: TOKEN_INFORMATION_CLASS) -> io::Result<bool> {

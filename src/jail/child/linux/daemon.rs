@@ -126,5 +126,6 @@ pub(in crate::jail) fn host_facts() -> Facts {
         seccomp_actions: read("/proc/sys/kernel/seccomp/actions_avail"),
         groups,
         seatbelt: false,
+        job: None,
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn processes(plan: &Plan) -> io::Result<u64> {
         // Counted in the user namespace, in which there is nobody else than the first process.
         Tier::Ns => most + 1,
         // Counted over everything that the user runs, so that has to be added.
-        Tier::Ll => most + family::tasks_of_this_user()?,
+        Tier::Ll | Tier::Job => most + family::tasks_of_this_user()?,
     })
 }
 

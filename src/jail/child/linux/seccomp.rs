@@ -244,7 +244,7 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
 fn sockets(rules: &mut Rules, tier: Tier) -> Result<(), BackendError> {
     let families: &[i32] = match tier {
         Tier::Ns => &[AF_NETLINK, AF_UNIX, AF_INET, AF_INET6],
-        Tier::Ll => &[AF_NETLINK],
+        Tier::Ll | Tier::Job => &[AF_NETLINK],
     };
     when(rules, SYS_socket, families.iter().map(|f| isnt(0, bits(*f))).collect::<Result<_, _>>()?)?;
     when(rules, SYS_socket, vec![is(0, bits(AF_NETLINK))?, isnt(2, bits(NETLINK_ROUTE))?])?;

@@ -151,6 +151,7 @@ fn run(control: &mut Control, whole_jails_only: bool) -> Result<(), SetupError> 
     let ended = match plan.tier {
         Tier::Ns => tier_ns(plan, control, input, handed)?,
         Tier::Ll => tier_ll(plan, control, input, handed)?,
+        Tier::Job => return Err(SetupError::new(Step::System, "tier job is for Windows")),
     };
     control.say(&Said::Ended(ended));
     Ok(())

@@ -93,7 +93,7 @@ impl<'a> Watch<'a> {
         match self.plan.tier {
             Tier::Ns => tasks >= self.ceiling,
             // Others of this user count as well. They are counted only when the worker's own are many.
-            Tier::Ll => {
+            Tier::Ll | Tier::Job => {
                 tasks.saturating_mul(2) >= u64::from(self.plan.limits.processes)
                     && family::tasks_of_this_user().is_ok_and(|all| all >= self.ceiling)
             }
