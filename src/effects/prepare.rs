@@ -196,7 +196,10 @@ fn limits(profile: &Profile, task: &Task, wall: Ttl) -> Limits {
 fn check_terms(task: &Task, tier: Tier) -> Result<(), Failure> {
     if let Some(least) = task.terms.tier_min.filter(|least| tier < *least) {
         let (has, least) = (tier.name(), least.name());
-        return Err(jail_refused(format!("its worker runs in tier {has}, and rule {} asks for {least}", task.rule)));
+        return Err(jail_refused(format!(
+            "its worker runs in tier {has}, and rule {} asks for {least}",
+            task.rule
+        )));
     }
     Ok(())
 }

@@ -118,7 +118,10 @@ impl Limits {
             format!("{} s of processor time in user mode per process (job object)", self.cpu_seconds),
             format!("{} processes (job object; threads are not counted)", self.processes),
             format!("{} of memory committed per process (job object)", size(self.data_bytes)),
-            format!("{} of memory committed by all its processes together (job object)", size(self.resident_bytes)),
+            format!(
+                "{} of memory committed by all its processes together (job object)",
+                size(self.resident_bytes)
+            ),
             format!("{} of temporary files ({watched})", size(self.tmp_bytes)),
             format!(
                 "{} and {} files more than before in what it may change ({watched})",

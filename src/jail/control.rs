@@ -157,18 +157,7 @@ impl Step {
                 Execute,
             ],
             Tier::Job => &[
-                System,
-                Input,
-                Program,
-                Sources,
-                Watch,
-                Scratch,
-                HomeFiles,
-                Token,
-                Job,
-                Fork,
-                Limits,
-                Execute,
+                System, Input, Program, Sources, Watch, Scratch, HomeFiles, Token, Job, Fork, Limits, Execute,
             ],
         }
     }

@@ -235,7 +235,8 @@ fn check(name: &str, value: &str) -> Result<(), EnvironmentRefused> {
     if is(&SET_BY_THE_JAIL) || is(system::JAIL_VARIABLES) {
         return Err(EnvironmentRefused::SetByTheJail(name.into()));
     }
-    let relative_path = upper == "PATH" && value.split(system::PATH_SEPARATOR).any(|part| !Path::new(part).is_absolute());
+    let relative_path =
+        upper == "PATH" && value.split(system::PATH_SEPARATOR).any(|part| !Path::new(part).is_absolute());
     if value.contains('\0') || value.len() > 8 * PATH_LEN_MAX || relative_path {
         return Err(EnvironmentRefused::Value(name.into()));
     }

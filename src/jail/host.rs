@@ -138,7 +138,9 @@ fn windows(facts: &JobFacts) -> HostSupport {
     let finding = |name, found: &Result<(), String>, there: &str| Finding {
         name,
         works: found.is_ok(),
-        note: found.as_ref().map_or_else(|why| format!("{why}; without it no worker runs"), |()| there.to_owned()),
+        note: found
+            .as_ref()
+            .map_or_else(|why| format!("{why}; without it no worker runs"), |()| there.to_owned()),
     };
     let open = |name, note: &str| Finding { name, works: false, note: note.to_owned() };
     let findings = vec![

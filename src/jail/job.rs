@@ -21,7 +21,10 @@ const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
 
 /// What stays open in tier `job`, for people who let workers run in it.
 pub const OPEN_IN_JOB: [KnownOpen; 7] = [
-    open("job.read_files", "read every file that its user may read, keys and secrets of other programs among them"),
+    open(
+        "job.read_files",
+        "read every file that its user may read, keys and secrets of other programs among them",
+    ),
     open("job.network", "connect to anything that this machine reaches, and listen"),
     open("job.list_processes", "list processes and their command lines"),
     open("job.settings", "read the user's part of the registry"),
@@ -61,8 +64,10 @@ pub fn job_limits(limits: &Limits) -> JobLimits {
 /// twice, makes it.
 pub fn folder_identity(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
-    let digest = Digest::of_fields([b"provost worker folder".as_slice(), name.as_encoded_bytes()]).to_string();
-    let part = |at: usize| u32::from_str_radix(digest.get(at * 8..at * 8 + 8).unwrap_or_default(), 16).unwrap_or(0);
+    let digest =
+        Digest::of_fields([b"provost worker folder".as_slice(), name.as_encoded_bytes()]).to_string();
+    let part =
+        |at: usize| u32::from_str_radix(digest.get(at * 8..at * 8 + 8).unwrap_or_default(), 16).unwrap_or(0);
     // Of the form that accounts have, in a domain that is none.
     format!("S-1-5-21-{}-{}-{}-{}", part(0), part(1), part(2), part(3))
 }
@@ -111,7 +116,9 @@ pub fn command_line(program: &Path, args: &[String]) -> Result<String, String> {
     // The system's own bound, with the end that it counts.
     match line.encode_utf16().count() < COMMAND_LINE_MAX {
         true => Ok(line),
-        false => Err(format!("its command line is longer than the {COMMAND_LINE_MAX} units that Windows takes")),
+        false => {
+            Err(format!("its command line is longer than the {COMMAND_LINE_MAX} units that Windows takes"))
+        }
     }
 }
 
@@ -152,7 +159,8 @@ pub fn job_environment(plan: &Plan, scratch: &Path) -> Vec<(String, String)> {
     let is_own = |name: &str| own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
     let given = plan.environment.iter().filter(|(name, _)| !is_own(name));
     let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let mut all: Vec<_> = given.chain(own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))).collect();
+    let mut all: Vec<_> =
+        given.chain(own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))).collect();
     // As the system keeps them.
     all.sort_by_key(|(name, _)| name.to_ascii_uppercase());
     all

@@ -38,4 +38,6 @@ pub enum Layer {
     Environment,
     /// A session without a terminal.
     Session,
+    /// A token that is restricted for writing and of low integrity (`job`).
+    Token,
 }

@@ -46,10 +46,10 @@ pub use bounds::{Limits, Space, size};
 pub use child::inherited_socket;
 #[cfg(any(debug_assertions, feature = "layers-off"))]
 pub use child::main_of_the_tests_if_asked;
-#[cfg(target_os = "linux")]
-pub use child::start_penned;
 #[cfg(windows)]
 pub use child::make_worker_folder;
+#[cfg(target_os = "linux")]
+pub use child::start_penned;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use environment::{Environment, EnvironmentRefused};
@@ -57,8 +57,8 @@ pub use guards::{Guard, Missing, PLACEHOLDER_MTIME, SETTINGS};
 pub use home::HomeFile;
 pub use host::{Finding, HostSupport, KnownOpen, OPEN_IN_LL, probe};
 pub use job::{
-    JobLimits, OPEN_IN_JOB, command_line, environment_block, folder_descriptor, folder_identity, job_environment,
-    job_limits, object_descriptor,
+    JobLimits, OPEN_IN_JOB, command_line, environment_block, folder_descriptor, folder_identity,
+    job_environment, job_limits, object_descriptor,
 };
 pub use launch::{
     Exit, ExitReason, Groups, Handed, Handle, OurEnd, Running, Supervisor, conversation, launch, launch_with,

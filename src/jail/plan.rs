@@ -433,7 +433,7 @@ impl Plan {
     }
 
     /// Whether a layer is to be left out. Never, in programs as they are released.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", windows))]
     pub(super) fn lacks(&self, layer: Layer) -> bool {
         cfg!(any(debug_assertions, feature = "layers-off")) && self.without.contains(&layer)
     }
@@ -452,14 +452,18 @@ impl Plan {
         };
         list(Topic::Write, self.writable.iter().map(Place::path).collect());
         list(Topic::Read, self.read_only.iter().map(Place::path).collect());
-        if self.tier == Tier::Job {
-            lines.push((Topic::Read, "NOT walled in: whatever its user may read".into()));
-            lines.push((Topic::Masked, "nothing: tier job hides no file".into()));
-        } else if self.tier == Tier::Ns {
-            list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());
-            list(Topic::Masked, self.masked.iter().chain(&self.hidden).map(PathBuf::as_path).collect());
-        } else {
-            list(Topic::Masked, self.hidden.iter().map(PathBuf::as_path).collect());
+        match self.tier {
+            Tier::Ns => {
+                list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());
+                list(Topic::Masked, self.masked.iter().chain(&self.hidden).map(PathBuf::as_path).collect());
+            }
+            Tier::Ll => list(Topic::Masked, self.hidden.iter().map(PathBuf::as_path).collect()),
+            Tier::Job => {
+                lines.push((Topic::Read, "NOT walled in: whatever its user may read".into()));
+                lines.push((Topic::Masked, "nothing: tier job hides no file".into()));
+            }
+        }
+        if self.tier != Tier::Ns {
             let none = format!("nothing: tier {} cannot protect files in the workspace", self.tier.name());
             lines.push((Topic::Protected, none));
         }

@@ -46,15 +46,8 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
         Some(above) => Some(above.min(base.unwrap_or(Credentials::Proxy))),
         None => base,
     };
-    if delegates && let Some(refusal) = confinement(&all, &terms, request) {
+    if delegates && let Some(refusal) = confinement(&all, &by_layer[0], &terms, request) {
         return refusal;
-    }
-    let says_job = |rule: &Rule| {
-        rule.when.tier.iter().flatten().chain(&rule.limit.tier_min).any(|tier| *tier == Tier::Job)
-    };
-    if delegates && tier_of(request) == Some(Tier::Job) && !by_layer[0].iter().any(says_job) {
-        let named = first(Ruling::Approve).unwrap_or(&all[0]);
-        return no(named.id.as_str(), super::judge::JOB_UNNAMED);
     }
     let wanted = if delegates { request.credentials } else { None };
     let admitted = terms.credentials.unwrap_or(Credentials::Proxy);
@@ -282,8 +275,23 @@ fn terms_of(rules: &[Rule], request: &Request) -> Terms {
     }
 }
 
+/// Whether a rule of the base speaks of tier `job`, for a worker that would run in it.
+fn names_job(base: &[Rule], request: &Request) -> bool {
+    let says =
+        |rule: &Rule| rule.when.tier.iter().flatten().chain(&rule.limit.tier_min).any(|it| *it == Tier::Job);
+    tier_of(request) != Some(Tier::Job) || base.iter().any(says)
+}
+
 /// The worker cannot have the confinement that the rules insist on.
-fn confinement(rules: &[Rule], terms: &Terms, request: &Request) -> Option<Decision> {
+fn confinement(rules: &[Rule], base: &[Rule], terms: &Terms, request: &Request) -> Option<Decision> {
+    too_weak(rules, terms, request).or_else(|| {
+        let asking = rules.iter().find(|rule| rule.decision == Ruling::Approve);
+        let named = asking.unwrap_or(&rules[0]).id.as_str();
+        (!names_job(base, request)).then(|| no(named, super::judge::JOB_UNNAMED))
+    })
+}
+
+fn too_weak(rules: &[Rule], terms: &Terms, request: &Request) -> Option<Decision> {
     let wanted = terms.tier_min?;
     let has = tier_of(request);
     if has.is_some_and(|has| has >= wanted) {

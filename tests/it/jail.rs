@@ -6,6 +6,7 @@
 mod ends;
 mod groups;
 mod hogs;
+mod job;
 mod output;
 mod plan;
 mod protected;

@@ -79,6 +79,7 @@ fn each_condition_holds_where_it_should_and_nowhere_else() {
         (r#"worker = ["claude", "codex*"]"#, r#"worker = "codex:2""#, r#"worker = "claude2""#),
         (r#"worker_kind = "polling""#, r#"worker_kind = "polling""#, r#"worker_kind = "cli""#),
         (r#"tier = "ll""#, r#"tier = "ll""#, r#"tier = "ns""#),
+        (r#"tier = "job""#, r#"tier = "job""#, r#"tier = "ll""#),
         (r#"tier = ["ll", "ns"]"#, r#"tier = "ns""#, r#"worker_kind = "polling""#),
         (r#"network = "none""#, r#"network = "none""#, r#"network = "ports""#),
         (r#"network = "any""#, r#"network = "ports""#, r#"network = "none""#),
@@ -250,6 +251,29 @@ fn a_confinement_that_the_worker_cannot_have_is_a_no() {
     {
         let decision = set.decide_request(&request(words));
         assert!(matches!(&decision, Decision::Deny { reason, .. } if reason.contains(why)), "{decision:?}");
+    }
+}
+
+#[test]
+fn tier_job_is_for_rules_that_name_it() {
+    let set = rules(&rule("it", "allow", ""));
+    let decision = set.decide_request(&request("tier = \"job\""));
+    assert!(
+        matches!(&decision, Decision::Deny { reason, .. } if reason.contains("when.tier = [\"job\"]")),
+        "{decision:?}"
+    );
+    for named in ["when.tier = [\"job\"]", "when.tier = [\"job\", \"ns\"]", "limit.tier_min = \"job\""] {
+        assert_eq!(says(&rules(&rule("it", "allow", named)), "tier = \"job\""), "allow it", "{named}");
+    }
+    let stronger = rules(&rule("it", "allow", "limit.tier_min = \"ll\""));
+    assert_eq!(says(&stronger, "tier = \"job\""), "deny it");
+    // What only tightens cannot open this either.
+    let over = layer(&rule("over", "allow", "when.tier = [\"job\"]"));
+    let layered = RuleSet::layered(layer(&rule("it", "allow", "")), vec![over]);
+    assert_eq!(says(&layered, "tier = \"job\""), "deny it");
+    for (name, said) in [("default", "deny"), ("strict", "deny"), ("open", "approve")] {
+        let found = says(&builtin(name).unwrap(), "tier = \"job\"");
+        assert_eq!(found, format!("{said} worker.job"), "{name}");
     }
 }
 

@@ -168,7 +168,7 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
             "p.toml:7: `limit.rate`: `0/h` is out of range: between 1 and 1000 uses",
         ),
         (allow("limit.rate = \"5/fortnight\""), "p.toml:7: `limit.rate`: `5/fortnight` is not a rate"),
-        (allow("limit.tier_min = \"vm\""), "p.toml:7: `limit.tier_min`: `vm` is not one of ll, ns"),
+        (allow("limit.tier_min = \"vm\""), "p.toml:7: `limit.tier_min`: `vm` is not one of job, ll, ns"),
         (
             allow("limit.hosts = [\"a.example\"]"),
             "p.toml:7: `limit.hosts`: `a.example` is not a host; write \"name:port\"",

@@ -87,7 +87,7 @@ fn condition(dice: &mut Dice) -> (&'static str, String) {
         2 => ("proof", list(&dice.some(&["shared_key", "own_key", "peer_uid", "person"]))),
         3 => ("worker", list(&dice.some(NAME_PATTERNS))),
         4 => ("worker_kind", list(&dice.some(&["cli", "polling"]))),
-        5 => ("tier", list(&dice.some(&["ns", "ll"]))),
+        5 => ("tier", list(&dice.some(&["ns", "ll", "job"]))),
         6 => ("network", list(&dice.some(&["none", "ports", "hosts", "any"]))),
         7 | 8 => ("cwd", paths(dice)),
         9 => ("tool", list(&dice.some(TOOL_PATTERNS))),
@@ -115,7 +115,7 @@ impl Own for (&'static str, &'static str) {
 
 fn limits(dice: &mut Dice, out: &mut String) {
     for (key, values) in [
-        ("tier_min", &["\"ns\"", "\"ll\""][..]),
+        ("tier_min", &["\"ns\"", "\"ll\"", "\"job\""][..]),
         ("timeout", &["\"5m\"", "\"90s\""]),
         ("memory", &["\"1GiB\"", "4096"]),
         ("processes", &["7", "9"]),
@@ -185,7 +185,7 @@ fn request(dice: &mut Dice) -> Request {
             Some(WorkerKind::Polling),
             None,
         ]),
-        tier: dice.pick(&[None, None, Some(Tier::Ll), Some(Tier::Ns)]),
+        tier: dice.pick(&[None, None, Some(Tier::Ll), Some(Tier::Ns), Some(Tier::Job)]),
         network: dice.pick(&[Net::None, Net::None, Net::Ports, Net::Hosts]),
         hosts: dice.some(HOSTS).into_iter().map(Into::into).collect(),
         credentials: dice.pick(&[

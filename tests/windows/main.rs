@@ -17,8 +17,10 @@ mod devit_fields;
 #[path = "../it/frames.rs"]
 mod frames;
 mod hooks;
+mod jail;
 mod pipe;
 #[path = "../it/replay.rs"]
 mod replay;
 #[path = "../it/support.rs"]
 mod support;
+mod workers;

@@ -27,7 +27,6 @@ const KILLED: u8 = 137;
 /// What is added to a signal's number, as a shell does.
 const SIGNALLED: i32 = 128;
 
-
 /// `provost jail try`.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Try {

@@ -20,18 +20,18 @@ mod other;
 pub use other::inherited_socket;
 #[cfg(windows)]
 mod windows;
-#[cfg(windows)]
-pub use windows::make_worker_folder;
-#[cfg(windows)]
-pub(super) use windows::{host_facts, start};
-#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
-pub(super) use other::start;
-#[cfg(not(target_os = "linux"))]
-pub use other::{become_subreaper, harden_daemon, sweep_orphans};
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(super) use other::host_facts;
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::prepare_groups;
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
+pub(super) use other::start;
+#[cfg(not(target_os = "linux"))]
+pub use other::{become_subreaper, harden_daemon, sweep_orphans};
+#[cfg(windows)]
+pub use windows::make_worker_folder;
+#[cfg(windows)]
+pub(super) use windows::{host_facts, start};
 
 /// The hidden command under which this executable is a supervisor.
 pub(super) const ARGUMENT: &str = "__jail";

@@ -7,8 +7,9 @@ use widestring::U16CStr;
 use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
 use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
 use windows_sys::Win32::Security::{
-    GetSidSubAuthority, GetTokenInformation, IsTokenRestricted, TOKEN_INFORMATION_CLASS, TOKEN_MANDATORY_LABEL,
-    TOKEN_QUERY, TOKEN_USER, TokenElevation, TokenIntegrityLevel, TokenIsAppContainer, TokenUser,
+    GetSidSubAuthority, GetTokenInformation, IsTokenRestricted, TOKEN_INFORMATION_CLASS,
+    TOKEN_MANDATORY_LABEL, TOKEN_QUERY, TOKEN_USER, TokenElevation, TokenIntegrityLevel, TokenIsAppContainer,
+    TokenUser,
 };
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,

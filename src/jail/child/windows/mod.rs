@@ -21,16 +21,17 @@ use self::keep::Keeper;
 use self::scratch::Scratch;
 use self::sys::{Job, Process, Started, WriteRestricted, inheritable, make_folder, spawn};
 use self::watch::Ground;
+use crate::jail::bounds::Limits;
 use crate::jail::control::{SetupError, Step};
 use crate::jail::host::{Facts, JobFacts};
 use crate::jail::job::{
     command_line, environment_block, folder_descriptor, folder_identity, job_environment, job_limits,
 };
 use crate::jail::launch::{Handle, Running, Supervisor};
+use crate::jail::layer::Layer;
 use crate::jail::output::LiveOutput;
 use crate::jail::plan::{Network, Plan, Tier};
 use crate::jail::root::{find_place, resolve_program};
-use crate::jail::Limits;
 use crate::system::Token;
 
 /// With this in the environment, programs built for debugging run workers although the token does not confine them:
@@ -140,7 +141,7 @@ fn fits(plan: &Plan) -> Result<(), String> {
     if plan.network != Network::None || !plan.outlets.is_empty() || plan.entrance.is_some() {
         return Err("tier job has neither a network of its own nor a door".into());
     }
-    if !plan.without.is_empty() {
+    if plan.without.iter().any(|layer| *layer != Layer::Token || !plan.lacks(*layer)) {
         return Err("this executable builds no jail that lacks a layer".into());
     }
     Ok(())
@@ -162,14 +163,15 @@ fn restricted(plan: &Plan, user: &str, scratch: &Scratch) -> Result<WriteRestric
     let folders = plan.writable.iter().map(|place| place.path()).chain([scratch.path()]);
     let identities: Vec<String> = folders.map(folder_identity).collect();
     let token = WriteRestricted::new(user, &identities).map_err(|e| e.to_string())?;
-    if !unrestricted() {
+    if !unrestricted(plan) {
         token.confines(scratch.path(), &std::env::temp_dir())?;
     }
     Ok(token)
 }
 
-fn unrestricted() -> bool {
-    cfg!(debug_assertions) && std::env::var_os(UNRESTRICTED).is_some()
+/// Whether a token that does not confine is good enough. Never, in programs as they are released.
+fn unrestricted(plan: &Plan) -> bool {
+    cfg!(debug_assertions) && (plan.lacks(Layer::Token) || std::env::var_os(UNRESTRICTED).is_some())
 }
 
 /// Starts the program, stopped.
@@ -194,7 +196,7 @@ fn hold(
     started: &Started,
 ) -> Result<Vec<String>, SetupError> {
     let taken = step(plan, Step::Job, || job.take(started.handle()));
-    let taken = taken.and_then(|()| match unrestricted() {
+    let taken = taken.and_then(|()| match unrestricted(plan) {
         true => Ok("no restriction of its token, for a test"),
         false => step(plan, Step::Token, || token.is_of(started.handle())).map(|()| "write-restricted token"),
     });
@@ -257,7 +259,6 @@ pub(in crate::jail) fn host_facts() -> Facts {
 fn tried() -> Result<(), String> {
     let user = Token::of_this_process().and_then(|token| token.user()).map_err(|e| e.to_string())?;
     let scratch = Scratch::new(&user).map_err(|e| e.to_string())?;
-    let token =
-        WriteRestricted::new(&user, &[folder_identity(scratch.path())]).map_err(|e| e.to_string())?;
+    let token = WriteRestricted::new(&user, &[folder_identity(scratch.path())]).map_err(|e| e.to_string())?;
     token.confines(scratch.path(), &std::env::temp_dir())
 }

@@ -31,7 +31,8 @@ impl Ground {
     /// As it is now. Blocking.
     pub(super) fn of(plan: &Plan, scratch: &Path) -> io::Result<Self> {
         let folders: Vec<PathBuf> = plan.writable.iter().map(|place| place.path().to_path_buf()).collect();
-        let before = total(&folders).map_err(|TooDeep| io::Error::other("is nested too deep to be watched"))?;
+        let before =
+            total(&folders).map_err(|TooDeep| io::Error::other("is nested too deep to be watched"))?;
         Ok(Self { folders, scratch: scratch.to_path_buf(), before })
     }
 

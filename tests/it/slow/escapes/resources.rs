@@ -20,7 +20,7 @@ pub(super) const CPU_SECONDS: u64 = 60;
 pub(super) fn processes(tier: Tier) -> u32 {
     match tier {
         Tier::Ns => 48,
-        Tier::Ll => 160,
+        Tier::Ll | Tier::Job => 160,
     }
 }
 

@@ -60,6 +60,7 @@ impl Row {
         match tier {
             Tier::Ns => &self.ns,
             Tier::Ll => &self.ll,
+            Tier::Job => unreachable!("Linux has no tier job"),
         }
     }
 

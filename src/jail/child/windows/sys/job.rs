@@ -113,9 +113,8 @@ impl Job {
         }
         let mut inside = 0;
         // SAFETY: as above; `inside` is writable and outlives the call.
-        let asked = unsafe {
-            IsProcessInJob(process.as_raw_handle(), self.job.as_raw_handle(), &raw mut inside)
-        };
+        let asked =
+            unsafe { IsProcessInJob(process.as_raw_handle(), self.job.as_raw_handle(), &raw mut inside) };
         match (asked, inside) {
             (0, _) => Err(io::Error::last_os_error()),
             (_, 0) => Err(io::Error::other("the system did not put the worker into it")),

@@ -90,7 +90,9 @@ impl WriteRestricted {
             (_, Err(e)) if e.kind() != io::ErrorKind::PermissionDenied => {
                 Err(format!("whether writing elsewhere is denied is not known: {e}"))
             }
-            (Err(e), _) => Err(format!("with the token nothing can be written in the worker's own folder: {e}")),
+            (Err(e), _) => {
+                Err(format!("with the token nothing can be written in the worker's own folder: {e}"))
+            }
             (Ok(()), Err(_)) => Ok(()),
         }
     }
@@ -111,7 +113,8 @@ impl WriteRestricted {
 
 #[expect(unsafe_code, reason = "no safe word for it")]
 fn open_own() -> io::Result<OwnedHandle> {
-    let rights = TOKEN_QUERY | TOKEN_DUPLICATE | TOKEN_ASSIGN_PRIMARY | TOKEN_ADJUST_DEFAULT | TOKEN_IMPERSONATE;
+    let rights =
+        TOKEN_QUERY | TOKEN_DUPLICATE | TOKEN_ASSIGN_PRIMARY | TOKEN_ADJUST_DEFAULT | TOKEN_IMPERSONATE;
     // SAFETY: gives a constant that stands for this process and needs no closing.
     open(unsafe { GetCurrentProcess() }, rights)
 }
@@ -158,8 +161,7 @@ fn restricted(own: &OwnedHandle, to: &[SID_AND_ATTRIBUTES]) -> io::Result<OwnedH
 fn lower(token: &OwnedHandle) -> io::Result<()> {
     let low = Sid::of(LOW)?;
     let mut label = TOKEN_MANDATORY_LABEL::default();
-    label.Label =
-        SID_AND_ATTRIBUTES { Sid: low.as_ptr(), Attributes: SE_GROUP_INTEGRITY.cast_unsigned() };
+    label.Label = SID_AND_ATTRIBUTES { Sid: low.as_ptr(), Attributes: SE_GROUP_INTEGRITY.cast_unsigned() };
     let bytes = size_of::<TOKEN_MANDATORY_LABEL>() as u32 + low.bytes();
     // SAFETY: the handle is open; the structure is the one of this class, and it and its identity outlive the call.
     let set = unsafe {
