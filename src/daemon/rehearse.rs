@@ -33,6 +33,9 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
         profile.secrets.clear();
         network = Network::None;
     }
+    if tier == Tier::Job && !profile.copy {
+        bail!("in tier job a worker works in a copy: set `copy = true` for it");
+    }
     // Nothing is copied for showing where a copy would be.
     profile.copy &= asked.command.is_some();
     let directory = asked.directory.map(|dir| inside(&root, &dir)).transpose()?;
@@ -67,7 +70,7 @@ fn profile(asked: &Rehearse, vault: &Vault) -> Result<(Profile, Network)> {
 }
 
 fn inside(root: &Root, dir: &std::path::Path) -> Result<RepoPath> {
-    let found = dir.canonicalize().with_context(|| dir.display().to_string())?;
+    let found = crate::system::real_path(dir).with_context(|| dir.display().to_string())?;
     let inside = found.strip_prefix(root.place().path());
     let inside =
         inside.map_err(|_| anyhow!("{} is not inside {}", found.display(), root.place().path().display()))?;

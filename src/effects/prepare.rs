@@ -89,6 +89,10 @@ pub(super) fn prepare(
     profile: &Arc<Profile>,
     tier: Tier,
 ) -> Result<Prepared, Failure> {
+    if tier == Tier::Job && !profile.copy {
+        let why = "in tier job a worker works in a copy: set `copy = true` for it";
+        return Err(jail_refused(why));
+    }
     prepare_words(place, task, profile, tier, None)
 }
 
@@ -105,10 +109,6 @@ pub(super) fn prepare_words(
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
-    if tier == Tier::Job && !profile.copy {
-        let why = "in tier job a worker works in a copy: set `copy = true` for it";
-        return Err(jail_refused(why));
-    }
     let copied = profile.copy.then(|| Copied::of(directory.handle(), &place.copies)).transpose();
     let copied = copied.map_err(jail_refused)?;
 

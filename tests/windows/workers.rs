@@ -3,6 +3,7 @@
 //! Wine restricts no token, so that the daemons here are told to go on without; `jail.rs` tries that others do not.
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -47,6 +48,12 @@ fn reason(result: &Value) -> &str {
 
 fn stdout(result: &Value) -> String {
     result["artifacts"]["details"]["stdout"].as_str().unwrap_or_default().replace('\r', "")
+}
+
+fn said(mut command: Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let texts = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&texts).replace('\r', ""))
 }
 
 /// Nobody holds the files of a tree of workers, so that all of it has ended. Removes them.
@@ -232,4 +239,55 @@ fn limits_are_told_by_the_names_that_they_have_everywhere() {
     assert!(reason(&result).starts_with("worker took more space than it may"), "{result:#}");
     let result = run(&client, "flood", "x");
     assert_eq!((reached(&result), reason(&result)), (json!(["output"]), "success"), "{result:#}");
+}
+
+#[test]
+fn the_command_line_says_what_is_kept_and_what_is_not() {
+    let world = World::new();
+    world.configure(&entry("teller", &["tell"], ""));
+    std::fs::create_dir(world.repo().join("src")).unwrap();
+    let (code, doctor) = said(world.command(&["doctor"]));
+    assert_eq!(code, Some(1), "no worker can be confined under Wine: {doctor}");
+    for part in [
+        "job objects",
+        "write-restricted token",
+        "lets a write-restricted token",
+        "reaches what this machine",
+    ] {
+        assert!(doctor.contains(part), "{part}: {doctor}");
+    }
+    for part in ["Landlock", "namespaces", "control groups", "kernel"] {
+        assert!(!doctor.contains(part), "{part} is Linux's: {doctor}");
+    }
+    let (code, explained) = said(world.command(&["jail", "explain", "teller", "--cwd", "src"]));
+    assert_eq!(code, Some(0), "{explained}");
+    for part in ["job: writes only", "NOT walled in", "job.read_files", "in a copy", "CANNOT run workers"] {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+    let (code, tried) = said(world.command(&["jail", "try", "--", "echo", "ran"]));
+    assert_eq!(code, Some(125), "{tried}");
+    assert!(tried.contains("write everywhere") && !tried.contains("ran\n"), "{tried}");
+    let mut command =
+        world.command(&["jail", "try", "--cwd", "src", "--", "cd", "&", "more", "&", "exit", "5"]);
+    command.env("PROVOST_TEST_UNRESTRICTED_JOBS", "1").stdin(Stdio::null());
+    let (code, tried) = said(command);
+    assert_eq!(code, Some(5), "{tried}");
+    assert!(tried.contains("copies"), "{tried}");
+}
+
+#[test]
+fn a_worker_works_in_the_directory_that_was_asked_for() {
+    let world = World::new();
+    world.rule(ADMITTED);
+    std::fs::create_dir_all(world.repo().join(r"src\deep")).unwrap();
+    std::fs::write(world.repo().join(r"src\deep\mine.txt"), "here").unwrap();
+    std::fs::write(world.repo().join("other.txt"), "elsewhere").unwrap();
+    let daemon = start(&world);
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", "dir /b", json!({ "working_dir": "src/deep" }));
+    reply.ack();
+    let result = client.result_of(&task);
+    assert_eq!(stdout(&result), "mine.txt\n", "{result:#}");
+    let (_, reply) = client.delegate("shell", "dir /b", json!({ "working_dir": r"..\home" }));
+    assert!(reply.message().to_string().contains("working_dir"));
 }

@@ -103,17 +103,11 @@ async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8
 }
 
 /// What we are given to read goes on to the command, through a pipe: a terminal of ours stays ours.
-#[cfg(unix)]
 fn given() -> io::Result<Handed> {
     let (reader, mut writer) = io::pipe()?;
     // Ends with this process, at the latest; nobody waits for what is typed too late.
     std::thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut writer));
     Ok(Handed { stdin: Some(reader.into()), ..Handed::default() })
-}
-
-#[cfg(not(unix))]
-fn given() -> io::Result<Handed> {
-    Ok(Handed::default())
 }
 
 async fn ended(running: &mut Running) -> Exit {
