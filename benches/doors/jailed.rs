@@ -98,6 +98,8 @@ fn layers(tier: Tier) -> &'static [Layer] {
     ];
     match tier {
         _ if !CAN_LEAVE_OUT => &[],
+        // For Windows.
+        Tier::Job => &[],
         Tier::Ll => &BOTH,
         Tier::Ns => &NS,
     }
