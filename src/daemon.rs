@@ -10,6 +10,8 @@ mod rehearse;
 mod root_user;
 mod wiring;
 #[cfg(unix)]
+mod wit_sockets;
+#[cfg(unix)]
 mod worker_doors;
 
 use std::io::Write as _;
@@ -42,6 +44,7 @@ use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
 use crate::protocols::devit::{self, Devit};
 use crate::protocols::own::{Order, Ordered, Own, wire};
+use crate::protocols::wit::Wit;
 use crate::service::Provost;
 use crate::store::{self, Retention};
 use crate::system::{self, Signal, Signals};
@@ -172,6 +175,7 @@ struct Daemon {
     camera: watch::Sender<Arc<Camera>>,
     notices: watch::Sender<DesktopOptions>,
     devit: Devit,
+    wit: Wit,
     stop: CancellationToken,
     doors: TaskTracker,
     shared: Arc<Mutex<Shared>>,
@@ -194,6 +198,8 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
+    #[cfg(unix)]
+    daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     ready.say("ready");
@@ -257,6 +263,7 @@ async fn assemble(
     let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
     let user = (prepared.user.clone(), prepared.uid);
     let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
+    let wit = Wit::new(provost.clone(), keys.clone(), prepared.uid);
     let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
     let options = devit_options(&start, prepared, config);
     let devit = Devit::new(provost.clone(), keys.clone(), replay, options, now);
@@ -278,6 +285,7 @@ async fn assemble(
         camera,
         notices,
         devit,
+        wit,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
         shared,
@@ -371,7 +379,8 @@ impl Daemon {
 
     /// Listens at an address and serves a door there until the daemon stops.
     fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
-        if self.shared().0.doors.len() >= ADDRESSES_MAX {
+        let ours = self.shared().0.doors.iter().filter(|it| it.door != self.wit.name()).count();
+        if ours >= ADDRESSES_MAX {
             bail!(
                 "{}: this daemon has {ADDRESSES_MAX} addresses already; use one of those that `provost status` shows",
                 at.display()
@@ -390,6 +399,15 @@ impl Daemon {
     fn open_devit(&mut self, at: &Path, place: Place) -> Result<()> {
         let door: Arc<dyn FrontDoor> = Arc::new(self.devit.clone());
         self.open(door, at, place)
+    }
+
+    /// The sockets of the wit door, in the work trees. What is in their way is told, and is no reason not to start.
+    #[cfg(unix)]
+    async fn open_wit(&self, config: &Config) {
+        let running = (self.doors.clone(), self.stop.clone());
+        let shared = self.shared.clone();
+        let (door, places) = (self.wit.clone(), &self.start.places);
+        wit_sockets::WitSockets::new(door, places, config.wit.open, running, shared).keep().await;
     }
 
     /// Addresses that somebody has asked for besides the default one.

@@ -414,3 +414,24 @@ pub const LOST_NAMES_MAX: usize = 1_000;
 
 /// Bytes of readings that are kept for those who ask again: some thousands of ordinary files.
 pub const READINGS_BYTES_MAX: usize = 128 << 20;
+/// Largest body of a request at the wit door, in bytes: what is staged of a thousand files. wit's own daemon takes twice
+/// as much.
+pub const WIT_BODY_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes held for bodies at the wit door, over all its connections and sockets; further ones wait for their turn.
+pub const WIT_BODIES_BYTES_MAX: usize = 160 << 20;
+
+/// A body up to this size is not counted: as many as there can be connections are as much as two large ones.
+pub const WIT_SMALL_BODY_BYTES: usize = 32 << 10;
+
+/// Time for one whole body, in milliseconds, waiting for its turn included. The largest takes a second.
+pub const WIT_BODY_MS_MAX: u64 = 30_000;
+
+/// Longest id of a request at the wit door, in bytes, since it is sent back. wit's are UUIDs.
+pub const WIT_ID_LEN_MAX: usize = 4_096;
+
+/// Work trees of one repository that have a wit socket; more are no place where anybody works.
+pub const WIT_WORKTREES_MAX: usize = 64;
+
+/// Files in one check of contracts. No commit that a person has read has a tenth of it.
+pub const CHECKED_FILES_MAX: usize = 20_000;

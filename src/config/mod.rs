@@ -28,9 +28,9 @@ pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
     Approvals, Config, Daemon, Desktop, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot,
-    StoreSettings, Worker, Workspace,
+    StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
     ByteSize, Context, DesktopTasks, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
-    ScreenBackend, Tier, Value, Versions, WorkerKind,
+    ScreenBackend, Tier, Value, Versions, WitOpen, WorkerKind,
 };

@@ -134,6 +134,28 @@ impl Places {
         system::trusted(&self.config).map_err(|why| unusable(&self.config, format!("{why}; run {close}")))
     }
 
+    /// The work trees of the repository as git lists them, the main one first, each without links in its path; so many
+    /// at most. One that git would not list, or whose folder does not point back, is none.
+    pub fn worktrees(&self, most: usize) -> Vec<PathBuf> {
+        let mut found = vec![self.root.clone()];
+        let entries = fs::read_dir(self.identity.join("worktrees")).into_iter().flatten().flatten();
+        let mut entries: Vec<PathBuf> = entries.map(|it| it.path()).take(most).collect();
+        entries.sort();
+        let linked = entries.iter().filter_map(|git_dir| {
+            let dot_git = git_dir.join(first_line(&git_dir.join("gitdir")).ok()?);
+            let top = system::real_path(dot_git.parent()?).ok()?;
+            let repository = from_pointer(&top, &top.join(".git")).ok()?;
+            let is_ours = repository.identity == self.identity && system::owned(&top.join(".git")).is_ok();
+            is_ours.then_some(top)
+        });
+        for top in linked {
+            if found.len() < most && !found.contains(&top) {
+                found.push(top);
+            }
+        }
+        found
+    }
+
     /// The DevIt door.
     pub fn devit_socket(&self) -> PathBuf {
         system::socket(&self.runtime, "devit")

@@ -11,7 +11,7 @@ use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
     ByteSize, Context, DesktopTasks, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
-    ScreenBackend, Tier, Value, Versions, WorkerKind, checked,
+    ScreenBackend, Tier, Value, Versions, WitOpen, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -173,6 +173,12 @@ settings! {
         away_keep: Ttl = Ttl::minutes(24 * 60), "duration";
         /// How long messages are kept for an agent that does not collect them.
         mail_keep: Ttl = Ttl::minutes(24 * 60), "duration";
+    }
+
+    /// The wit door: `.wit/daemon.sock` in the work trees of the repository, for wit's command line, hooks and plugins.
+    ["wit"] wit: WitSettings {
+        /// Where its sockets are: `found`: in every work tree, once one of them has a folder `.wit`; `always`: in every work tree; `never`: nowhere.
+        open: WitOpen = WitOpen::Found, "", Strict;
     }
 
     /// What is run for every notification, outside of the jail. How many run at once is in `limits.hooks`.

@@ -456,6 +456,15 @@ words! {
         /// None.
         None = "none",
     }
+    /// Where the wit door has sockets.
+    WitOpen {
+        /// In all work trees, once one of them has a folder `.wit`.
+        Found = "found",
+        /// In all work trees.
+        Always = "always",
+        /// Nowhere.
+        Never = "never",
+    }
     /// The program that takes pictures of the screen.
     ScreenBackend {
         /// X11.

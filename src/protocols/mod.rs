@@ -6,6 +6,7 @@
 
 pub mod devit;
 pub mod own;
+pub mod wit;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -70,7 +70,7 @@ pub struct Bound {
 
 /// Tells a file from another that has come to bear its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Identity {
+pub struct Identity {
     device: u64,
     inode: u64,
     /// Inode numbers are used again; a socket's time of change is that of its making.
@@ -78,8 +78,9 @@ struct Identity {
 }
 
 impl Identity {
+    /// Of the file with these properties.
     #[expect(clippy::unnecessary_cast, reason = "the widths of these fields differ between systems")]
-    fn of(stat: &Stat) -> Self {
+    pub fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
@@ -93,8 +94,16 @@ impl Identity {
 /// # Errors
 /// [`BindError`]. Nothing but a socket that nobody listens to is ever removed.
 pub fn bind(path: &Path, place: Place) -> Result<Bound, BindError> {
+    let (folder_path, _) = split(path)?;
+    bind_in(open_folder(&folder_path, place)?, path)
+}
+
+/// The same in a folder that is open already, and is found under the path no more.
+///
+/// # Errors
+/// [`BindError`], as for [`bind`].
+pub fn bind_in(folder: OwnedFd, path: &Path) -> Result<Bound, BindError> {
     let (folder_path, name) = split(path)?;
-    let folder = open_folder(&folder_path, place)?;
     let io = |source: io::Error| BindError::Io { path: path.to_owned(), source };
 
     let private_name = format!(".provost-{}", uuid::Uuid::new_v4().simple());
@@ -142,6 +151,11 @@ impl Bound {
     /// The address.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Tells this socket from another in its place.
+    pub fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// The next connection, whose peer has proved nothing.
@@ -257,7 +271,7 @@ fn place_socket(private: &OwnedFd, folder: &OwnedFd, path: &Path, name: &OsStr) 
             Err(Errno::NOENT) => continue,
             Err(e) => return Err(io(e)),
         };
-        if !nobody_listens(path).map_err(|source| BindError::Io { path: path.to_owned(), source })? {
+        if !nobody_listens_in(folder, path, name).map_err(|source| BindError::Io { path: path.to_owned(), source })? {
             return Err(BindError::InUse(path.to_owned()));
         }
         // Another daemon may have put its own there since; what was taken is looked at before it is removed.
@@ -285,8 +299,13 @@ fn move_in(from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(),
 }
 
 /// Whether the socket is what a daemon left behind that has ended.
-fn nobody_listens(path: &Path) -> io::Result<bool> {
-    let address = match Address::of(path) {
+///
+/// # Errors
+/// What the system says.
+pub fn nobody_listens_in(folder: &OwnedFd, path: &Path, name: &OsStr) -> io::Result<bool> {
+    // By way of the open folder: another may stand at the path by now.
+    let inside = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
+    let address = match Address::of(if cfg!(target_os = "linux") { &inside } else { path }) {
         Ok(address) => address,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
         Err(e) => return Err(e),

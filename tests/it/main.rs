@@ -65,5 +65,7 @@ mod transport;
 mod trial;
 mod watching;
 mod webserver;
+mod wit_client;
+mod wit_door;
 mod worker_door;
 mod workers;

@@ -1,0 +1,226 @@
+//! What a request asks for, in our words: each method with its members. wit, 5.
+
+use serde_json::value::RawValue;
+
+use super::map::{Fault, intent_status};
+use super::params::{Params, kind, path};
+use super::wire::{Envelope, members, string};
+use crate::base::limits::{
+    CHECKED_FILES_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, SYMBOL_LEN_MAX,
+};
+use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
+use crate::domain::IntentStatus;
+
+/// A path or a symbol in its one spelling, and as it was written.
+pub(super) type Written<T> = (T, Box<str>);
+
+/// One request.
+pub(super) enum Asked {
+    Ping,
+    Register(AgentId, Box<str>),
+    Acquire(AgentId, Acquire),
+    Release(AgentId, Release),
+    /// Whose locks; everybody's without a name.
+    Locks(Option<String>),
+    Declare(AgentId, Declare),
+    Update(AgentId, String, IntentStatus),
+    Intents(Intents),
+    Propose(AgentId, Written<SymbolPath>),
+    Respond(AgentId, String, bool),
+    Contracts(Option<String>, Option<String>),
+    Check(Check),
+    /// Ours: a session ends, with its intents or without.
+    Leave(AgentId, bool),
+    /// Ours: an offer is taken back.
+    Withdraw(AgentId, String),
+}
+
+pub(super) struct Acquire {
+    pub(super) at: Written<SymbolPath>,
+    pub(super) ttl: Option<Ttl>,
+    pub(super) wait: Option<Ttl>,
+    pub(super) reason: Option<Box<str>>,
+    pub(super) pid: Option<u64>,
+}
+
+pub(super) struct Release {
+    pub(super) at: String,
+    pub(super) fence: Option<Fence>,
+}
+
+pub(super) struct Declare {
+    pub(super) description: Box<str>,
+    pub(super) files: Vec<Written<RepoPath>>,
+    pub(super) symbols: Vec<Box<str>>,
+    pub(super) ttl: Option<Ttl>,
+}
+
+pub(super) struct Intents {
+    pub(super) session: Option<String>,
+    pub(super) file: Option<String>,
+    pub(super) status: Option<String>,
+}
+
+pub(super) struct Check {
+    pub(super) files: Vec<(Written<RepoPath>, Box<str>)>,
+    /// From where, and to where.
+    pub(super) renamed: Vec<(RepoPath, RepoPath)>,
+    pub(super) deleted: Vec<RepoPath>,
+}
+
+impl Asked {
+    /// Reads a request, which is wholly here then: nothing of its text is needed any more.
+    pub(super) fn read(envelope: &Envelope<'_>) -> Result<Self, Fault> {
+        let params = envelope.params;
+        match envelope.method.as_str() {
+            "ping" => Ok(Self::Ping),
+            "register" => register(params),
+            "lock.acquire" => acquire(params),
+            "lock.release" => release(params),
+            "lock.query" => locks(params),
+            "intent.declare" => declare(params),
+            "intent.update" => update(params),
+            "intent.query" => intents(params),
+            "contract.propose" => propose(params),
+            "contract.respond" => respond(params),
+            "contract.query" => contracts(params),
+            "check-contracts" => check(params),
+            "provost.leave" => leave(params),
+            "provost.contract.withdraw" => withdraw(params),
+            _ => Err(Fault::unknown_method()),
+        }
+    }
+}
+
+type Raw<'a> = Option<&'a RawValue>;
+
+fn register(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["name", "sessionId"])?;
+    let (name, who) = (read.name("name"), read.session("sessionId"));
+    let (name, who) = read.all(name.zip(who))?;
+    Ok(Asked::Register(who, name))
+}
+
+fn acquire(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "waitMs", "reason", "pid"])?;
+    let (at, who) = (read.symbol("symbolPath"), read.session("sessionId"));
+    let (ttl, wait) = (read.duration("ttlMs"), read.wait("waitMs"));
+    let (reason, pid) = (read.reason("reason"), read.integer("pid"));
+    let times = ttl.zip(wait).zip(reason.zip(pid));
+    let ((at, who), ((ttl, wait), (reason, pid))) = read.all(at.zip(who).zip(times))?;
+    Ok(Asked::Acquire(who, Acquire { at, ttl, wait, reason, pid }))
+}
+
+fn release(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["symbolPath", "sessionId", "fence"])?;
+    let (at, who) = (read.text("symbolPath"), read.session("sessionId"));
+    let fence = read.integer("fence");
+    let ((at, who), fence) = read.all(at.zip(who).zip(fence))?;
+    Ok(Asked::Release(who, Release { at, fence: fence.map(Fence) }))
+}
+
+fn locks(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of_question(params, ["sessionId"])?;
+    let session = read.filter("sessionId");
+    // Here, and only here, an empty name is no filter.
+    Ok(Asked::Locks(read.all(session)?.filter(|it| !it.is_empty())))
+}
+
+fn declare(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["sessionId", "description", "files", "symbols", "ttlMs"])?;
+    let (who, description) = (read.session("sessionId"), read.description("description"));
+    let files = read.full_list("files", INTENT_FILES_MAX, path);
+    if files.as_ref().is_some_and(Vec::is_empty) {
+        read.wrong::<()>("files", "must name at least one file");
+    }
+    let (symbols, ttl) = (read.list("symbols", INTENT_SYMBOLS_MAX, symbol), read.duration("ttlMs"));
+    let what = description.zip(files).zip(symbols.zip(ttl));
+    let (who, ((description, files), (symbols, ttl))) = read.all(who.zip(what))?;
+    Ok(Asked::Declare(who, Declare { description, files, symbols, ttl }))
+}
+
+/// A symbol within a file; an empty one is in no file, and no error.
+fn symbol(value: &RawValue) -> Result<Box<str>, String> {
+    let text = string(value).ok_or_else(|| format!("must be a string, not {}", kind(value)))?;
+    if text.len() > SYMBOL_LEN_MAX {
+        return Err(format!("is longer than {SYMBOL_LEN_MAX} bytes"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err("contains a control character".into());
+    }
+    Ok(text.into())
+}
+
+fn update(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["intentId", "sessionId", "status"])?;
+    let (id, who) = (read.text("intentId"), read.session("sessionId"));
+    let status = read.any_text("status").and_then(|word| {
+        let status = intent_status(&word).filter(|it| *it != IntentStatus::Declared);
+        status.or_else(|| read.wrong("status", "must be one of active, resolved, abandoned"))
+    });
+    let ((id, who), status) = read.all(id.zip(who).zip(status))?;
+    Ok(Asked::Update(who, id, status))
+}
+
+fn intents(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of_question(params, ["sessionId", "file", "status"])?;
+    let (session, file) = (read.filter("sessionId"), read.filter("file"));
+    let status = read.filter("status");
+    let ((session, file), status) = read.all(session.zip(file).zip(status))?;
+    Ok(Asked::Intents(Intents { session, file, status }))
+}
+
+fn propose(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["sessionId", "symbolPath"])?;
+    let (who, at) = (read.session("sessionId"), read.symbol("symbolPath"));
+    let (who, at) = read.all(who.zip(at))?;
+    Ok(Asked::Propose(who, at))
+}
+
+fn respond(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["contractId", "sessionId", "accept"])?;
+    let (id, who) = (read.text("contractId"), read.session("sessionId"));
+    let accept = read.flag("accept");
+    let ((id, who), accept) = read.all(id.zip(who).zip(accept))?;
+    Ok(Asked::Respond(who, id, accept))
+}
+
+fn contracts(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of_question(params, ["symbolPath", "status"])?;
+    let (symbol, status) = (read.filter("symbolPath"), read.filter("status"));
+    let (symbol, status) = read.all(symbol.zip(status))?;
+    Ok(Asked::Contracts(symbol, status))
+}
+
+fn check(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["files", "renamed", "deleted"])?;
+    let files = read.full_list("files", CHECKED_FILES_MAX, |it| {
+        let [at, content] = members(it, ["path", "content"]).ok_or("must be an object")?;
+        let at = path(at.ok_or("has no path")?).map_err(|why| format!("has a path that {why}"))?;
+        let content = content.ok_or("has no content")?;
+        let text = string(content).ok_or_else(|| format!("has {} as content, not a string", kind(content)))?;
+        Ok((at, text.into()))
+    });
+    let renamed = read.list("renamed", CHECKED_FILES_MAX, |it| {
+        let [from, to] = members(it, ["from", "to"]).ok_or("must be an object")?;
+        let (from, to) = from.zip(to).ok_or("must have `from` and `to`")?;
+        Ok((path(from)?.0, path(to)?.0))
+    });
+    let deleted = read.list("deleted", CHECKED_FILES_MAX, |it| Ok(path(it)?.0));
+    let (files, (renamed, deleted)) = read.all(files.zip(renamed.zip(deleted)))?;
+    Ok(Asked::Check(Check { files, renamed, deleted }))
+}
+
+fn leave(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["sessionId", "intents"])?;
+    let (who, intents) = (read.session("sessionId"), read.switch("intents"));
+    let (who, intents) = read.all(who.zip(intents))?;
+    Ok(Asked::Leave(who, intents))
+}
+
+fn withdraw(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["contractId", "sessionId"])?;
+    let (id, who) = (read.text("contractId"), read.session("sessionId"));
+    let (id, who) = read.all(id.zip(who))?;
+    Ok(Asked::Withdraw(who, id))
+}

@@ -1,0 +1,197 @@
+//! The dictionary between wit's words and ours. wit, 5 to 7.4.
+
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::wire::{self, Faults};
+use crate::base::{AgentId, Fence};
+use crate::domain::command::Rival;
+use crate::domain::{Answer, ContractStatus, IntentStatus, Refusal};
+
+/// A refusal in wit's words.
+pub(super) struct Fault(pub(super) wire::Error);
+
+impl Fault {
+    fn of(code: i32, message: &'static str, data: Option<Box<RawValue>>) -> Self {
+        Self(wire::Error { code, message, data })
+    }
+
+    /// A method's own error: the word that programs compare, and the rest beside it.
+    pub(super) fn method(token: &'static str, data: &impl Serialize) -> Self {
+        Self::of(-32000, token, Some(wire::json(data)))
+    }
+
+    /// The same without anything to add.
+    fn bare(token: &'static str) -> Self {
+        Self::of(-32000, token, None)
+    }
+
+    /// What is wrong with parameters.
+    pub(super) fn params(faults: Faults) -> Self {
+        Self::invalid(&faults)
+    }
+
+    pub(super) fn invalid(data: &impl Serialize) -> Self {
+        Self::of(-32600, "INVALID_REQUEST", Some(wire::json(data)))
+    }
+
+    pub(super) fn not_json() -> Self {
+        Self::of(-32700, "PARSE_ERROR", None)
+    }
+
+    pub(super) fn not_a_request() -> Self {
+        Self::of(-32600, "INVALID_REQUEST", None)
+    }
+
+    pub(super) fn unknown_method() -> Self {
+        Self::of(-32601, "METHOD_NOT_FOUND", None)
+    }
+
+    /// `received` is the text of what stood in `witVersion`.
+    pub(super) fn other_version(received: Option<&str>) -> Self {
+        #[derive(Serialize)]
+        struct Versions {
+            expected: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            received: Option<Box<RawValue>>,
+        }
+        let received = received.and_then(|it| RawValue::from_string(it.into()).ok());
+        let data = wire::json(&Versions { expected: wire::VERSION, received });
+        Self::of(-32001, "VERSION_MISMATCH", Some(data))
+    }
+
+    /// The session's name is somebody else's.
+    pub(super) fn reserved() -> Self {
+        let message = "this name is reserved: it has a key of its own, or belongs to the daemon or a person; choose another sessionId";
+        Self::method("SESSION_RESERVED", &json!({ "message": message }))
+    }
+}
+
+/// A refusal of the core. Of a lock's conflict it tells what it knows; [`conflict`] tells the rest.
+pub(super) fn refused(refusal: &Refusal) -> Fault {
+    let message = refusal.to_string();
+    match refusal {
+        Refusal::LockConflict(rival) => conflict(&Conflict::of(rival)),
+        Refusal::WouldDeadlock { circle, rival } => {
+            conflict(&Conflict { cycle: Some(names(circle)), message: Some(message), ..Conflict::of(rival) })
+        }
+        Refusal::LockNotFound => Fault::bare("LOCK_NOT_FOUND"),
+        Refusal::LockNotHeld { by, fence } => {
+            Fault::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
+        }
+        Refusal::IntentNotFound => Fault::bare("INTENT_NOT_FOUND"),
+        Refusal::IntentNotOwned { by } => Fault::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
+        Refusal::IntentCannot { from, to } => Fault::method(
+            "INVALID_TRANSITION",
+            &json!({ "current": from.word(), "requested": to.word() }),
+        ),
+        Refusal::ContractNotFound => Fault::bare("CONTRACT_NOT_FOUND"),
+        Refusal::ContractSettled { status } => {
+            Fault::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.word() }))
+        }
+        Refusal::ContractOwn => Fault::bare("SELF_ACCEPT_NOT_ALLOWED"),
+        Refusal::ContractNotYours { by } => {
+            Fault::method("CONTRACT_NOT_OWNED", &json!({ "proposerSessionId": by, "message": message }))
+        }
+        Refusal::AlreadyNamed { nick } => Fault::method(
+            "SESSION_ALREADY_REGISTERED",
+            &json!({ "agentId": nick.number, "name": nick.name }),
+        ),
+        Refusal::Busy { .. } => Fault::method("BUSY", &json!({ "message": message })),
+        Refusal::Unavailable { .. } => Fault::method("UNAVAILABLE", &json!({ "message": message })),
+        Refusal::OutOfScope { .. } | Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => {
+            Fault::method("NOT_ALLOWED", &json!({ "message": message }))
+        }
+        // What follows is about verbs that this door does not have.
+        Refusal::VersionMismatch { .. }
+        | Refusal::VersionMissing { .. }
+        | Refusal::RegisterFirst { .. }
+        | Refusal::TaskExists
+        | Refusal::TaskNotFound
+        | Refusal::TaskNotYours { .. }
+        | Refusal::TaskFinished
+        | Refusal::TaskCannot { .. }
+        | Refusal::WorkerBroken { .. }
+        | Refusal::ApprovalNotFound(_)
+        | Refusal::ApprovalOwn
+        | Refusal::ApprovalNotYours { .. }
+        | Refusal::ApprovalChanged
+        | Refusal::TooOften { .. }
+        | Refusal::MailNotFound => Fault::method("REFUSED", &json!({ "message": message })),
+    }
+}
+
+/// Policy has no say in what this door asks for; if it ever has, its word counts.
+pub(super) fn not_done<R>(answer: Answer<R>) -> Result<R, Fault> {
+    match answer {
+        Answer::Done(reply) => Ok(reply),
+        Answer::Parked(id) => {
+            let message = format!("waits for approval {id}; ask again when it was given");
+            Err(Fault::method("NOT_ALLOWED", &json!({ "message": message })))
+        }
+        Answer::Denied(denial) => {
+            let message = format!("denied by rule {}: {}", denial.rule, denial.reason);
+            Err(Fault::method("NOT_ALLOWED", &json!({ "message": message })))
+        }
+    }
+}
+
+fn names(agents: &[AgentId]) -> Vec<String> {
+    agents.iter().map(ToString::to_string).collect()
+}
+
+/// The data of `LOCK_CONFLICT`.
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Conflict {
+    held_by: String,
+    expires_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent_name: Option<Box<str>>,
+    acquired_at: String,
+    symbol_path: Box<str>,
+    /// Absent for one who waits, and comes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<Fence>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) waiting: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycle: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl Conflict {
+    pub(super) fn of(rival: &Rival) -> Self {
+        Self {
+            held_by: rival.by.to_string(),
+            expires_at: rival.until.rfc3339(),
+            acquired_at: rival.since.rfc3339(),
+            symbol_path: rival.asked.clone(),
+            fence: rival.fence,
+            reason: rival.reason.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+pub(super) fn conflict(data: &Conflict) -> Fault {
+    Fault::method("LOCK_CONFLICT", data)
+}
+
+/// wit's word for where an intent stands.
+pub(super) fn intent_status(word: &str) -> Option<IntentStatus> {
+    use IntentStatus::{Abandoned, Active, Declared, Resolved};
+    [Active, Declared, Resolved, Abandoned].into_iter().find(|it| it.word() == word)
+}
+
+/// wit's word for where a contract stands, or one of ours.
+pub(super) fn contract_status(word: &str) -> Option<ContractStatus> {
+    use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
+    [Proposed, Accepted, Rejected, Superseded, Withdrawn].into_iter().find(|it| it.word() == word)
+}

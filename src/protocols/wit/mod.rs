@@ -1,0 +1,112 @@
+//! The wit protocol: JSON-RPC over HTTP on a Unix socket in the work tree, for wit's command line, hooks and plugins.
+//!
+//! Proof is the peer: a process of this user that is not jailed. It acts as the session that it names, unless that
+//! name is reserved. Promises: what wit documents holds to the letter; nothing that a peer sends is answered with
+//! anything but JSON, held beyond its bounds, or waited for beyond its time. Leaves where the socket lies, and
+//! whose it is there, to the daemon.
+#![forbid(unsafe_code)]
+
+mod asked;
+mod http;
+mod map;
+mod methods;
+mod params;
+mod rows;
+mod wire;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+
+use super::FrontDoor;
+use crate::auth::keys::KeyRing;
+use crate::auth::peer::PeerId;
+use crate::service::Provost;
+use crate::transport::Stream;
+use crate::transport::accept::Guard;
+
+/// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
+
+/// Largest head, in bytes; wit's have a few hundred.
+const HEAD_BYTES_MAX: usize = 32 << 10;
+
+/// The door.
+#[derive(Clone)]
+pub struct Wit(Arc<Parts>);
+
+struct Parts {
+    provost: Provost,
+    keys: Arc<KeyRing>,
+    uid: u32,
+    room: http::Room,
+}
+
+/// Who has connected.
+struct Caller {
+    peer: PeerId,
+}
+
+impl Wit {
+    /// A door for the processes of the user `uid`; `keys` tells which names are reserved.
+    pub fn new(provost: Provost, keys: Arc<KeyRing>, uid: u32) -> Self {
+        Self(Arc::new(Parts { provost, keys, uid, room: http::Room::new() }))
+    }
+
+    /// The same for a socket in the work tree at `top`, whose files its requests are about.
+    #[must_use]
+    pub fn at(&self, top: &std::path::Path) -> Self {
+        let Parts { provost, keys, uid, room } = &*self.0;
+        let _ = top;
+        Self(Arc::new(Parts { provost: provost.clone(), keys: keys.clone(), uid: *uid, room: room.clone() }))
+    }
+
+    async fn converse(self, mut stream: Stream, guard: Guard) {
+        let peer = match PeerId::of(&stream).and_then(|peer| {
+            peer.check_same_user(self.0.uid)?;
+            peer.check_not_jailed()?;
+            Ok(peer)
+        }) {
+            Ok(peer) => peer,
+            Err(rejected) => {
+                tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
+                return;
+            }
+        };
+        stream.proven();
+        guard.proven();
+        let caller = Arc::new(Caller { peer });
+        let service =
+            hyper::service::service_fn(move |request| http::serve(self.clone(), caller.clone(), request));
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(hyper_util::rt::TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(err) = ended {
+                    tracing::debug!(door = "wit", %err, "connection ended");
+                }
+                return;
+            }
+            () = guard.stopping() => connection.as_mut().graceful_shutdown(),
+        }
+        // What was asked before the stop is still answered; the accept loop bounds how long.
+        let _ended = connection.await;
+    }
+}
+
+impl FrontDoor for Wit {
+    fn name(&self) -> &'static str {
+        "wit"
+    }
+
+    fn serve(&self, stream: Stream, guard: Guard) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>> {
+        Box::pin(self.clone().converse(stream, guard))
+    }
+}

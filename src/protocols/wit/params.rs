@@ -1,0 +1,255 @@
+//! Parameters: each member read and checked, and everything that is wrong told at once. wit, 4.
+
+use serde_json::value::RawValue;
+
+use super::map::Fault;
+use super::wire::{self, Faults, members, string};
+use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
+use crate::base::{AgentId, RepoPath, SymbolPath, Ttl};
+
+/// The parameters of one request. Reading notes what is wrong; [`Params::all`] tells it.
+pub(super) struct Params<'a, const N: usize> {
+    names: [&'static str; N],
+    values: [Option<&'a RawValue>; N],
+    faults: Faults,
+}
+
+impl<'a, const N: usize> Params<'a, N> {
+    /// Finds members by name. What is no object has none.
+    pub(super) fn of(params: Option<&'a RawValue>, names: [&'static str; N]) -> Result<Self, Fault> {
+        let values = params.and_then(|it| members(it, names));
+        let values = values.ok_or_else(|| {
+            Fault::params(Faults { form_errors: vec!["must be an object".into()], ..Faults::default() })
+        })?;
+        Ok(Self { names, values, faults: Faults::default() })
+    }
+
+    /// The same for a question, which may come without parameters: all of its members are filters.
+    pub(super) fn of_question(params: Option<&'a RawValue>, names: [&'static str; N]) -> Result<Self, Fault> {
+        match params {
+            None => Ok(Self { names, values: [None; N], faults: Faults::default() }),
+            Some(null) if null.get() == "null" => Self::of_question(None, names),
+            some => Self::of(some, names),
+        }
+    }
+
+    /// The parts of a request, if nothing at all was wrong.
+    pub(super) fn all<T>(self, parts: Option<T>) -> Result<T, Fault> {
+        match parts {
+            Some(parts) if self.faults.field_errors.is_empty() => Ok(parts),
+            _ => Err(Fault::params(self.faults)),
+        }
+    }
+
+    fn value(&self, name: &'static str) -> Option<&'a RawValue> {
+        let at = self.names.iter().position(|it| *it == name);
+        self.values[at.expect("a member is read that was found by name")]
+    }
+
+    /// Notes what is wrong with a member; the result is for the place of its value.
+    pub(super) fn wrong<T>(&mut self, name: &'static str, why: impl Into<String>) -> Option<T> {
+        let fields = &mut self.faults.field_errors;
+        match fields.iter_mut().find(|(it, _)| *it == name) {
+            Some((_, texts)) => texts.push(why.into()),
+            None => fields.push((name, vec![why.into()])),
+        }
+        None
+    }
+
+    /// A member that must be there.
+    fn required(&mut self, name: &'static str) -> Option<&'a RawValue> {
+        self.value(name).or_else(|| self.wrong(name, "is missing"))
+    }
+
+    /// Any string.
+    pub(super) fn any_text(&mut self, name: &'static str) -> Option<String> {
+        let value = self.required(name)?;
+        string(value).or_else(|| self.wrong(name, format!("must be a string, not {}", kind(value))))
+    }
+
+    /// A string with something in it.
+    pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
+        self.any_text(name).filter(|it| !it.is_empty()).or_else(|| self.empty(name))
+    }
+
+    fn empty<T>(&mut self, name: &'static str) -> Option<T> {
+        let known = self.faults.field_errors.iter().any(|(it, _)| *it == name);
+        if known { None } else { self.wrong(name, "must not be empty") }
+    }
+
+    /// A string that may be left out; `Some(None)` then.
+    pub(super) fn filter(&mut self, name: &'static str) -> Option<Option<String>> {
+        match self.value(name) {
+            None => Some(None),
+            Some(_) => self.any_text(name).map(Some),
+        }
+    }
+
+    /// Words for people, and not more than people read.
+    fn words(&mut self, name: &'static str, len_max: usize) -> Option<Box<str>> {
+        let text = self.text(name)?;
+        if text.len() > len_max {
+            return self.wrong(name, format!("is longer than {len_max} bytes"));
+        }
+        Some(text.into())
+    }
+
+    /// A name for people.
+    pub(super) fn name(&mut self, name: &'static str) -> Option<Box<str>> {
+        let text = self.words(name, ID_LEN_MAX)?;
+        if text.chars().any(char::is_control) {
+            return self.wrong(name, "contains a control character");
+        }
+        Some(text)
+    }
+
+    /// What is to be done.
+    pub(super) fn description(&mut self, name: &'static str) -> Option<Box<str>> {
+        self.words(name, DESCRIPTION_LEN_MAX)
+    }
+
+    /// What for, where it was said.
+    pub(super) fn reason(&mut self, name: &'static str) -> Option<Option<Box<str>>> {
+        match self.value(name) {
+            None => Some(None),
+            Some(_) => self.words(name, DESCRIPTION_LEN_MAX).map(Some),
+        }
+    }
+
+    /// Who asks.
+    pub(super) fn session(&mut self, name: &'static str) -> Option<AgentId> {
+        let text = self.text(name)?;
+        AgentId::parse(&text).map_err(|why| self.wrong::<()>(name, why.to_string())).ok()
+    }
+
+    /// A symbol, in the file's one spelling and as it was written. An empty one is wrong twice, as with wit.
+    pub(super) fn symbol(&mut self, name: &'static str) -> Option<(SymbolPath, Box<str>)> {
+        let text = self.any_text(name)?;
+        if text.is_empty() {
+            self.empty::<()>(name);
+        }
+        match SymbolPath::parse(&text) {
+            Ok(at) => Some((at, text.into())),
+            Err(why) => self.wrong(name, why.to_string()),
+        }
+    }
+
+    /// A boolean.
+    pub(super) fn flag(&mut self, name: &'static str) -> Option<bool> {
+        let value = self.required(name)?;
+        let flag = serde_json::from_str(value.get()).ok();
+        flag.or_else(|| self.wrong(name, format!("must be true or false, not {}", kind(value))))
+    }
+
+    /// A boolean that may be left out.
+    pub(super) fn switch(&mut self, name: &'static str) -> Option<bool> {
+        if self.value(name).is_some() { self.flag(name) } else { Some(false) }
+    }
+
+    /// How long, in milliseconds: any number above zero. Fractions are dropped, and a week is the longest.
+    pub(super) fn duration(&mut self, name: &'static str) -> Option<Option<Ttl>> {
+        let Some(value) = self.value(name) else { return Some(None) };
+        let Some(number) = number(value) else {
+            return self.wrong(name, format!("must be a number, not {}", kind(value)));
+        };
+        if !number.is_finite() {
+            return self.wrong(name, "must be finite");
+        }
+        let ms = number.floor();
+        if ms < 1.0 {
+            return self.wrong(name, "must be at least 1");
+        }
+        let ms = if ms > f64::from(TTL_MAX_MS) { u64::from(TTL_MAX_MS) } else { ms as u64 };
+        Some(Ttl::from_millis(ms))
+    }
+
+    /// How long to wait, in milliseconds; zero is not to wait.
+    pub(super) fn wait(&mut self, name: &'static str) -> Option<Option<Ttl>> {
+        match self.value(name).and_then(number) {
+            Some(0.0) => Some(None),
+            _ => self.duration(name),
+        }
+    }
+
+    /// A whole number that may be left out.
+    pub(super) fn integer(&mut self, name: &'static str) -> Option<Option<u64>> {
+        let Some(value) = self.value(name) else { return Some(None) };
+        match serde_json::from_str(value.get()) {
+            Ok(number) => Some(Some(number)),
+            Err(_) => self.wrong(name, format!("must be a whole number from 0 upwards, not {}", kind(value))),
+        }
+    }
+
+    /// A list that may be left out, each of its elements read by `read`, which says what is wrong.
+    pub(super) fn list<T>(
+        &mut self,
+        name: &'static str,
+        most: usize,
+        read: impl Fn(&'a RawValue) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        let Some(value) = self.value(name) else { return Some(Vec::new()) };
+        let Some(elements) = elements(value, most) else {
+            return self.wrong(name, format!("must be an array, not {}", kind(value)));
+        };
+        if elements.len() > most {
+            return self.wrong(name, format!("has more than {most} elements"));
+        }
+        let mut found = Vec::with_capacity(elements.len());
+        for (at, element) in elements.into_iter().enumerate() {
+            match read(element) {
+                Ok(it) => found.push(it),
+                // The first one tells what to look for; a thousand would not tell more.
+                Err(why) => return self.wrong(name, format!("[{at}] {why}")),
+            }
+        }
+        Some(found)
+    }
+
+    /// The same for a list that must be there.
+    pub(super) fn full_list<T>(
+        &mut self,
+        name: &'static str,
+        most: usize,
+        read: impl Fn(&'a RawValue) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        self.required(name)?;
+        self.list(name, most, read)
+    }
+}
+
+/// A path of the repository, with how it was written.
+pub(super) fn path(value: &RawValue) -> Result<(RepoPath, Box<str>), String> {
+    let text = filled(value)?;
+    let path = RepoPath::parse(&text).map_err(|why| why.to_string())?;
+    Ok((path, text.into()))
+}
+
+/// A string with something in it.
+fn filled(value: &RawValue) -> Result<String, String> {
+    let text = string(value).ok_or_else(|| format!("must be a string, not {}", kind(value)))?;
+    if text.is_empty() { Err("must not be empty".into()) } else { Ok(text) }
+}
+
+/// The elements of an array, and one more than `most` if there are more.
+fn elements(value: &RawValue, most: usize) -> Option<Vec<&RawValue>> {
+    let mut reader = serde_json::Deserializer::from_str(value.get());
+    serde::Deserializer::deserialize_seq(&mut reader, wire::Elements(most)).ok()
+}
+
+/// A number as JavaScript has it: one that is too large is infinite.
+fn number(value: &RawValue) -> Option<f64> {
+    let text = value.get();
+    text.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// What a value is, for whoever sent another.
+pub(super) fn kind(value: &RawValue) -> &'static str {
+    match value.get().as_bytes().first() {
+        Some(b'"') => "a string",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}

@@ -1,0 +1,337 @@
+//! Results: locks, intents and contracts as wit shows them. wit, 5; what we add stands behind what wit has.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::base::{AgentId, ContractId, Fence, IntentId, Timestamp};
+use crate::domain::command::{Conflict, Declared, Warning};
+use crate::domain::view::Named;
+use crate::domain::{Contract, Intent, Lock};
+
+/// A lock that was granted.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Granted {
+    symbol_path: Box<str>,
+    session_id: AgentId,
+    acquired_at: String,
+    expires_at: String,
+    warnings: Vec<Told>,
+    fence: Fence,
+    /// Warnings beyond those.
+    #[serde(skip_serializing_if = "is_zero")]
+    more_warnings: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// A warning: wit's members, and what its command line prints of each.
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    locked_symbol: Box<str>,
+    held_by: Option<AgentId>,
+    chain: Vec<String>,
+    r#type: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<Fence>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent_id: Option<String>,
+}
+
+/// The answer to `lock.acquire`.
+pub(super) fn granted(lock: &Lock, warnings: &[Warning], more: usize) -> Granted {
+    Granted {
+        symbol_path: lock.asked.clone(),
+        session_id: lock.holder.clone(),
+        acquired_at: lock.acquired_at.rfc3339(),
+        expires_at: lock.expires_at.rfc3339(),
+        warnings: warnings.iter().map(|it| told(&lock.asked, it)).collect(),
+        fence: lock.fence,
+        more_warnings: more,
+    }
+}
+
+fn told(asked: &str, warning: &Warning) -> Told {
+    match warning {
+        Warning::CallerLocked { caller, lock } => {
+            let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
+            let told = about(lock, "CALLER_LOCKED", message);
+            Told { locked_symbol: caller.to_string().into(), chain: vec![caller.to_string(), asked.into()], ..told }
+        }
+        Warning::Inside(lock) => {
+            let message = format!("{}, which {asked} is part of, is locked by {}", lock.asked, held(lock));
+            about(lock, "CONTAINER_LOCKED", message)
+        }
+        Warning::Around(lock) => {
+            let message = format!("{}, a part of {asked}, is locked by {}", lock.asked, held(lock));
+            about(lock, "MEMBER_LOCKED", message)
+        }
+        Warning::Intended(intent) => Told {
+            locked_symbol: asked.into(),
+            held_by: Some(intent.agent.clone()),
+            r#type: "INTENDED",
+            message: format!("{} intends to change this: {}", intent.agent, intent.description),
+            intent_id: Some(intent.id.to_string()),
+            ..Told::default()
+        },
+        Warning::Unknown => Told {
+            locked_symbol: asked.into(),
+            r#type: "UNKNOWN_SYMBOL",
+            message: format!("{asked} is locked, but its file does not define it; is it spelt right?"),
+            ..Told::default()
+        },
+        Warning::Unreadable(why) => Told {
+            locked_symbol: asked.into(),
+            r#type: "UNREAD_FILE",
+            message: format!("{asked} is locked, but its file could not be read as code, so callers are not known: {why}"),
+            ..Told::default()
+        },
+    }
+}
+
+fn about(lock: &Lock, r#type: &'static str, message: String) -> Told {
+    Told {
+        locked_symbol: lock.asked.clone(),
+        held_by: Some(lock.holder.clone()),
+        r#type,
+        message,
+        expires_at: Some(lock.expires_at.rfc3339()),
+        fence: Some(lock.fence),
+        ..Told::default()
+    }
+}
+
+fn held(lock: &Lock) -> String {
+    let why = lock.reason.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("{} until {}{why}", lock.holder, lock.expires_at)
+}
+
+/// A row of `lock.query`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LockRow {
+    symbol_path: Box<str>,
+    session_id: AgentId,
+    acquired_at: String,
+    expires_at: String,
+    ttl_remaining_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_name: Option<Box<str>>,
+    fence: Fence,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Box<str>>,
+}
+
+pub(super) fn locks(found: &[Named<Arc<Lock>>], now: Timestamp) -> Vec<LockRow> {
+    let row = |Named { it: lock, name }: &Named<Arc<Lock>>| LockRow {
+        symbol_path: lock.asked.clone(),
+        session_id: lock.holder.clone(),
+        acquired_at: lock.acquired_at.rfc3339(),
+        expires_at: lock.expires_at.rfc3339(),
+        ttl_remaining_ms: lock.expires_at.since_ms(now),
+        agent_name: name.clone(),
+        fence: lock.fence,
+        reason: lock.reason.clone(),
+    };
+    found.iter().map(row).collect()
+}
+
+/// The answer to `intent.declare`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Report {
+    intent_id: String,
+    conflicts: Conflicts,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Conflicts {
+    /// Whether there is one of those kinds that wit has; clients take it for "go no further".
+    has_conflicts: bool,
+    items: Vec<Item>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_items: usize,
+}
+
+/// One conflict. Each kind has members of its own; all have a description and a message, which are printed.
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Item {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlapping_intent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlapping_session_id: Option<AgentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent_symbol: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locked_callee: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<AgentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    description: String,
+    message: String,
+}
+
+pub(super) fn report(declared: &Declared) -> Report {
+    let ours = |it: &Conflict| matches!(it, Conflict::Within(_));
+    Report {
+        intent_id: declared.intent.id.to_string(),
+        conflicts: Conflicts {
+            has_conflicts: !declared.conflicts.iter().all(ours),
+            items: declared.conflicts.iter().map(item).collect(),
+            more_items: declared.more,
+        },
+    }
+}
+
+fn item(conflict: &Conflict) -> Item {
+    let locked = |lock: &Lock, r#type, message: String| Item {
+        r#type,
+        held_by: Some(lock.holder.clone()),
+        expires_at: Some(lock.expires_at.rfc3339()),
+        description: message.clone(),
+        message,
+        ..Item::default()
+    };
+    match conflict {
+        Conflict::Overlap(intent) => Item {
+            r#type: "INTENT_OVERLAP",
+            overlapping_intent_id: Some(intent.id.to_string()),
+            overlapping_session_id: Some(intent.agent.clone()),
+            description: intent.description.to_string(),
+            message: format!("{} intends to work at the same place: {}", intent.agent, intent.description),
+            ..Item::default()
+        },
+        Conflict::Locked { symbol, lock } => {
+            let message = format!("{symbol} is locked by {}", held(lock));
+            Item { symbol_path: Some(symbol.to_string()), ..locked(lock, "LOCK_INTERSECTION", message) }
+        }
+        Conflict::Chain { symbol, lock } => {
+            let message = format!("{symbol} calls {}, which is locked by {}", lock.asked, held(lock));
+            let (symbol, callee) = (Some(symbol.to_string()), Some(lock.asked.to_string()));
+            Item { intent_symbol: symbol, locked_callee: callee, ..locked(lock, "DEP_CHAIN", message) }
+        }
+        Conflict::Within(lock) => {
+            let message = format!("{}, where this intent reaches, is locked by {}", lock.asked, held(lock));
+            Item { symbol_path: Some(lock.asked.to_string()), ..locked(lock, "LOCK_IN_FILE", message) }
+        }
+    }
+}
+
+/// The answer to `intent.update`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Updated<'a> {
+    pub(super) intent_id: &'a IntentId,
+    pub(super) status: &'static str,
+    pub(super) updated_at: Timestamp,
+}
+
+/// A row of `intent.query`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntentRow {
+    intent_id: String,
+    session_id: AgentId,
+    description: Box<str>,
+    files: String,
+    symbols: String,
+    start_byte: Option<u32>,
+    end_byte: Option<u32>,
+    status: &'static str,
+    declared_at: Timestamp,
+    updated_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_name: Option<Box<str>>,
+    expires_at: String,
+    /// Each file by itself.
+    ranges: Vec<Range>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Range {
+    file: Box<str>,
+    start_byte: u32,
+    end_byte: u32,
+}
+
+pub(super) fn intents(found: &[Named<Arc<Intent>>]) -> Vec<IntentRow> {
+    found.iter().map(|Named { it, name }| intent(it, name.clone())).collect()
+}
+
+fn intent(intent: &Intent, agent_name: Option<Box<str>>) -> IntentRow {
+    let files: Vec<&str> = intent.files.iter().map(|it| &*it.asked).collect();
+    let ranges = intent.files.iter().flat_map(|file| {
+        let range = |it: &crate::base::Span| Range { file: file.asked.clone(), start_byte: it.start, end_byte: it.end };
+        file.spans.iter().map(range)
+    });
+    let reach = intent.reach();
+    IntentRow {
+        intent_id: intent.id.to_string(),
+        session_id: intent.agent.clone(),
+        description: intent.description.clone(),
+        files: format!(",{},", files.join(",")),
+        symbols: super::wire::json(&intent.symbols).get().to_owned(),
+        start_byte: reach.map(|it| it.start),
+        end_byte: reach.map(|it| it.end),
+        status: intent.status.word(),
+        declared_at: intent.declared_at,
+        updated_at: intent.updated_at,
+        agent_name,
+        expires_at: intent.expires_at.rfc3339(),
+        ranges: ranges.collect(),
+    }
+}
+
+/// The answer to `contract.respond`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Settled<'a> {
+    contract_id: &'a ContractId,
+    status: &'static str,
+}
+
+pub(super) fn settled(contract: &Contract) -> Settled<'_> {
+    Settled { contract_id: &contract.id, status: contract.status.word() }
+}
+
+/// A row of `contract.query`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ContractRow {
+    contract_id: String,
+    proposer_session_id: AgentId,
+    symbol_path: Box<str>,
+    signature: Box<str>,
+    status: &'static str,
+    responder_session_id: Option<AgentId>,
+    proposed_at: Timestamp,
+    responded_at: Option<Timestamp>,
+}
+
+pub(super) fn contracts(found: &[Arc<Contract>]) -> Vec<ContractRow> {
+    let row = |contract: &Arc<Contract>| ContractRow {
+        contract_id: contract.id.to_string(),
+        proposer_session_id: contract.proposer.clone(),
+        symbol_path: contract.asked.clone(),
+        signature: contract.signature.clone(),
+        status: contract.status.word(),
+        responder_session_id: contract.responder.clone(),
+        proposed_at: contract.proposed_at,
+        responded_at: contract.responded_at,
+    };
+    found.iter().map(row).collect()
+}

@@ -1,0 +1,219 @@
+//! Messages as they travel: JSON-RPC 2.0 with a version, and the shapes of results. wit, 3 to 6.
+//!
+//! Members are in the order in which wit sends them; ours follow after its own.
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::base::limits::WIT_ID_LEN_MAX;
+
+/// The version of the protocol.
+pub(super) const VERSION: &str = "1";
+
+/// What a request says before its method is looked at.
+pub(super) struct Envelope<'a> {
+    /// The text of `id`: a string, or, which is ours, a number. It is sent back as it came.
+    pub(super) id: Box<RawValue>,
+    /// What is asked.
+    pub(super) method: String,
+    /// With what.
+    pub(super) params: Option<&'a RawValue>,
+}
+
+/// Why an envelope was turned down; none of them has an id in its answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum BadEnvelope {
+    /// Not one JSON value.
+    NotJson,
+    /// Not a request.
+    NotARequest,
+    /// For another version, or for none. The text of what was received.
+    OtherVersion(Option<Box<str>>),
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads one request. Where a name is given twice, the last one counts; what is unknown is passed over.
+    pub(super) fn parse(body: &'a [u8]) -> Result<Self, BadEnvelope> {
+        let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+        let text = std::str::from_utf8(body).map_err(|_| BadEnvelope::NotJson)?;
+        let whole: &RawValue = serde_json::from_str(text).map_err(|_| BadEnvelope::NotJson)?;
+        if has_half_a_pair(text) {
+            return Err(BadEnvelope::NotJson);
+        }
+        let names = ["jsonrpc", "witVersion", "id", "method", "params"];
+        let [jsonrpc, version, id, method, params] = members(whole, names).ok_or(BadEnvelope::NotARequest)?;
+        let is_current = version.is_some_and(|it| string(it).as_deref() == Some(VERSION));
+        let shape = (id.filter(|it| is_id(it)).map(ToOwned::to_owned), method.and_then(string));
+        match (jsonrpc.and_then(string).as_deref(), shape) {
+            (Some("2.0"), (Some(id), Some(method))) if is_current => Ok(Self { id, method, params }),
+            (Some("2.0"), (Some(_), Some(_))) => Err(BadEnvelope::OtherVersion(version.map(text_of))),
+            // A request of another version may have another shape: then the version is what is wrong.
+            _ if !is_current && version.is_some_and(|it| string(it).is_some()) => {
+                Err(BadEnvelope::OtherVersion(version.map(text_of)))
+            }
+            _ => Err(BadEnvelope::NotARequest),
+        }
+    }
+}
+
+fn text_of(value: &RawValue) -> Box<str> {
+    value.get().into()
+}
+
+fn is_id(value: &RawValue) -> bool {
+    value.get().len() <= WIT_ID_LEN_MAX && value.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
+}
+
+/// The string that a value is, if it is one.
+pub(super) fn string(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// The members of an object that are asked for by name; `None` for what is no object.
+pub(super) fn members<'a, const N: usize>(
+    value: &'a RawValue,
+    names: [&str; N],
+) -> Option<[Option<&'a RawValue>; N]> {
+    let mut reader = serde_json::Deserializer::from_str(value.get());
+    Members(names).deserialize(&mut reader).ok()
+}
+
+struct Members<'n, const N: usize>([&'n str; N]);
+
+impl<'de, const N: usize> DeserializeSeed<'de> for Members<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = [None; N];
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            match self.0.iter().position(|it| *it == name.0) {
+                Some(at) => found[at] = Some(map.next_value()?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads the elements of an array, and stops to keep them after one more than this many.
+pub(super) struct Elements(pub(super) usize);
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while found.len() <= self.0
+            && let Some(element) = seq.next_element()?
+        {
+            found.push(element);
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(found)
+    }
+}
+
+/// A member's name, copied only where it is escaped.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
+
+/// Whether valid JSON has half of a surrogate pair in a string: it stands for no text.
+fn has_half_a_pair(json: &str) -> bool {
+    let bytes = json.as_bytes();
+    let unit = |at: usize| -> Option<u16> {
+        let digits = bytes.get(at..at + 6)?.strip_prefix(br"\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', &bytes[at..]) {
+        at += next;
+        at += match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => 12,
+            Some(0xD800..=0xDFFF) => return true,
+            Some(_) => 6,
+            None => 2,
+        };
+    }
+    false
+}
+
+/// The text of something that we send.
+pub(super) fn json(value: &impl Serialize) -> Box<RawValue> {
+    // Our own types have text keys and finite numbers.
+    serde_json::value::to_raw_value(value).expect("our own types always encode")
+}
+
+/// An answer.
+#[derive(Serialize)]
+struct Response<'a> {
+    jsonrpc: &'static str,
+    #[serde(rename = "witVersion")]
+    wit_version: &'static str,
+    id: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Error>,
+}
+
+/// What a request is refused with.
+#[derive(Serialize, Debug)]
+pub(super) struct Error {
+    /// wit, 6.
+    pub(super) code: i32,
+    /// One word, for programs.
+    pub(super) message: &'static str,
+    /// More, for programs and people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<Box<RawValue>>,
+}
+
+/// The answer to a request; `None` for the id of one that has none, or whose id cannot be believed.
+pub(super) fn response(id: Option<&RawValue>, outcome: &Result<Box<RawValue>, Error>) -> String {
+    let response = Response {
+        jsonrpc: "2.0",
+        wit_version: VERSION,
+        id,
+        result: outcome.as_deref().ok(),
+        error: outcome.as_ref().err(),
+    };
+    json(&response).get().to_owned()
+}
+
+/// What is wrong with parameters, as wit's validation library has it.
+#[derive(Serialize, Default, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Faults {
+    /// Of the parameters as a whole.
+    pub(super) form_errors: Vec<String>,
+    /// Of one member each.
+    #[serde(serialize_with = "as_object")]
+    pub(super) field_errors: Vec<(&'static str, Vec<String>)>,
+}
+
+fn as_object<S: Serializer>(
+    fields: &[(&'static str, Vec<String>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(fields.len()))?;
+    fields.iter().try_for_each(|(name, texts)| map.serialize_entry(name, texts))?;
+    map.end()
+}
