@@ -414,6 +414,7 @@ pub const LOST_NAMES_MAX: usize = 1_000;
 
 /// Bytes of readings that are kept for those who ask again: some thousands of ordinary files.
 pub const READINGS_BYTES_MAX: usize = 128 << 20;
+
 /// Largest body of a request at the wit door, in bytes: what is staged of a thousand files. wit's own daemon takes twice
 /// as much.
 pub const WIT_BODY_BYTES_MAX: usize = 64 << 20;
@@ -432,6 +433,3 @@ pub const WIT_ID_LEN_MAX: usize = 4_096;
 
 /// Work trees of one repository that have a wit socket; more are no place where anybody works.
 pub const WIT_WORKTREES_MAX: usize = 64;
-
-/// Files in one check of contracts. No commit that a person has read has a tenth of it.
-pub const CHECKED_FILES_MAX: usize = 20_000;

@@ -171,12 +171,17 @@ impl Seat {
             .with_context(|| format!("{}: cannot be tried", path.display()))?
         {
             let pid = pid_in(&folder);
-            let who = pid.map_or_else(|| "another daemon".into(), |pid| format!("another daemon (process {pid})"));
+            let who =
+                pid.map_or_else(|| "another daemon".into(), |pid| format!("another daemon (process {pid})"));
             let end = pid.map_or_else(|| "stop it".into(), |pid| format!("stop it (kill {pid})"));
-            bail!("{}: {who} listens here; {end}, and Provost takes the address within seconds", path.display());
+            bail!(
+                "{}: {who} listens here; {end}, and Provost takes the address within seconds",
+                path.display()
+            );
         }
         // Clients look at the number first, and take the socket for dead without it.
-        let pid_file = PidFile::write(&folder).with_context(|| top.join(FOLDER).join(PID_FILE).display().to_string())?;
+        let pid_file =
+            PidFile::write(&folder).with_context(|| top.join(FOLDER).join(PID_FILE).display().to_string())?;
         let bound = bind_in(folder.try_clone()?, &path)?;
         let socket = bound.identity();
         Ok((Self { folder, socket, pid_file, stop: stop.child_token() }, bound))
@@ -233,13 +238,19 @@ fn wit_folder(top: &Path) -> Result<OwnedFd> {
         Err(e) => return Err(io::Error::from(e)).with_context(|| path.display().to_string()),
     };
     if let Err(why) = system::trusted(&path) {
-        bail!("{}: {why}, who could put another socket there; run {}", path.display(), system::CLOSE_FOR_WRITING);
+        bail!(
+            "{}: {why}, who could put another socket there; run {}",
+            path.display(),
+            system::CLOSE_FOR_WRITING
+        );
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(&folder, ".gitignore", flags, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH) {
         Ok(file) => File::from(file).write_all(b"*\n")?,
         Err(Errno::EXIST) => {}
-        Err(e) => return Err(io::Error::from(e)).with_context(|| path.join(".gitignore").display().to_string()),
+        Err(e) => {
+            return Err(io::Error::from(e)).with_context(|| path.join(".gitignore").display().to_string());
+        }
     }
     Ok(folder)
 }
@@ -299,7 +310,8 @@ fn write_pid(folder: &OwnedFd) -> io::Result<Identity> {
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
     let mut file = File::from(openat(folder, name.as_str(), flags, mode)?);
     let written = file.write_all(std::process::id().to_string().as_bytes());
-    let moved = written.and_then(|()| renameat(folder, name.as_str(), folder, PID_FILE).map_err(io::Error::from));
+    let moved =
+        written.and_then(|()| renameat(folder, name.as_str(), folder, PID_FILE).map_err(io::Error::from));
     if moved.is_err() {
         let _removed = unlinkat(folder, name.as_str(), AtFlags::empty());
     }

@@ -271,7 +271,9 @@ fn place_socket(private: &OwnedFd, folder: &OwnedFd, path: &Path, name: &OsStr) 
             Err(Errno::NOENT) => continue,
             Err(e) => return Err(io(e)),
         };
-        if !nobody_listens_in(folder, path, name).map_err(|source| BindError::Io { path: path.to_owned(), source })? {
+        if !nobody_listens_in(folder, path, name)
+            .map_err(|source| BindError::Io { path: path.to_owned(), source })?
+        {
             return Err(BindError::InUse(path.to_owned()));
         }
         // Another daemon may have put its own there since; what was taken is looked at before it is removed.

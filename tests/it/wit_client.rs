@@ -95,10 +95,14 @@ impl Wit {
         if let Some(params) = params {
             envelope["params"] = params.clone();
         }
-        let answer = self.http("POST /rpc", &[("Content-Type", "application/json")], envelope.to_string().as_bytes());
+        let answer =
+            self.http("POST /rpc", &[("Content-Type", "application/json")], envelope.to_string().as_bytes());
         assert_eq!(answer.status, 200, "{method} {params:?}: {answer:?}");
         let response = answer.json();
-        assert_eq!((&response["jsonrpc"], &response["witVersion"], &response["id"]), (&json!("2.0"), &json!("1"), &json!("it")));
+        assert_eq!(
+            (&response["jsonrpc"], &response["witVersion"], &response["id"]),
+            (&json!("2.0"), &json!("1"), &json!("it"))
+        );
         response
     }
 

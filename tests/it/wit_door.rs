@@ -158,7 +158,9 @@ fn another_live_daemon_keeps_its_socket_until_it_ends() {
     let inode = fs::metadata(&wit.socket).unwrap().ino();
     fs::write(world.repo().join(".wit/daemon.pid"), "4194000").unwrap();
     let daemon = world.start();
-    eventually("the note", || notes(&world).contains("another daemon (process 4194000) listens here; stop it (kill 4194000)"));
+    eventually("the note", || {
+        notes(&world).contains("another daemon (process 4194000) listens here; stop it (kill 4194000)")
+    });
     assert_eq!(fs::metadata(&wit.socket).unwrap().ino(), inode);
     assert_eq!(fs::read_to_string(world.repo().join(".wit/daemon.pid")).unwrap(), "4194000");
     assert_eq!(addresses(&world), [""; 0]);
@@ -257,7 +259,10 @@ fn every_work_tree_has_a_socket_those_that_come_later_too() {
     assert_eq!(addresses(&world).len(), 3);
     // Sessions are the same wherever they come in.
     wits[1].ask("register", json!({ "name": "x", "sessionId": "A" }));
-    assert_eq!(late.token("register", json!({ "name": "x", "sessionId": "A" })), "SESSION_ALREADY_REGISTERED");
+    assert_eq!(
+        late.token("register", json!({ "name": "x", "sessionId": "A" })),
+        "SESSION_ALREADY_REGISTERED"
+    );
     git(&repo, &["worktree", "remove", second.to_str().unwrap()]);
     assert!(!second.exists());
     eventually("two", || addresses(&world).len() == 2);

@@ -4,10 +4,8 @@ use serde_json::value::RawValue;
 
 use super::map::{Fault, intent_status};
 use super::params::{Params, kind, path};
-use super::wire::{Envelope, members, string};
-use crate::base::limits::{
-    CHECKED_FILES_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, SYMBOL_LEN_MAX,
-};
+use super::wire::{Envelope, string};
+use crate::base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, SYMBOL_LEN_MAX};
 use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
 use crate::domain::IntentStatus;
 
@@ -25,10 +23,8 @@ pub(super) enum Asked {
     Declare(AgentId, Declare),
     Update(AgentId, String, IntentStatus),
     Intents(Intents),
-    Propose(AgentId, Written<SymbolPath>),
     Respond(AgentId, String, bool),
     Contracts(Option<String>, Option<String>),
-    Check(Check),
     /// Ours: a session ends, with its intents or without.
     Leave(AgentId, bool),
     /// Ours: an offer is taken back.
@@ -38,9 +34,7 @@ pub(super) enum Asked {
 pub(super) struct Acquire {
     pub(super) at: Written<SymbolPath>,
     pub(super) ttl: Option<Ttl>,
-    pub(super) wait: Option<Ttl>,
     pub(super) reason: Option<Box<str>>,
-    pub(super) pid: Option<u64>,
 }
 
 pub(super) struct Release {
@@ -61,13 +55,6 @@ pub(super) struct Intents {
     pub(super) status: Option<String>,
 }
 
-pub(super) struct Check {
-    pub(super) files: Vec<(Written<RepoPath>, Box<str>)>,
-    /// From where, and to where.
-    pub(super) renamed: Vec<(RepoPath, RepoPath)>,
-    pub(super) deleted: Vec<RepoPath>,
-}
-
 impl Asked {
     /// Reads a request, which is wholly here then: nothing of its text is needed any more.
     pub(super) fn read(envelope: &Envelope<'_>) -> Result<Self, Fault> {
@@ -81,10 +68,8 @@ impl Asked {
             "intent.declare" => declare(params),
             "intent.update" => update(params),
             "intent.query" => intents(params),
-            "contract.propose" => propose(params),
             "contract.respond" => respond(params),
             "contract.query" => contracts(params),
-            "check-contracts" => check(params),
             "provost.leave" => leave(params),
             "provost.contract.withdraw" => withdraw(params),
             _ => Err(Fault::unknown_method()),
@@ -102,13 +87,11 @@ fn register(params: Raw<'_>) -> Result<Asked, Fault> {
 }
 
 fn acquire(params: Raw<'_>) -> Result<Asked, Fault> {
-    let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "waitMs", "reason", "pid"])?;
+    let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "reason"])?;
     let (at, who) = (read.symbol("symbolPath"), read.session("sessionId"));
-    let (ttl, wait) = (read.duration("ttlMs"), read.wait("waitMs"));
-    let (reason, pid) = (read.reason("reason"), read.integer("pid"));
-    let times = ttl.zip(wait).zip(reason.zip(pid));
-    let ((at, who), ((ttl, wait), (reason, pid))) = read.all(at.zip(who).zip(times))?;
-    Ok(Asked::Acquire(who, Acquire { at, ttl, wait, reason, pid }))
+    let (ttl, reason) = (read.duration("ttlMs"), read.reason("reason"));
+    let ((at, who), (ttl, reason)) = read.all(at.zip(who).zip(ttl.zip(reason)))?;
+    Ok(Asked::Acquire(who, Acquire { at, ttl, reason }))
 }
 
 fn release(params: Raw<'_>) -> Result<Asked, Fault> {
@@ -170,13 +153,6 @@ fn intents(params: Raw<'_>) -> Result<Asked, Fault> {
     Ok(Asked::Intents(Intents { session, file, status }))
 }
 
-fn propose(params: Raw<'_>) -> Result<Asked, Fault> {
-    let mut read = Params::of(params, ["sessionId", "symbolPath"])?;
-    let (who, at) = (read.session("sessionId"), read.symbol("symbolPath"));
-    let (who, at) = read.all(who.zip(at))?;
-    Ok(Asked::Propose(who, at))
-}
-
 fn respond(params: Raw<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["contractId", "sessionId", "accept"])?;
     let (id, who) = (read.text("contractId"), read.session("sessionId"));
@@ -190,25 +166,6 @@ fn contracts(params: Raw<'_>) -> Result<Asked, Fault> {
     let (symbol, status) = (read.filter("symbolPath"), read.filter("status"));
     let (symbol, status) = read.all(symbol.zip(status))?;
     Ok(Asked::Contracts(symbol, status))
-}
-
-fn check(params: Raw<'_>) -> Result<Asked, Fault> {
-    let mut read = Params::of(params, ["files", "renamed", "deleted"])?;
-    let files = read.full_list("files", CHECKED_FILES_MAX, |it| {
-        let [at, content] = members(it, ["path", "content"]).ok_or("must be an object")?;
-        let at = path(at.ok_or("has no path")?).map_err(|why| format!("has a path that {why}"))?;
-        let content = content.ok_or("has no content")?;
-        let text = string(content).ok_or_else(|| format!("has {} as content, not a string", kind(content)))?;
-        Ok((at, text.into()))
-    });
-    let renamed = read.list("renamed", CHECKED_FILES_MAX, |it| {
-        let [from, to] = members(it, ["from", "to"]).ok_or("must be an object")?;
-        let (from, to) = from.zip(to).ok_or("must have `from` and `to`")?;
-        Ok((path(from)?.0, path(to)?.0))
-    });
-    let deleted = read.list("deleted", CHECKED_FILES_MAX, |it| Ok(path(it)?.0));
-    let (files, (renamed, deleted)) = read.all(files.zip(renamed.zip(deleted)))?;
-    Ok(Asked::Check(Check { files, renamed, deleted }))
 }
 
 fn leave(params: Raw<'_>) -> Result<Asked, Fault> {

@@ -12,10 +12,10 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use super::Wit;
 use super::asked::Asked;
 use super::map::Fault;
 use super::wire::{BadEnvelope, Envelope, response};
-use super::{Caller, Wit};
 use crate::base::limits::{WIT_BODIES_BYTES_MAX, WIT_BODY_BYTES_MAX, WIT_BODY_MS_MAX, WIT_SMALL_BODY_BYTES};
 
 /// What bodies are counted in.
@@ -92,11 +92,7 @@ async fn take(mut body: Incoming, room: &Room) -> Result<Taken, Untaken> {
 }
 
 /// Answers one request. Errors of methods are answers like others; only what is no request has another status.
-pub(super) async fn serve(
-    wit: Wit,
-    caller: Arc<Caller>,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     if request.version() == Version::HTTP_11 && !request.headers().contains_key(HOST) {
         return Ok(empty(StatusCode::BAD_REQUEST));
     }
@@ -114,7 +110,7 @@ pub(super) async fn serve(
     }
     Ok(match take(request.into_body(), &wit.0.room).await {
         Ok(taken) => {
-            let (status, text) = respond(&wit, &caller, taken).await;
+            let (status, text) = respond(&wit, taken).await;
             in_json(status, text)
         }
         Err(Untaken::TooLarge) => closing(empty(StatusCode::PAYLOAD_TOO_LARGE)),
@@ -123,7 +119,7 @@ pub(super) async fn serve(
     })
 }
 
-async fn respond(wit: &Wit, caller: &Caller, taken: Taken) -> (StatusCode, String) {
+async fn respond(wit: &Wit, taken: Taken) -> (StatusCode, String) {
     let Taken { bytes, mut held } = taken;
     let read = Envelope::parse(&bytes).map(|envelope| {
         let asked = Asked::read(&envelope);
@@ -136,7 +132,7 @@ async fn respond(wit: &Wit, caller: &Caller, taken: Taken) -> (StatusCode, Strin
             // Whoever waits for a lock keeps nobody's request out.
             held.take_if(|_| matches!(asked, Ok(Asked::Acquire(..))));
             let outcome = match asked {
-                Ok(asked) => wit.perform(caller, asked).await,
+                Ok(asked) => wit.perform(asked).await,
                 Err(fault) => Err(fault),
             };
             (StatusCode::OK, response(Some(&id), &outcome.map_err(|fault| fault.0)))

@@ -82,10 +82,9 @@ pub(super) fn refused(refusal: &Refusal) -> Fault {
         }
         Refusal::IntentNotFound => Fault::bare("INTENT_NOT_FOUND"),
         Refusal::IntentNotOwned { by } => Fault::method("INTENT_NOT_OWNED", &json!({ "sessionId": by })),
-        Refusal::IntentCannot { from, to } => Fault::method(
-            "INVALID_TRANSITION",
-            &json!({ "current": from.word(), "requested": to.word() }),
-        ),
+        Refusal::IntentCannot { from, to } => {
+            Fault::method("INVALID_TRANSITION", &json!({ "current": from.word(), "requested": to.word() }))
+        }
         Refusal::ContractNotFound => Fault::bare("CONTRACT_NOT_FOUND"),
         Refusal::ContractSettled { status } => {
             Fault::method("CONTRACT_ALREADY_RESOLVED", &json!({ "status": status.word() }))
@@ -94,10 +93,9 @@ pub(super) fn refused(refusal: &Refusal) -> Fault {
         Refusal::ContractNotYours { by } => {
             Fault::method("CONTRACT_NOT_OWNED", &json!({ "proposerSessionId": by, "message": message }))
         }
-        Refusal::AlreadyNamed { nick } => Fault::method(
-            "SESSION_ALREADY_REGISTERED",
-            &json!({ "agentId": nick.number, "name": nick.name }),
-        ),
+        Refusal::AlreadyNamed { nick } => {
+            Fault::method("SESSION_ALREADY_REGISTERED", &json!({ "agentId": nick.number, "name": nick.name }))
+        }
         Refusal::Busy { .. } => Fault::method("BUSY", &json!({ "message": message })),
         Refusal::Unavailable { .. } => Fault::method("UNAVAILABLE", &json!({ "message": message })),
         Refusal::OutOfScope { .. } | Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => {

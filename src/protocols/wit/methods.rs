@@ -3,23 +3,27 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::asked::{Asked, Intents, Release};
+use super::asked::{Acquire, Asked, Declare, Intents, Release};
 use super::map::{self, Fault};
 use super::wire;
-use super::{Caller, Wit, rows};
+use super::{Wit, rows};
 use crate::auth::role;
-use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
+use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath, Ttl};
 use crate::domain::command::{
-    AnswerContract, Leave, NameAgent, ReleaseLock, UpdateIntent, WithdrawContract,
+    AcquireLock, AnswerContract, DeclareIntent, IntendedFile, Leave, Locked, NameAgent, ReleaseLock,
+    SymbolFacts, UpdateIntent, WithdrawContract,
 };
 use crate::domain::view::{LiveLocks, SomeContracts, SomeIntents};
 use crate::domain::{Principal, Refusal, Verb};
+
+/// How long a lock is for that comes without a time.
+const LOCK_TTL: Ttl = Ttl::minutes(30);
 
 type Answered = Result<Box<RawValue>, Fault>;
 
 impl Wit {
     /// Carries out one request.
-    pub(super) async fn perform(&self, caller: &Caller, asked: Asked) -> Answered {
+    pub(super) async fn perform(&self, asked: Asked) -> Answered {
         match asked {
             Asked::Ping => Ok(wire::json(&"pong")),
             Asked::Register(who, name) => self.register(who, name).await,
@@ -37,10 +41,8 @@ impl Wit {
                 let done = self.submit(&self.speaks_as(who)?, AnswerContract { id, accept }).await?.contract;
                 Ok(wire::json(&rows::settled(&done)))
             }
-            Asked::Acquire(..) | Asked::Declare(..) | Asked::Propose(..) | Asked::Check(..) => {
-                let _ = caller;
-                Err(Fault::unknown_method())
-            }
+            Asked::Acquire(who, acquire) => self.acquire(who, acquire).await,
+            Asked::Declare(who, declare) => self.declare(who, declare).await,
             Asked::Contracts(symbol, status) => self.contracts(symbol, status).await,
             Asked::Leave(who, intents) => {
                 let left = self.submit(&self.speaks_as(who)?, Leave { intents }).await?;
@@ -72,6 +74,43 @@ impl Wit {
         Ok(wire::json(&json!({ "agentId": named.number })))
     }
 
+    async fn acquire(&self, who: AgentId, acquire: Acquire) -> Answered {
+        let who = self.speaks_as(who)?;
+        let (at, asked) = acquire.at;
+        let verb = AcquireLock {
+            at,
+            asked,
+            ttl: acquire.ttl.unwrap_or(LOCK_TTL),
+            wait: None,
+            ticket: None,
+            reason: acquire.reason,
+            process: None,
+            seen: SymbolFacts::default(),
+        };
+        match self.submit(&who, verb).await? {
+            Locked::Held { lock, warnings, more } => Ok(wire::json(&rows::granted(&lock, &warnings, more))),
+            Locked::Queued { .. } => Err(map::refused(&Refusal::busy("nobody was to wait"))),
+        }
+    }
+
+    async fn declare(&self, who: AgentId, declare: Declare) -> Answered {
+        let who = self.speaks_as(who)?;
+        let id = uuid::Uuid::new_v4().to_string();
+        let files = declare.files.into_iter();
+        let verb = DeclareIntent {
+            id: IntentId::parse(&id).expect("a UUID is an id"),
+            description: declare.description,
+            files: files
+                .map(|(path, asked)| IntendedFile { path, asked, spans: Vec::new(), names: Vec::new() })
+                .collect(),
+            symbols: declare.symbols,
+            ttl: declare.ttl,
+            calls: Vec::new(),
+            fresh: Vec::new(),
+        };
+        Ok(wire::json(&rows::report(&self.submit(&who, verb).await?)))
+    }
+
     async fn release(&self, who: AgentId, release: Release) -> Answered {
         let who = self.speaks_as(who)?;
         // What is no symbol was never locked.
@@ -89,7 +128,8 @@ impl Wit {
     }
 
     async fn intents(&self, wanted: Intents) -> Answered {
-        let read_file = |it: &str| RepoPath::parse(it).ok().filter(|it| !it.is_root()).map(|it| it.as_str().into());
+        let read_file =
+            |it: &str| RepoPath::parse(it).ok().filter(|it| !it.is_root()).map(|it| it.as_str().into());
         let (session, file) = (all_or_one(wanted.session, agent), all_or_one(wanted.file, read_file));
         let status = all_or_one(wanted.status, map::intent_status);
         let (Some(agent), Some(file), Some(status)) = (session, file, status) else { return Ok(nothing()) };

@@ -45,11 +45,6 @@ struct Parts {
     room: http::Room,
 }
 
-/// Who has connected.
-struct Caller {
-    peer: PeerId,
-}
-
 impl Wit {
     /// A door for the processes of the user `uid`; `keys` tells which names are reserved.
     pub fn new(provost: Provost, keys: Arc<KeyRing>, uid: u32) -> Self {
@@ -65,22 +60,17 @@ impl Wit {
     }
 
     async fn converse(self, mut stream: Stream, guard: Guard) {
-        let peer = match PeerId::of(&stream).and_then(|peer| {
+        let proven = PeerId::of(&stream).and_then(|peer| {
             peer.check_same_user(self.0.uid)?;
-            peer.check_not_jailed()?;
-            Ok(peer)
-        }) {
-            Ok(peer) => peer,
-            Err(rejected) => {
-                tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
-                return;
-            }
-        };
+            peer.check_not_jailed()
+        });
+        if let Err(rejected) = proven {
+            tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
+            return;
+        }
         stream.proven();
         guard.proven();
-        let caller = Arc::new(Caller { peer });
-        let service =
-            hyper::service::service_fn(move |request| http::serve(self.clone(), caller.clone(), request));
+        let service = hyper::service::service_fn(move |request| http::serve(self.clone(), request));
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(hyper_util::rt::TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)

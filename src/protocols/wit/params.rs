@@ -163,14 +163,6 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(Ttl::from_millis(ms))
     }
 
-    /// How long to wait, in milliseconds; zero is not to wait.
-    pub(super) fn wait(&mut self, name: &'static str) -> Option<Option<Ttl>> {
-        match self.value(name).and_then(number) {
-            Some(0.0) => Some(None),
-            _ => self.duration(name),
-        }
-    }
-
     /// A whole number that may be left out.
     pub(super) fn integer(&mut self, name: &'static str) -> Option<Option<u64>> {
         let Some(value) = self.value(name) else { return Some(None) };

@@ -63,7 +63,11 @@ fn told(asked: &str, warning: &Warning) -> Told {
         Warning::CallerLocked { caller, lock } => {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
             let told = about(lock, "CALLER_LOCKED", message);
-            Told { locked_symbol: caller.to_string().into(), chain: vec![caller.to_string(), asked.into()], ..told }
+            Told {
+                locked_symbol: caller.to_string().into(),
+                chain: vec![caller.to_string(), asked.into()],
+                ..told
+            }
         }
         Warning::Inside(lock) => {
             let message = format!("{}, which {asked} is part of, is locked by {}", lock.asked, held(lock));
@@ -90,7 +94,9 @@ fn told(asked: &str, warning: &Warning) -> Told {
         Warning::Unreadable(why) => Told {
             locked_symbol: asked.into(),
             r#type: "UNREAD_FILE",
-            message: format!("{asked} is locked, but its file could not be read as code, so callers are not known: {why}"),
+            message: format!(
+                "{asked} is locked, but its file could not be read as code, so callers are not known: {why}"
+            ),
             ..Told::default()
         },
     }
@@ -275,7 +281,11 @@ pub(super) fn intents(found: &[Named<Arc<Intent>>]) -> Vec<IntentRow> {
 fn intent(intent: &Intent, agent_name: Option<Box<str>>) -> IntentRow {
     let files: Vec<&str> = intent.files.iter().map(|it| &*it.asked).collect();
     let ranges = intent.files.iter().flat_map(|file| {
-        let range = |it: &crate::base::Span| Range { file: file.asked.clone(), start_byte: it.start, end_byte: it.end };
+        let range = |it: &crate::base::Span| Range {
+            file: file.asked.clone(),
+            start_byte: it.start,
+            end_byte: it.end,
+        };
         file.spans.iter().map(range)
     });
     let reach = intent.reach();

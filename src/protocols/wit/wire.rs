@@ -63,7 +63,8 @@ fn text_of(value: &RawValue) -> Box<str> {
 }
 
 fn is_id(value: &RawValue) -> bool {
-    value.get().len() <= WIT_ID_LEN_MAX && value.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
+    value.get().len() <= WIT_ID_LEN_MAX
+        && value.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
 /// The string that a value is, if it is one.
