@@ -167,7 +167,7 @@ impl State {
         let mut warnings = self.warnings(who.agent(), verb, &names);
         let more = warnings.len().saturating_sub(WARNINGS_MAX);
         warnings.truncate(WARNINGS_MAX);
-        Ok(Locked::Held { lock, warnings, more })
+        Ok(Locked::Held { lock, fresh: own.is_none(), warnings, more })
     }
 
     fn in_the_way(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Option<Rival> {
@@ -288,6 +288,11 @@ impl State {
         found.extend(self.intents.intending(who, file, names).map(Warning::Intended));
         match &verb.seen.known {
             Known::Missing => found.push(Warning::Unknown),
+            Known::Ambiguous(paths) => {
+                let locks = paths.iter().flat_map(|path| self.locks.live_named(file, path)).filter(foreign);
+                found.extend(locks.filter(|it| seen.insert(it.fence)).cloned().map(Warning::Around));
+                found.push(Warning::Ambiguous(paths.clone()));
+            }
             Known::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
             Known::Unasked | Known::Found => {}
         }

@@ -21,8 +21,8 @@ pub use clock::{Clock, SystemClock};
 pub use feed::Feed;
 
 use crate::base::limits::ENGINE_QUEUE_MAX;
-use crate::base::{EffectId, MailSeq};
-use crate::domain::command::Collected;
+use crate::base::{EffectId, Fence, MailSeq, SymbolPath};
+use crate::domain::command::{Collected, Locked};
 use crate::domain::view::View;
 use crate::domain::{
     Answer, Command, Core, Effect, Event, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State,
@@ -45,8 +45,8 @@ enum Envelope {
         facts: Box<Facts>,
         reply: oneshot::Sender<Answered>,
     },
-    /// A message was handed to a caller who went away before reading it.
-    PutBack(Principal, MailSeq),
+    /// Something was given to a caller who went away before reading the answer.
+    TakeBack(Principal, Given),
     Look(Look),
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
@@ -202,7 +202,7 @@ impl Engine {
 
     /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.
     pub fn put_back(&self, who: &Principal, seq: MailSeq) {
-        let _ = self.hand_over(Envelope::PutBack(who.clone(), seq));
+        let _ = self.hand_over(Envelope::TakeBack(who.clone(), Given::Mail(seq)));
     }
 
     /// Ends the thread after what is already queued. Later commands are refused.
@@ -233,11 +233,31 @@ struct Unread<'a> {
 impl Drop for Unread<'_> {
     fn drop(&mut self) {
         self.answer.close();
-        if let Ok(Ok(Answer::Done(Reply::Collected(Collected { mail: Some(mail), .. })))) =
-            self.answer.try_recv()
+        if let Ok(answer) = self.answer.try_recv()
+            && let Some(given) = Given::by(&answer)
         {
-            // A full queue or an engine that stops leaves it to the next start.
-            let _ = self.engine.hand_over(Envelope::PutBack(self.who.clone(), mail.seq));
+            // A full queue or an engine that stops leaves mail to the next start, and locks to their time.
+            let _ = self.engine.hand_over(Envelope::TakeBack(self.who.clone(), given));
+        }
+    }
+}
+
+/// What an answer gives to its caller, and what nobody else can have until that is undone.
+enum Given {
+    Mail(MailSeq),
+    Lock(SymbolPath, Fence),
+}
+
+impl Given {
+    fn by(answer: &Answered) -> Option<Self> {
+        match answer {
+            Ok(Answer::Done(Reply::Collected(Collected { mail: Some(mail), .. }))) => {
+                Some(Self::Mail(mail.seq))
+            }
+            Ok(Answer::Done(Reply::Locked(Locked::Held { lock, fresh: true, .. }))) => {
+                Some(Self::Lock(lock.at.clone(), lock.fence))
+            }
+            _ => None,
         }
     }
 }

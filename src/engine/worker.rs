@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::{Answered, Board, Clock, Envelope, Look};
+use super::{Answered, Board, Clock, Envelope, Given, Look};
 use crate::base::limits::BATCH_MAX;
-use crate::base::{EffectId, MailSeq, TaskId, Timestamp};
-use crate::domain::command::{Collected, SettleMail};
+use crate::base::{EffectId, TaskId, Timestamp};
+use crate::domain::command::{ReleaseLock, SettleMail};
 use crate::domain::{
     Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply, Task,
 };
@@ -113,12 +113,15 @@ impl Worker {
             self.tick();
             self.commit(&mut waiting);
             for Waiting { who, reply, answer } in waiting.drain(..) {
-                // The peer may have hung up; its command stands all the same.
-                if let Err(Ok(Answer::Done(Reply::Collected(Collected { mail: Some(mail), .. })))) =
-                    reply.send(answer)
+                // The peer may have hung up; its command stands all the same, but for what it was given.
+                if let Err(answer) = reply.send(answer)
+                    && let Some(given) = Given::by(&answer)
                 {
-                    self.put_back(&who, mail.seq);
+                    self.take_back(&who, given);
                 }
+            }
+            if !self.out.is_empty() {
+                self.commit(&mut []);
             }
             looks.drain(..).for_each(|look: Look| look(self.now, self.core.state()));
             if stop {
@@ -157,7 +160,7 @@ impl Worker {
                     waiting.push(Waiting { who, reply, answer });
                 }
             }
-            Envelope::PutBack(who, seq) => self.put_back(&who, seq),
+            Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // Views wait for the commit, so that nobody sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
@@ -208,11 +211,20 @@ impl Worker {
         answer
     }
 
-    /// A message that nobody received waits for the next collection.
-    fn put_back(&mut self, who: &Principal, seq: MailSeq) {
-        // Given up or withdrawn meanwhile, it needs nothing more.
-        let _ = self.apply(who, SettleMail { seq, delivered: false }.into(), Facts::default());
-        self.board.arrived(who.agent());
+    /// A message that nobody received waits for the next collection, and a lock of which nobody knows is free.
+    fn take_back(&mut self, who: &Principal, given: Given) {
+        match given {
+            Given::Mail(seq) => {
+                // Given up or withdrawn meanwhile, it needs nothing more.
+                let _ = self.apply(who, SettleMail { seq, delivered: false }.into(), Facts::default());
+                self.board.arrived(who.agent());
+            }
+            Given::Lock(at, fence) => {
+                let release = ReleaseLock { at, fence: Some(fence), force: false };
+                // Released or lapsed meanwhile, it needs nothing more.
+                let _ = self.apply(who, release.into(), Facts::default());
+            }
+        }
     }
 
     fn lapse(&mut self) {

@@ -65,6 +65,8 @@ pub enum Known {
     Found,
     /// The file was read, and does not define it.
     Missing,
+    /// Several symbols of the file have this name: their full names.
+    Ambiguous(Vec<Box<str>>),
     /// The file could not be read as code, for this reason.
     Unreadable(Box<str>),
 }
@@ -76,6 +78,8 @@ pub enum Locked {
     Held {
         /// The lock.
         lock: Arc<Lock>,
+        /// Whether the caller did not have it before. If nobody reads this answer, it is given back.
+        fresh: bool,
         /// What the caller should know.
         warnings: Vec<Warning>,
         /// Warnings beyond those.
@@ -110,6 +114,8 @@ pub enum Warning {
     Intended(Arc<Intent>),
     /// The file does not define this symbol.
     Unknown,
+    /// Several symbols of the file have this name, and this lock is for none of them: their full names.
+    Ambiguous(Vec<Box<str>>),
     /// The file could not be read as code, for this reason; what depends on that is missing here.
     Unreadable(Box<str>),
 }
