@@ -256,7 +256,7 @@ async fn assemble(
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
     let outputs = OutputBoard::default();
-    let provost = Provost::new(engine.clone(), open_root()?, outputs.clone(), profiles);
+    let provost = Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles);
     let keys = Arc::new(open_keys(&start, config)?);
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();

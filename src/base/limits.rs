@@ -433,3 +433,12 @@ pub const WIT_ID_LEN_MAX: usize = 4_096;
 
 /// Work trees of one repository that have a wit socket; more are no place where anybody works.
 pub const WIT_WORKTREES_MAX: usize = 64;
+
+/// Files that are parsed at once; more only wait for the same cores.
+pub const CODE_READERS_MAX: usize = 4;
+
+/// Files of which is remembered what they said when they were last asked for.
+pub const CODE_STAMPS_MAX: usize = 20_000;
+
+/// Files of one check of contracts; a commit that touches more is somebody's rewrite.
+pub const STAGED_FILES_MAX: usize = 10_000;

@@ -130,7 +130,7 @@ verbs! {
     /// Take a contract back.
     WithdrawContract => ContractWithdrawn, needs Coordinate, Durable;
     /// Let contracts follow files that were renamed.
-    FollowContracts => ContractsFollowed, needs Coordinate, Durable;
+    FollowContracts => ContractsFollowed, needs Host, Durable;
     /// A worker process was confined and is about to run.
     BeginRun       => Begun,      needs Host,       Durable;
     /// What was found out about the files of a task.

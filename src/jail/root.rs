@@ -133,6 +133,11 @@ impl Root {
         &self.place
     }
 
+    /// To read beneath it.
+    pub fn handle(&self) -> &Dir {
+        &self.dir
+    }
+
     /// Finds a directory beneath the root. Symbolic links that stay inside are followed.
     ///
     /// # Errors

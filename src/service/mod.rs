@@ -5,8 +5,13 @@
 //! decides nothing.
 #![forbid(unsafe_code)]
 
+mod code;
+mod contracts;
 mod delegate;
+mod guard;
 mod history;
+mod intents;
+mod locks;
 mod mail;
 mod output;
 mod programs;
@@ -16,7 +21,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use crate::jail::{Chunk, Stream};
+pub use code::{Base, Code, Content, Source};
+pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
+pub use guard::{Blocked, Edit};
 pub use history::{Finished, Snapshot, TaskFilter};
+pub use intents::IntentOrder;
+pub use locks::{Granted, LockOrder};
 pub use screenshot::Screenshot;
 
 use crate::base::AgentId;
@@ -36,7 +46,9 @@ pub struct Provost(Arc<Parts>);
 
 struct Parts {
     engine: Engine,
-    root: Root,
+    host: Principal,
+    base: Base,
+    code: Arc<Code>,
     outputs: OutputBoard,
     profiles: RwLock<Profiles>,
     programs: Programs,
@@ -45,12 +57,19 @@ struct Parts {
 }
 
 impl Provost {
-    /// Puts the parts together.
-    pub fn new(engine: Engine, root: Root, outputs: OutputBoard, profiles: Profiles) -> Self {
+    /// Puts the parts together. `host` is the daemon itself, which follows symbols and renamed files.
+    pub fn new(
+        engine: Engine,
+        host: Principal,
+        root: Root,
+        outputs: OutputBoard,
+        profiles: Profiles,
+    ) -> Self {
         let profiles = RwLock::new(profiles);
         let (programs, readers) = (Programs::default(), Mutex::default());
         let asking = tokio::sync::Semaphore::new(history::READERS_MAX);
-        Self(Arc::new(Parts { engine, root, outputs, profiles, programs, readers, asking }))
+        let (base, code) = (Base::new(root), Arc::default());
+        Self(Arc::new(Parts { engine, host, base, code, outputs, profiles, programs, readers, asking }))
     }
 
     /// The engine, for what needs no facts.
@@ -60,7 +79,21 @@ impl Provost {
 
     /// The workspace.
     pub fn root(&self) -> &Root {
-        &self.0.root
+        self.0.base.root()
+    }
+
+    /// The daemon's own checkout.
+    pub fn base(&self) -> &Base {
+        &self.0.base
+    }
+
+    /// What reads source files.
+    pub fn code(&self) -> &Arc<Code> {
+        &self.0.code
+    }
+
+    fn host(&self) -> &Principal {
+        &self.0.host
     }
 
     /// What running workers have said so far.

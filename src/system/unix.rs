@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid, getrlimit, setrlimit};
@@ -148,6 +148,21 @@ fn known(meta: io::Result<Metadata>) -> Result<Metadata, String> {
 /// which nobody can set.
 pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
     (meta.ino(), meta.ctime(), meta.ctime_nsec())
+}
+
+/// When a file last changed, by the kernel's own account, which nobody can set back.
+pub fn changed_at(meta: &Metadata) -> io::Result<SystemTime> {
+    let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
+    let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
+    Ok(SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos))
+}
+
+/// How a file is opened for reading without waiting for a pipe's other end, and without taking a terminal over.
+pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
+    use cap_std::fs::OpenOptionsExt as _;
+    let mut options = cap_std::fs::OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options
 }
 
 /// Where a door of this name is, given the folder of the repository's sockets.

@@ -12,7 +12,7 @@ use std::os::windows::io::{
 use std::os::windows::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
@@ -176,6 +176,18 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     (meta.creation_time(), signed(meta.last_write_time()), signed(meta.file_size()))
+}
+
+/// When a file was last written.
+pub fn changed_at(meta: &Metadata) -> io::Result<SystemTime> {
+    meta.modified()
+}
+
+/// How a file is opened for reading.
+pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
+    let mut options = cap_std::fs::OpenOptions::new();
+    options.read(true);
+    options
 }
 
 /// The pipe of a door of this name. Pipes have no folders: a digest of the folder where a socket would be, which is

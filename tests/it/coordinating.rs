@@ -538,11 +538,11 @@ fn a_contract_follows_its_symbol_to_another_file_and_stays_in_force_in_the_first
     let (ada, bob) = (client("ada"), client("bob"));
     s.say(&ada, propose(1, "a.ts:f", "(a)")).unwrap();
     let follow = FollowContracts { moves: vec![(contract_id(1), path("b.ts"))] };
-    s.say(&ada, follow.clone()).unwrap();
+    s.say(&host(), follow.clone()).unwrap();
     assert!(in_force(&s, "b.ts").is_empty(), "what is not in force does not move");
     s.say(&bob, AnswerContract { id: contract_id(1), accept: true }).unwrap();
-    s.say(&ada, follow.clone()).unwrap();
-    s.say(&ada, follow).unwrap();
+    s.say(&host(), follow.clone()).unwrap();
+    s.say(&host(), follow).unwrap();
     assert_eq!((in_force(&s, "a.ts").len(), in_force(&s, "b.ts").len()), (1, 1));
     assert_eq!(in_force(&s, "b.ts")[0].also, [path("b.ts")]);
 }

@@ -18,7 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("egress", &["base", "vault"]),
     ("transport", &["base", "system"]),
     ("config", &["base", "system"]),
-    ("service", &["base", "domain", "engine", "jail", "store", "system"]),
+    ("service", &["base", "domain", "engine", "jail", "store", "syntax", "system"]),
     ("effects", &["base", "domain", "engine", "jail", "vault", "egress", "transport", "system"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.

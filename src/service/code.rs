@@ -1,0 +1,306 @@
+//! Reading source files: beneath the root, within bounds, each content once.
+//!
+//! Whoever asks about a file is answered from the bytes that it has now. A file that is new is parsed on a thread of
+//! its own, of which there are few; what is known already never waits for one of them.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::Semaphore;
+
+use crate::base::RepoPath;
+use crate::base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
+use crate::jail::Root;
+use crate::syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
+use crate::system::{changed_at, reading_without_waiting, version_of};
+
+/// How long somebody who asks about a file waits for it to be read. What depends on it is then missing in the answer,
+/// which says so.
+pub(super) const READ_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// A file that was written so recently may be written again without its times telling.
+const YOUNG: Duration = Duration::from_millis(100);
+
+/// A checkout of the repository: its first one, or a worktree. Paths mean the same in all of them.
+#[derive(Clone, Debug)]
+pub struct Base(Arc<Root>);
+
+impl Base {
+    /// The checkout beneath `root`.
+    pub fn new(root: Root) -> Self {
+        Self(Arc::new(root))
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Root {
+        &self.0
+    }
+
+    fn number(&self) -> (u64, u64) {
+        (self.0.place().dev(), self.0.place().ino())
+    }
+}
+
+/// What was found at a path.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file's one spelling: without symbolic links, as far as it exists.
+    pub path: RepoPath,
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a file says.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Code.
+    Code(Arc<Reading>),
+    /// Nothing to read: no such file, or none of a language that is read.
+    None,
+    /// A file that cannot be read as code, for this reason.
+    Unreadable(Box<str>),
+}
+
+impl Source {
+    /// What was read, if anything was.
+    pub fn reading(&self) -> Option<&Arc<Reading>> {
+        match &self.content {
+            Content::Code(reading) => Some(reading),
+            Content::None | Content::Unreadable(_) => None,
+        }
+    }
+}
+
+/// The version of a file: enough to tell that its content is the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    len: u64,
+    version: (u64, i64, i64),
+}
+
+type Stamps = HashMap<((u64, u64), RepoPath), (Stamp, Arc<Reading>)>;
+
+/// Reads files, and remembers what they said.
+pub struct Code {
+    cache: Cache,
+    stamps: Mutex<Stamps>,
+    readers: Semaphore,
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        Self { cache: Cache::default(), stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
+    }
+}
+
+/// A file that was opened and not yet parsed.
+struct Opened {
+    path: RepoPath,
+    language: Language,
+    bytes: Vec<u8>,
+    stamp: Option<Stamp>,
+}
+
+/// How a look at a file went.
+enum Look {
+    Known(Source),
+    New(Opened),
+}
+
+impl Code {
+    /// What the file at a path says now, as far as that can be found out within [`READ_TIME_MAX`].
+    pub async fn read(self: &Arc<Self>, base: &Base, path: &RepoPath) -> Source {
+        let until = Instant::now() + READ_TIME_MAX;
+        self.read_until(base, path, until).await
+    }
+
+    /// The same, with another limit.
+    pub(super) async fn read_until(self: &Arc<Self>, base: &Base, path: &RepoPath, until: Instant) -> Source {
+        let (code, from, at) = (self.clone(), base.clone(), path.clone());
+        let opened = match blocking(move || code.look(&from, &at)).await {
+            Some(Look::Known(source)) => return source,
+            Some(Look::New(opened)) => opened,
+            None => return unreadable(path.clone(), "the daemon is shutting down"),
+        };
+        let late = "it takes too long to read; ask again in a moment";
+        let path = opened.path.clone();
+        let turn = tokio::time::timeout_at(until.into(), self.readers.acquire()).await;
+        let Ok(Ok(_turn)) = turn else { return unreadable(path, late) };
+        let (code, from) = (self.clone(), base.clone());
+        let parsed = blocking(move || code.parse(&from, opened, until)).await;
+        parsed.unwrap_or_else(|| unreadable(path, late))
+    }
+
+    /// The one spelling of a path, without reading what is there.
+    pub(super) async fn spelling(&self, base: &Base, path: &RepoPath) -> RepoPath {
+        let (base, asked) = (base.clone(), path.clone());
+        let found = blocking(move || one_spelling(base.root(), &asked).ok()).await;
+        found.flatten().unwrap_or_else(|| path.clone())
+    }
+
+    /// Reads content that is not on disk: what a commit would contain.
+    pub(super) async fn read_content(
+        self: &Arc<Self>,
+        path: RepoPath,
+        content: impl AsRef<[u8]> + Send + 'static,
+        until: Instant,
+    ) -> Source {
+        let Some(language) = language_of(path.as_str()) else {
+            return Source { path, content: Content::None };
+        };
+        let late = "it takes too long to read; ask again in a moment";
+        let turn = tokio::time::timeout_at(until.into(), self.readers.acquire()).await;
+        let Ok(Ok(_turn)) = turn else { return unreadable(path, late) };
+        let (code, at) = (self.clone(), path.clone());
+        let parsed = blocking(move || {
+            let patience = Patience { until: Some(until), cancelled: None };
+            judged(path, code.cache.read(language, content.as_ref(), &patience))
+        });
+        parsed.await.unwrap_or_else(|| unreadable(at, late))
+    }
+
+    /// The cache of readings, for those who read whole repositories.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    fn stamps(&self) -> MutexGuard<'_, Stamps> {
+        self.stamps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a file and compares its version. Blocks for as long as the disk does.
+    fn look(&self, base: &Base, path: &RepoPath) -> Look {
+        let path = match one_spelling(base.root(), path) {
+            Ok(path) => path,
+            Err(why) => return Look::Known(unreadable(path.clone(), why)),
+        };
+        let Some(language) = language_of(path.as_str()) else {
+            return Look::Known(Source { path, content: Content::None });
+        };
+        let mut file = match open(base.root(), &path) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Look::Known(Source { path, content: Content::None }),
+            Err(why) => return Look::Known(unreadable(path, &why)),
+        };
+        let stamp = stamp(&file);
+        let key = (base.number(), path);
+        if let Some(stamp) = &stamp
+            && let Some((known, reading)) = self.stamps().get(&key)
+            && known == stamp
+        {
+            return Look::Known(judged(key.1, reading.clone()));
+        }
+        match content(&mut file) {
+            Ok(bytes) => Look::New(Opened { path: key.1, language, bytes, stamp }),
+            Err(why) => Look::Known(unreadable(key.1, &why)),
+        }
+    }
+
+    fn parse(&self, base: &Base, opened: Opened, until: Instant) -> Source {
+        let patience = Patience { until: Some(until), cancelled: None };
+        let reading = self.cache.read(opened.language, &opened.bytes, &patience);
+        if let Some(stamp) = opened.stamp
+            && !reading.trouble.contains(&Trouble::TooSlow)
+        {
+            let mut stamps = self.stamps();
+            // Whoever asks for more files than these at once reads some of them twice.
+            if stamps.len() >= CODE_STAMPS_MAX {
+                stamps.clear();
+            }
+            stamps.insert((base.number(), opened.path.clone()), (stamp, reading.clone()));
+        }
+        judged(opened.path, reading)
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+fn unreadable(path: RepoPath, why: &str) -> Source {
+    Source { path, content: Content::Unreadable(why.into()) }
+}
+
+/// A reading that has nothing to say is as good as none.
+fn judged(path: RepoPath, reading: Arc<Reading>) -> Source {
+    let why = reading.trouble.iter().find_map(|trouble| match trouble {
+        Trouble::TooLarge { .. } => Some("it is larger than files are read"),
+        Trouble::TooHard => Some("it takes more work than a file of its size may"),
+        Trouble::TooSlow => Some("it takes too long to read; ask again in a moment"),
+        _ => None,
+    });
+    match why {
+        Some(why) => unreadable(path, why),
+        None => Source { path, content: Content::Code(reading) },
+    }
+}
+
+/// A file's path without symbolic links, as far as it exists.
+fn one_spelling(root: &Root, path: &RepoPath) -> Result<RepoPath, &'static str> {
+    let mut exists = Path::new(path.as_str());
+    let mut rest = Vec::new();
+    loop {
+        if exists.as_os_str().is_empty() {
+            return Ok(path.clone());
+        }
+        match root.handle().canonicalize(exists) {
+            Ok(found) => {
+                let found = rest.iter().rev().fold(found, |found, part| found.join(part));
+                let text = found.to_str().ok_or("its path is not text")?;
+                return RepoPath::parse(text).map_err(|_| "its path cannot be written down");
+            }
+            Err(err) if leads_out(&err) => return Err("a symbolic link leads out of the repository"),
+            Err(_) => {
+                rest.extend(exists.file_name());
+                exists = exists.parent().unwrap_or(Path::new(""));
+            }
+        }
+    }
+}
+
+fn leads_out(err: &std::io::Error) -> bool {
+    // cap-std's own refusal has no number of the system's; the kernel's is EXDEV.
+    let refused = err.kind() == std::io::ErrorKind::PermissionDenied && err.raw_os_error().is_none();
+    refused || err.kind() == std::io::ErrorKind::CrossesDevices
+}
+
+/// A regular file, opened without waiting for anybody; `None` where there is none.
+fn open(root: &Root, path: &RepoPath) -> Result<Option<File>, Box<str>> {
+    use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+    let options = reading_without_waiting();
+    let file = match root.handle().open_with(path.as_str(), &options) {
+        Ok(file) => file.into_std(),
+        Err(err) if leads_out(&err) => return Err("a symbolic link leads out of the repository".into()),
+        Err(err) if matches!(err.kind(), NotFound | NotADirectory | IsADirectory) => return Ok(None),
+        Err(err) => return Err(format!("it cannot be opened: {err}").into()),
+    };
+    let meta = file.metadata().map_err(|err| format!("it cannot be looked at: {err}"))?;
+    if meta.is_dir() {
+        return Ok(None);
+    }
+    if !meta.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    if meta.len() > SOURCE_BYTES_MAX as u64 {
+        return Err(format!("it has {} bytes, which is more than files are read", meta.len()).into());
+    }
+    Ok(Some(file))
+}
+
+/// What recognises a file's content; `None` while it is too young to tell.
+fn stamp(file: &File) -> Option<Stamp> {
+    let meta = file.metadata().ok()?;
+    let age = SystemTime::now().duration_since(changed_at(&meta).ok()?).ok()?;
+    (age > YOUNG).then(|| Stamp { len: meta.len(), version: version_of(&meta) })
+}
+
+fn content(file: &mut File) -> Result<Vec<u8>, Box<str>> {
+    let mut bytes = Vec::new();
+    let most = SOURCE_BYTES_MAX as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(|err| format!("it cannot be read: {err}"))?;
+    Ok(bytes)
+}

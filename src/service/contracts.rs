@@ -1,0 +1,285 @@
+//! Contracts: the signature that is on disk, and whether a commit would keep to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+
+use super::Provost;
+use super::code::{Base, Content, Source};
+use super::locks::done;
+use crate::base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
+use crate::base::{ContractId, RepoPath, SymbolPath};
+use crate::domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
+use crate::domain::view::{ContractsOn, SomeContracts};
+use crate::domain::{Contract, Principal, Refusal};
+use crate::syntax::{NoSignature, Reading};
+
+/// How long a check may take. Hooks of today wait two seconds for it.
+const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Why a contract was not offered.
+#[derive(Debug, thiserror::Error)]
+pub enum ProposeFault {
+    /// The core says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The file declares no signature under this name.
+    #[error("{why}")]
+    NoSymbol {
+        /// Why not.
+        why: Box<str>,
+        /// The full names of the symbols that might be meant.
+        candidates: Vec<Box<str>>,
+    },
+}
+
+/// A file as a commit would contain it.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// Where.
+    pub path: RepoPath,
+    /// What.
+    pub content: Arc<[u8]>,
+    /// Where it was before, if it was renamed.
+    pub renamed_from: Option<RepoPath>,
+}
+
+/// What is wrong with what a commit makes of a contract's symbol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It has another signature: this one.
+    Changed(Box<str>),
+    /// It is not there any more.
+    Missing,
+    /// Its file is not there any more.
+    Deleted,
+    /// It cannot be told: the content does not parse there, names several such symbols, or could not be read.
+    Untold(Box<str>),
+}
+
+/// A contract that a commit would break.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// The contract.
+    pub contract: Arc<Contract>,
+    /// The file that breaks it.
+    pub file: RepoPath,
+    /// How.
+    pub fault: Fault,
+}
+
+/// The outcome of a check.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// In the order of the files, then of the contracts.
+    pub violations: Vec<Violation>,
+    /// Contracts that were compared.
+    pub compared: usize,
+}
+
+impl Provost {
+    /// Offers a contract on the signature that a symbol has on disk.
+    ///
+    /// # Errors
+    /// [`ProposeFault`]; then nothing has changed.
+    pub async fn propose(
+        &self,
+        who: &Principal,
+        base: Option<&Base>,
+        id: ContractId,
+        at: &SymbolPath,
+        asked: &str,
+    ) -> Result<Arc<Contract>, ProposeFault> {
+        let source = self.code().read(base.unwrap_or(self.base()), at.file()).await;
+        let reading = match &source.content {
+            Content::Code(reading) => reading,
+            Content::None => return Err(no_symbol("there is no such file in a language that is read")),
+            Content::Unreadable(why) => return Err(no_symbol(why)),
+        };
+        let signature = reading.contract(at.symbol()).map_err(|fault| no_signature(&fault))?;
+        let path = reading.find(at.symbol()).first().map_or(at.symbol(), |symbol| &symbol.path);
+        let at = SymbolPath::of(source.path.clone(), path).map_err(|err| no_symbol(&err.to_string()))?;
+        let verb = ProposeContract {
+            id,
+            at,
+            asked: asked.into(),
+            signature: signature.text,
+            canon: signature.canon,
+        };
+        Ok(done(self.submit(who, verb).await?)?.contract)
+    }
+
+    /// Accepts or rejects what somebody else has offered.
+    ///
+    /// # Errors
+    /// [`Refusal::ContractNotFound`], [`Refusal::ContractSettled`], [`Refusal::ContractOwn`].
+    pub async fn answer_contract(
+        &self,
+        who: &Principal,
+        id: ContractId,
+        accept: bool,
+    ) -> Result<Arc<Contract>, Refusal> {
+        Ok(done(self.submit(who, AnswerContract { id, accept }).await?)?.contract)
+    }
+
+    /// Takes an offer back.
+    ///
+    /// # Errors
+    /// [`Refusal::ContractNotFound`], [`Refusal::ContractSettled`], [`Refusal::ContractNotYours`].
+    pub async fn withdraw_contract(&self, who: &Principal, id: ContractId) -> Result<Arc<Contract>, Refusal> {
+        Ok(done(self.submit(who, WithdrawContract { id }).await?)?.contract)
+    }
+
+    /// Contracts, oldest first.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn contracts(&self, which: SomeContracts) -> Result<Vec<Arc<Contract>>, Refusal> {
+        self.view(which).await
+    }
+
+    /// Compares what a commit would contain with the contracts in force. A renamed file whose symbols keep their
+    /// signatures takes its contracts along.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn check_contracts(
+        &self,
+        base: Option<&Base>,
+        staged: Vec<Staged>,
+        deleted: Vec<RepoPath>,
+    ) -> Result<Checked, Refusal> {
+        if staged.len() + deleted.len() > STAGED_FILES_MAX {
+            return Err(Refusal::busy("more files than are checked at once"));
+        }
+        let check = Check::begin(self, base.unwrap_or(self.base()), &staged, &deleted).await?;
+        let sources = check.read(self, &staged).await;
+        let mut moves = Vec::new();
+        let mut checked = Checked::default();
+        for (file, source) in staged.iter().zip(&sources) {
+            for contract in check.on(&file.path) {
+                checked.compare(contract, &file.path, source);
+            }
+            for contract in file.renamed_from.iter().flat_map(|from| check.on(from)) {
+                if checked.compare(contract, &file.path, source) {
+                    moves.push((contract.id.clone(), file.path.clone()));
+                }
+            }
+        }
+        for file in &deleted {
+            for contract in check.on(file) {
+                checked.compared += 1;
+                let (contract, file) = (contract.clone(), file.clone());
+                checked.violations.push(Violation { contract, file, fault: Fault::Deleted });
+            }
+        }
+        if checked.violations.is_empty() && !moves.is_empty() {
+            let who = self.host();
+            done(self.submit(who, FollowContracts { moves }).await?)?;
+        }
+        Ok(checked)
+    }
+}
+
+/// The contracts that a commit might break, by the file where their symbols are now.
+struct Check(BTreeMap<RepoPath, Vec<Arc<Contract>>>);
+
+impl Check {
+    async fn begin(
+        provost: &Provost,
+        base: &Base,
+        staged: &[Staged],
+        deleted: &[RepoPath],
+    ) -> Result<Self, Refusal> {
+        let touched = staged.iter().flat_map(|it| std::iter::once(&it.path).chain(&it.renamed_from));
+        let mut paths: Vec<RepoPath> = touched.chain(deleted).cloned().collect();
+        paths.sort();
+        paths.dedup();
+        let contracts = provost.view(ContractsOn(paths.clone())).await?;
+        let mut at: BTreeMap<RepoPath, Vec<Arc<Contract>>> = BTreeMap::new();
+        for (path, contracts) in paths.into_iter().zip(contracts) {
+            for contract in contracts {
+                if home_of(&contract, base, staged) == path {
+                    at.entry(path.clone()).or_default().push(contract);
+                }
+            }
+        }
+        Ok(Self(at))
+    }
+
+    fn on(&self, path: &RepoPath) -> impl Iterator<Item = &Arc<Contract>> {
+        self.0.get(path).into_iter().flatten()
+    }
+
+    /// What the files with contracts say, several at a time.
+    async fn read(&self, provost: &Provost, staged: &[Staged]) -> Vec<Source> {
+        let until = Instant::now() + CHECK_TIME_MAX;
+        let concerned = |file: &Staged| {
+            self.0.contains_key(&file.path)
+                || file.renamed_from.as_ref().is_some_and(|from| self.0.contains_key(from))
+        };
+        let reads = staged.iter().map(|file| async move {
+            match concerned(file) {
+                true => provost.code().read_content(file.path.clone(), file.content.clone(), until).await,
+                false => Source { path: file.path.clone(), content: Content::None },
+            }
+        });
+        stream::iter(reads).buffered(CODE_READERS_MAX).collect().await
+    }
+}
+
+/// The file where a contract's symbol is now: where it was last moved to, if that has become of it.
+fn home_of(contract: &Contract, base: &Base, staged: &[Staged]) -> RepoPath {
+    let there = |path: &RepoPath| {
+        staged.iter().any(|it| it.path == *path)
+            || base.root().handle().try_exists(path.as_str()).unwrap_or(false)
+    };
+    contract.also.iter().find(|path| there(path)).unwrap_or(contract.at.file()).clone()
+}
+
+impl Checked {
+    /// Whether the contract is kept.
+    fn compare(&mut self, contract: &Arc<Contract>, file: &RepoPath, source: &Source) -> bool {
+        self.compared += 1;
+        let fault = match &source.content {
+            Content::Code(reading) => fault_in(reading, contract),
+            Content::None => Some(Fault::Missing),
+            Content::Unreadable(why) => Some(Fault::Untold(why.clone())),
+        };
+        let kept = fault.is_none();
+        let (contract, file) = (contract.clone(), file.clone());
+        self.violations.extend(fault.map(|fault| Violation { contract, file, fault }));
+        kept
+    }
+}
+
+fn fault_in(reading: &Reading, contract: &Contract) -> Option<Fault> {
+    match reading.contract(contract.at.symbol()) {
+        Ok(signature) if signature.canon == contract.canon => None,
+        Ok(signature) => Some(Fault::Changed(signature.text)),
+        Err(NoSignature::Missing | NoSignature::Undeclared) => Some(Fault::Missing),
+        Err(NoSignature::Ambiguous(paths)) => {
+            Some(Fault::Untold(format!("several symbols have this name: {}", paths.join(", ")).into()))
+        }
+        Err(NoSignature::Unparsable) => Some(Fault::Untold("it does not parse there".into())),
+    }
+}
+
+fn no_symbol(why: &str) -> ProposeFault {
+    ProposeFault::NoSymbol { why: why.into(), candidates: Vec::new() }
+}
+
+fn no_signature(fault: &NoSignature) -> ProposeFault {
+    match fault {
+        NoSignature::Missing => no_symbol("the file defines no such symbol"),
+        NoSignature::Undeclared => no_symbol("it declares nothing that callers could rely on"),
+        NoSignature::Unparsable => no_symbol("the file does not parse there"),
+        NoSignature::Ambiguous(candidates) => ProposeFault::NoSymbol {
+            why: "several symbols have this name; use the full name of one".into(),
+            candidates: candidates.clone(),
+        },
+    }
+}

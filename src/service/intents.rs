@@ -1,0 +1,195 @@
+//! Intents: where their symbols are, before and as long as they live.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+
+use super::Provost;
+use super::code::{Base, READ_TIME_MAX, Source};
+use super::locks::{done, known_as};
+use crate::base::limits::{CALLERS_MAX, CODE_READERS_MAX, WARNINGS_MAX};
+use crate::base::{IntentId, RepoPath, Span, SymbolPath, Ttl};
+use crate::domain::command::{
+    DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
+};
+use crate::domain::view::{IntentsOn, Named, SomeIntents};
+use crate::domain::{Intent, IntentStatus, Principal, Refusal};
+use crate::syntax::{Edge, Reading, Target};
+
+/// A change that somebody announces.
+#[derive(Clone, Debug)]
+pub struct IntentOrder {
+    /// The checkout in which the caller works; the daemon's own where that is not known.
+    pub base: Option<Base>,
+    /// Its name, which nobody has used before.
+    pub id: IntentId,
+    /// What is to be done.
+    pub description: Box<str>,
+    /// In which files; each also as the caller wrote it.
+    pub files: Vec<(RepoPath, Box<str>)>,
+    /// In which symbols of them.
+    pub symbols: Vec<Box<str>>,
+    /// When it lapses by itself.
+    pub ttl: Option<Ttl>,
+}
+
+impl Provost {
+    /// Announces a change, and tells what it collides with.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn declare(&self, who: &Principal, order: IntentOrder) -> Result<Declared, Refusal> {
+        let base = order.base.as_ref().unwrap_or(self.base());
+        let paths: Vec<RepoPath> = order.files.iter().map(|(path, _)| path.clone()).collect();
+        let sources = self.sources(base, &paths, order.symbols.is_empty()).await;
+        let mut files = Vec::with_capacity(order.files.len());
+        let mut calls = Vec::new();
+        for ((_, asked), source) in order.files.iter().zip(&sources) {
+            files.push(intended(source, asked, &order.symbols));
+            calls.extend(calls_from(source, &order.symbols));
+        }
+        let on: Vec<RepoPath> = sources.iter().map(|it| it.path.clone()).collect();
+        let fresh = self.fresh_spans(&self.view(IntentsOn(on)).await?, &sources);
+        let verb = DeclareIntent {
+            id: order.id,
+            description: order.description,
+            files,
+            symbols: order.symbols,
+            ttl: order.ttl,
+            calls,
+            fresh,
+        };
+        done(self.submit(who, verb).await?)
+    }
+
+    /// Says how an intent goes on.
+    ///
+    /// # Errors
+    /// [`Refusal::IntentNotFound`], [`Refusal::IntentNotOwned`], [`Refusal::IntentCannot`].
+    pub async fn update_intent(
+        &self,
+        who: &Principal,
+        id: IntentId,
+        to: IntentStatus,
+    ) -> Result<IntentUpdated, Refusal> {
+        done(self.submit(who, UpdateIntent { id, to }).await?)
+    }
+
+    /// Intents, with symbols where they are now as far as that is found out in time.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn intents(&self, which: SomeIntents) -> Result<Vec<Named<Arc<Intent>>>, Refusal> {
+        let found = self.view(which.clone()).await?;
+        let live = found.iter().filter(|it| it.it.status.is_live() && !it.it.symbols.is_empty());
+        // A crowd of them is told as it was when somebody last looked.
+        let files: BTreeSet<RepoPath> =
+            live.flat_map(|it| it.it.files.iter().map(|file| file.path.clone())).take(WARNINGS_MAX).collect();
+        if files.is_empty() {
+            return Ok(found);
+        }
+        match self.refresh_files(&files.into_iter().collect::<Vec<_>>()).await? {
+            0 => Ok(found),
+            _ => self.view(which).await,
+        }
+    }
+
+    /// Follows symbols of live intents in files that may have changed; says how many intents have moved.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn refresh_files(&self, files: &[RepoPath]) -> Result<usize, Refusal> {
+        let intents = self.view(IntentsOn(files.to_vec())).await?;
+        if intents.iter().all(|it| it.symbols.is_empty()) {
+            return Ok(0);
+        }
+        let sources = self.sources(self.base(), files, false).await;
+        let spans = self.fresh_spans(&intents, &sources);
+        if spans.is_empty() {
+            return Ok(0);
+        }
+        Ok(done(self.submit(self.host(), RefreshIntents { spans }).await?)?.moved)
+    }
+
+    /// What the files say, several at a time, together within the time for one.
+    async fn sources(&self, base: &Base, paths: &[RepoPath], names_only: bool) -> Vec<Source> {
+        let until = Instant::now() + READ_TIME_MAX;
+        let reads = paths.iter().map(|path| async move {
+            match names_only {
+                true => Source {
+                    path: self.code().spelling(base, path).await,
+                    content: super::code::Content::None,
+                },
+                false => self.code().read_until(base, path, until).await,
+            }
+        });
+        stream::iter(reads).buffered(CODE_READERS_MAX).collect().await
+    }
+
+    /// Where the symbols of intents are in files that were read, if not where they were.
+    fn fresh_spans(&self, intents: &[Arc<Intent>], sources: &[Source]) -> Vec<FreshSpans> {
+        let by_path: BTreeMap<&RepoPath, &Arc<Reading>> =
+            sources.iter().filter_map(|it| Some((&it.path, it.reading()?))).collect();
+        let mut fresh = Vec::new();
+        for intent in intents.iter().filter(|it| !it.symbols.is_empty()) {
+            for file in &intent.files {
+                let Some(reading) = by_path.get(&file.path) else { continue };
+                let spans = spans_of(reading, &intent.symbols);
+                if spans != file.spans {
+                    fresh.push(FreshSpans { intent: intent.id.clone(), file: file.path.clone(), spans });
+                }
+            }
+        }
+        fresh
+    }
+}
+
+fn intended(source: &Source, asked: &str, symbols: &[Box<str>]) -> IntendedFile {
+    let mut names = Vec::new();
+    let mut spans = Vec::new();
+    if let Some(reading) = source.reading() {
+        spans = spans_of(reading, symbols);
+        for (number, symbol) in (0u32..).zip(symbols) {
+            names.extend(known_as(reading, symbol).1.into_iter().map(|name| (number, name)));
+        }
+    }
+    IntendedFile { path: source.path.clone(), asked: asked.into(), spans, names }
+}
+
+fn spans_of(reading: &Reading, symbols: &[Box<str>]) -> Vec<Span> {
+    let ranges = symbols.iter().filter(|it| !it.is_empty()).flat_map(|symbol| reading.ranges(symbol));
+    let all: BTreeSet<Span> = ranges.map(|it| Span { start: it.start, end: it.end }).collect();
+    all.into_iter().collect()
+}
+
+/// What the intent's symbols in a file call, in the order of first calls: the symbol as it was asked for, and what it
+/// calls.
+fn calls_from(source: &Source, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
+    let Some(reading) = source.reading() else { return Vec::new() };
+    let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
+    for symbol in symbols {
+        for number in reading.numbers_of(symbol) {
+            asked.entry(number).or_insert(symbol);
+        }
+    }
+    let callee = |target: Target<'_>| match target {
+        Target::Here(number) => {
+            let path = &reading.symbols.get(number as usize)?.path;
+            SymbolPath::of(source.path.clone(), path).ok()
+        }
+        Target::Elsewhere(name) => SymbolPath::of(nowhere(), name).ok(),
+    };
+    let call = |edge: Edge<'_>| {
+        let asked = SymbolPath::of(source.path.clone(), asked.get(&edge.caller)?).ok()?;
+        Some((asked, callee(edge.target)?))
+    };
+    reading.edges().into_iter().filter_map(call).take(CALLERS_MAX).collect()
+}
+
+/// Where what is called lies when nobody knows: wit's `?:name`.
+fn nowhere() -> RepoPath {
+    RepoPath::parse("?").expect("a constant that is a valid path")
+}

@@ -1,0 +1,256 @@
+//! Locks on symbols: what the code says about them beforehand, and the wait for one.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Provost;
+use super::code::{Base, Content, Source};
+use crate::base::limits::CALLERS_MAX;
+use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
+use crate::domain::command::{
+    AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
+};
+use crate::domain::view::{LiveLocks, LockWaiters, Named};
+use crate::domain::{Answer, Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use crate::syntax::{Edge, Reading, Target};
+
+/// A lock that somebody wants.
+#[derive(Clone, Debug)]
+pub struct LockOrder {
+    /// The checkout in which the caller works; the daemon's own where that is not known.
+    pub base: Option<Base>,
+    /// On what.
+    pub at: SymbolPath,
+    /// The same as the caller wrote it.
+    pub asked: Box<str>,
+    /// For how long.
+    pub ttl: Ttl,
+    /// How long to wait when somebody else has it.
+    pub wait: Option<Ttl>,
+    /// What for.
+    pub reason: Option<Box<str>>,
+    /// The process with which it ends.
+    pub process: Option<ProcessMark>,
+}
+
+/// A lock that was granted or refreshed.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// The lock.
+    pub lock: Arc<Lock>,
+    /// What its holder should know.
+    pub warnings: Vec<Warning>,
+    /// Warnings beyond those.
+    pub more: usize,
+}
+
+impl Provost {
+    /// Takes or refreshes a lock; waits for it as long as the order says. Whoever stops waiting loses their place.
+    ///
+    /// # Errors
+    /// [`Refusal::LockConflict`] and [`Refusal::WouldDeadlock`]; then nothing has changed.
+    pub async fn lock(&self, who: &Principal, order: LockOrder) -> Result<Granted, Refusal> {
+        let base = order.base.as_ref().unwrap_or(self.base());
+        let source = self.code().read(base, order.at.file()).await;
+        let at = order.at.in_file(source.path.clone());
+        let mut verb = AcquireLock {
+            seen: self.facts_about(&source, &at),
+            at,
+            asked: order.asked,
+            ttl: order.ttl,
+            wait: order.wait,
+            ticket: None,
+            reason: order.reason,
+            process: order.process,
+        };
+        let mut news = self.engine().subscribe();
+        let mut place = PlaceInQueue { provost: self, who, ticket: None };
+        loop {
+            let answer = self.engine().submit(who, verb.clone()).await;
+            let (ticket, until) = match answer? {
+                Answer::Done(Locked::Held { lock, warnings, more, .. }) => {
+                    place.ticket = None;
+                    return Ok(Granted { lock, warnings, more });
+                }
+                Answer::Done(Locked::Queued { ticket, until, .. }) => (ticket, until),
+                Answer::Parked(_) | Answer::Denied(_) => return Err(Refusal::busy("locks are not judged")),
+            };
+            (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
+            let remaining = Ttl::from_millis(until.since_ms(self.now().await?)).map(Ttl::as_duration);
+            let changed = change_in(&mut news, verb.at.file());
+            // When the time is up, the last word is the conflict itself.
+            if tokio::time::timeout(remaining.unwrap_or_default(), changed).await.is_err() {
+                verb.wait = None;
+            }
+        }
+    }
+
+    /// The engine's time, which is what ends a wait.
+    async fn now(&self) -> Result<Timestamp, Refusal> {
+        struct Now;
+        impl crate::domain::view::View for Now {
+            type Out = Timestamp;
+            fn look(self, now: Timestamp, _: &crate::domain::State) -> Timestamp {
+                now
+            }
+        }
+        self.view(Now).await
+    }
+
+    /// Gives a lock up.
+    ///
+    /// # Errors
+    /// [`Refusal::LockNotFound`] and [`Refusal::LockNotHeld`]; then nothing has changed.
+    pub async fn unlock(
+        &self,
+        who: &Principal,
+        base: Option<&Base>,
+        at: &SymbolPath,
+        fence: Option<Fence>,
+        force: bool,
+    ) -> Result<LockReleased, Refusal> {
+        let path = self.code().read(base.unwrap_or(self.base()), at.file()).await.path;
+        done(self.submit(who, ReleaseLock { at: at.in_file(path), fence, force }).await?)
+    }
+
+    /// Ends a session: its locks are free, and with `intents` its intents abandoned.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn leave(&self, who: &Principal, intents: bool) -> Result<HasLeft, Refusal> {
+        done(self.submit(who, Leave { intents }).await?)
+    }
+
+    /// Live locks in the order of their first grants, with the moment at which they were so.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn locks(
+        &self,
+        holder: Option<AgentId>,
+        files: Vec<RepoPath>,
+    ) -> Result<(Vec<Named<Arc<Lock>>>, Timestamp), Refusal> {
+        self.view(LiveLocks { holder, files }).await
+    }
+
+    /// Everyone who waits for a lock, longest first.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn lock_waiters(&self) -> Result<Vec<Arc<Waiter>>, Refusal> {
+        self.view(LockWaiters).await
+    }
+
+    /// What the code says of a symbol.
+    fn facts_about(&self, source: &Source, at: &SymbolPath) -> SymbolFacts {
+        let reading = match &source.content {
+            Content::Code(reading) => reading,
+            Content::None => return SymbolFacts::default(),
+            Content::Unreadable(why) => {
+                return SymbolFacts { known: Known::Unreadable(why.clone()), ..SymbolFacts::default() };
+            }
+        };
+        let (known, names) = known_as(reading, at.symbol());
+        let path = names.iter().find(|name| name.contains('.')).map_or(at.symbol(), |name| name);
+        let mut callers = match SymbolPath::of(at.file().clone(), path) {
+            Ok(full) => callers_here(reading, &full),
+            Err(_) => Vec::new(),
+        };
+        callers.truncate(CALLERS_MAX);
+        SymbolFacts { known, names, callers }
+    }
+}
+
+/// What a file says of a name, and the other names of the same symbol.
+pub(super) fn known_as(reading: &Reading, name: &str) -> (Known, Vec<Box<str>>) {
+    if name.is_empty() {
+        return (Known::Found, Vec::new());
+    }
+    let mut paths: Vec<&str> = reading.find(name).iter().map(|symbol| &*symbol.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let [path] = paths[..] else {
+        return match paths.is_empty() {
+            true => (Known::Missing, Vec::new()),
+            false => (Known::Ambiguous(paths.into_iter().map(Into::into).collect()), Vec::new()),
+        };
+    };
+    let own = reading.find(path).first().map_or(path, |symbol| symbol.name());
+    let only_one = reading.find(own).iter().all(|symbol| &*symbol.path == path);
+    let mut names: Vec<Box<str>> = Vec::new();
+    for other in std::iter::once(path).chain(only_one.then_some(own)) {
+        if other != name && !names.iter().any(|it| **it == *other) {
+            names.push(other.into());
+        }
+    }
+    (Known::Found, names)
+}
+
+/// Symbols of a file that call one of it.
+fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
+    let is_it = |target: &Target<'_>| match target {
+        Target::Here(number) => {
+            reading.symbols.get(*number as usize).is_some_and(|it| *it.path == *at.symbol())
+        }
+        Target::Elsewhere(_) => false,
+    };
+    let callers = reading.edges().into_iter().filter(|edge| is_it(&edge.target));
+    let caller = |edge: Edge<'_>| reading.symbols.get(edge.caller as usize);
+    let mut found: Vec<SymbolPath> = Vec::new();
+    for symbol in callers.filter_map(caller).filter(|it| *it.path != *at.symbol()) {
+        if let Ok(caller) = SymbolPath::of(at.file().clone(), &symbol.path)
+            && !found.contains(&caller)
+        {
+            found.push(caller);
+        }
+    }
+    found
+}
+
+/// A reply to a verb that is never judged.
+pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
+    match answer {
+        Answer::Done(reply) => Ok(reply),
+        Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("this is not judged")),
+    }
+}
+
+/// Waits until something changes about locks in a file.
+async fn change_in(news: &mut broadcast::Receiver<Arc<Event>>, file: &RepoPath) {
+    loop {
+        match news.recv().await {
+            Ok(event) => match &event.kind {
+                EventKind::LockFreed { symbol, .. } | EventKind::LockWaitEnded { symbol, .. }
+                    if symbol.file() == file =>
+                {
+                    return;
+                }
+                _ => {}
+            },
+            // What was missed may have been it; and an engine that stops says so when it is asked.
+            Err(RecvError::Lagged(_) | RecvError::Closed) => return,
+        }
+    }
+}
+
+/// A place in a queue, which ends with whoever has it.
+struct PlaceInQueue<'a> {
+    provost: &'a Provost,
+    who: &'a Principal,
+    ticket: Option<Ticket>,
+}
+
+impl Drop for PlaceInQueue<'_> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let (provost, who) = (self.provost.clone(), self.who.clone());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                // One that cannot be given up now ends with its time.
+                let _ = provost.submit(&who, LeaveQueue { ticket }).await;
+            });
+        }
+    }
+}
