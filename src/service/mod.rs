@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 pub use crate::jail::{Chunk, Stream};
 pub use code::{Base, Code, Content, Source};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
-pub use guard::{Blocked, Edit};
+pub use guard::{BeforeAndAfter, Blocked, Edit};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
