@@ -107,7 +107,7 @@ impl Cache {
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, State>, patience: &Patience<'_>) -> MutexGuard<'s, State> {
-        // Being cancelled wakes nobody, so it is looked for now and then.
+        // Being cancelled wakes nobody, so it is looked for at intervals.
         let pause = patience
             .until
             .map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()).min(LOOK_EVERY));

@@ -88,7 +88,9 @@ impl Wit {
             seen: SymbolFacts::default(),
         };
         match self.submit(&who, verb).await? {
-            Locked::Held { lock, warnings, more } => Ok(wire::json(&rows::granted(&lock, &warnings, more))),
+            Locked::Held { lock, warnings, more, .. } => {
+                Ok(wire::json(&rows::granted(&lock, &warnings, more)))
+            }
             Locked::Queued { .. } => Err(map::refused(&Refusal::busy("nobody was to wait"))),
         }
     }

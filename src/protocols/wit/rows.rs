@@ -91,6 +91,12 @@ fn told(asked: &str, warning: &Warning) -> Told {
             message: format!("{asked} is locked, but its file does not define it; is it spelt right?"),
             ..Told::default()
         },
+        Warning::Ambiguous(paths) => Told {
+            locked_symbol: asked.into(),
+            r#type: "AMBIGUOUS_SYMBOL",
+            message: format!("{asked} is locked, but several symbols have this name: {}", paths.join(", ")),
+            ..Told::default()
+        },
         Warning::Unreadable(why) => Told {
             locked_symbol: asked.into(),
             r#type: "UNREAD_FILE",

@@ -1,4 +1,4 @@
-//! Python.
+//! Python: what the nodes of its grammar mean.
 
 use tree_sitter::Node;
 
