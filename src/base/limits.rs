@@ -386,11 +386,12 @@ pub const SIGNATURE_LEN_MAX: usize = 16 << 10;
 /// this much takes a second or two.
 pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 
-/// Steps of the parser per byte of a source file. Real code takes less than one, also where it does not parse.
-pub const SOURCE_STEPS_PER_BYTE: usize = 20;
+/// How long one source file may take, in milliseconds. Four megabytes of code take one second; noise of that size takes
+/// twenty, since a parser tries to make sense of it.
+pub const SOURCE_READ_MS_MAX: u64 = 10_000;
 
-/// Steps of the parser that even a small file may take.
-pub const SOURCE_STEPS_MIN: usize = 1_000_000;
+/// For how long a source file that took longer is not tried again, in milliseconds.
+pub const SOURCE_RETRY_MS: u64 = 60_000;
 
 /// Deepest nesting in a source file, in nodes; it costs a few bytes per level. Long chains of `+` or `else if` get to
 /// hundreds.
@@ -408,6 +409,15 @@ pub const SOURCE_TEXT_MIN: usize = 64 << 10;
 
 /// Base classes that are remembered of one class.
 pub const CLASS_BASES_MAX: usize = 16;
+
+/// Classes that are looked through for a member, from one upwards.
+pub const CLASSES_ABOVE_MAX: usize = 16;
+
+/// Functions around a call in which its name is looked for; beyond it, at the top of the file.
+pub const SCOPES_MAX: usize = 64;
+
+/// Symbols of one name among which the one that is called is looked for. Of so many, none can be told to be it.
+pub const NAMESAKES_MAX: usize = 64;
 
 /// Names that are remembered of what does not parse; beyond it any name may be among them.
 pub const LOST_NAMES_MAX: usize = 1_000;

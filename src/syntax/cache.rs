@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::reading::Holds;
 use super::{Language, Patience, Reading, read};
 use crate::base::Digest;
-use crate::base::limits::READINGS_BYTES_MAX;
+use crate::base::limits::{READINGS_BYTES_MAX, SOURCE_RETRY_MS};
 
 type Key = (Language, Digest);
 
@@ -39,6 +40,8 @@ enum Slot {
     Reading,
     Kept {
         reading: Arc<Reading>,
+        /// Until when it is good, if not for ever.
+        until: Option<Instant>,
         bytes: usize,
         used: u64,
     },
@@ -79,8 +82,13 @@ impl Cache {
         // If reading should panic, those who wait must not wait for ever.
         let turn = Turn { cache: self, key };
         let reading = Arc::new(read(language, bytes, patience));
-        if reading.is_final() {
-            self.lock().keep(key, &reading, self.bytes_max);
+        let until = match reading.holds() {
+            Holds::Always => Some(None),
+            Holds::ForAWhile => Some(Some(Instant::now() + Duration::from_millis(SOURCE_RETRY_MS))),
+            Holds::ForNobodyElse => None,
+        };
+        if let Some(until) = until {
+            self.lock().keep(key, &reading, until, self.bytes_max);
         }
         drop(turn);
         reading
@@ -116,7 +124,7 @@ impl Cache {
 }
 
 /// How often somebody who waits for another's reading looks whether anybody still waits for theirs.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The turn of whoever reads a content; ends with them, also by a panic.
 struct Turn<'a> {
@@ -141,6 +149,10 @@ impl State {
         let next = self.uses + 1;
         match self.slots.get_mut(key)? {
             Slot::Reading => Some(None),
+            Slot::Kept { until: Some(until), .. } if *until <= Instant::now() => {
+                self.forget(key);
+                None
+            }
             Slot::Kept { reading, used, .. } => {
                 self.by_use.remove(used);
                 *used = next;
@@ -151,22 +163,27 @@ impl State {
         }
     }
 
-    fn keep(&mut self, key: Key, reading: &Arc<Reading>, bytes_max: usize) {
+    fn forget(&mut self, key: &Key) {
+        if let Some(Slot::Kept { bytes, used, .. }) = self.slots.remove(key) {
+            self.by_use.remove(&used);
+            self.bytes -= bytes;
+        }
+    }
+
+    fn keep(&mut self, key: Key, reading: &Arc<Reading>, until: Option<Instant>, bytes_max: usize) {
         let bytes = reading.weight() + size_of::<Slot>() + 2 * size_of::<Key>();
         // What would push out everything else is not kept.
         if bytes > bytes_max / 4 {
             return;
         }
         while self.bytes + bytes > bytes_max
-            && let Some((_, oldest)) = self.by_use.pop_first()
+            && let Some(oldest) = self.by_use.values().next().copied()
         {
-            if let Some(Slot::Kept { bytes, .. }) = self.slots.remove(&oldest) {
-                self.bytes -= bytes;
-            }
+            self.forget(&oldest);
         }
         self.uses += 1;
         self.by_use.insert(self.uses, key);
         self.bytes += bytes;
-        self.slots.insert(key, Slot::Kept { reading: Arc::clone(reading), bytes, used: self.uses });
+        self.slots.insert(key, Slot::Kept { reading: Arc::clone(reading), until, bytes, used: self.uses });
     }
 }

@@ -1,6 +1,9 @@
 //! Calls: who calls whom within a file, and what is called that is not in it.
 
-use super::{Kind, Reading, Symbol};
+use std::collections::HashSet;
+
+use super::{Kind, Reading};
+use crate::base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 
 /// One place from which something is called.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +29,7 @@ pub struct Callee {
 }
 
 /// What stands before the name of what is called.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Receiver {
     /// Nothing: `f()`.
     None,
@@ -104,13 +107,17 @@ impl Reading {
 
     /// Who calls whom, each pair once, in the order of first calls. Calls by the module itself are not among them.
     pub fn edges(&self) -> Vec<Edge<'_>> {
-        let mut seen = std::collections::HashSet::new();
+        let (mut calls, mut pairs) = (HashSet::new(), HashSet::new());
         let mut edges = Vec::new();
         for call in &self.calls {
+            // What is called again in the same way leads to the same.
             let Some(caller) = call.caller else { continue };
+            if !calls.insert((caller, &call.callee.name, &call.callee.receiver)) {
+                continue;
+            }
             let target = self.resolve(call).map_or(Target::Elsewhere(&call.callee.name), Target::Here);
             // Overloads and their function are one caller.
-            if seen.insert((&self.symbols[caller as usize].path, target)) {
+            if pairs.insert((&self.symbols[caller as usize].path, target)) {
                 edges.push(Edge { caller, target, call });
             }
         }
@@ -120,7 +127,8 @@ impl Reading {
     /// The nearest symbol of this name, looking outwards from a caller through functions, not through classes.
     fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
         let mut around = caller;
-        while let Some(at) = around {
+        for _ in 0..SCOPES_MAX {
+            let Some(at) = around else { break };
             let scope = &self.symbols[at as usize];
             let opens = scope.kind.is_callable() || scope.kind == Kind::Namespace;
             if let Some(found) = opens.then(|| self.child(Some(at), name)).flatten() {
@@ -131,25 +139,24 @@ impl Reading {
         self.child(None, name).or_else(|| self.alias(name))
     }
 
+    /// The first symbol of this name directly within another, or at the top.
     fn child(&self, parent: Option<u32>, name: &str) -> Option<u32> {
-        let is_it = |symbol: &Symbol| symbol.parent == parent && symbol.name() == name;
-        self.numbers(name).find(|at| is_it(&self.symbols[*at as usize]))
+        match parent {
+            Some(parent) => self.at_path(&format!("{}.{name}", self.symbols[parent as usize].path)).next(),
+            None => self.at_path(name).next(),
+        }
     }
 
     /// A member of a class, an object or a namespace, or of a class above it in the same file.
     fn member_of(&self, of: u32, name: &str) -> Option<u32> {
         let mut waiting = vec![of];
-        let mut tried = 0;
-        while let Some(of) = waiting.pop() {
-            let path = format!("{}.{name}", self.symbols[of as usize].path);
-            if let Some(found) = self.numbers(name).find(|at| *self.symbols[*at as usize].path == *path) {
+        // Classes may be said to extend each other.
+        for _ in 0..CLASSES_ABOVE_MAX {
+            let of = waiting.pop()?;
+            if let Some(found) = self.child(Some(of), name) {
                 return Some(found);
             }
-            tried += 1;
-            // Classes may be said to extend each other.
-            if tried < 16 {
-                waiting.extend(self.bases_here(of));
-            }
+            waiting.extend(self.bases_here(of));
         }
         None
     }
@@ -171,10 +178,8 @@ impl Reading {
             if symbol.kind == Kind::Class {
                 return Some(at);
             }
-            // An object's methods have the object for `this`.
-            if symbol.kind == Kind::Method
-                && symbol.parent.is_some_and(|of| self.symbols[of as usize].kind == Kind::Variable)
-            {
+            // Methods of an object, and of a function that makes instances, have that for `this`.
+            if symbol.kind == Kind::Method {
                 return symbol.parent;
             }
             around = symbol.parent;
@@ -185,7 +190,7 @@ impl Reading {
     /// The member with this name, if all that have it share one path: the best guess for a receiver of unknown type.
     fn only_member(&self, name: &str) -> Option<u32> {
         let mut found: Option<u32> = None;
-        for at in self.numbers(name) {
+        for at in self.numbers(name).take(NAMESAKES_MAX) {
             let symbol = &self.symbols[at as usize];
             if !matches!(symbol.kind, Kind::Method | Kind::Getter | Kind::Setter) || symbol.declared {
                 continue;

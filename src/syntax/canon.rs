@@ -100,7 +100,7 @@ impl<'a> Scribe<'a> {
     /// The signature; none if a part of it does not parse.
     pub(super) fn finish(mut self) -> Option<Signature> {
         self.finish_comma();
-        (!self.broken).then(|| Signature { text: self.text.trim().into(), canon: self.canon.into() })
+        (!self.broken).then(|| Signature::new(self.text.trim(), &self.canon))
     }
 
     fn walk(&mut self, top: Node<'_>) {
@@ -285,7 +285,7 @@ impl<'a> Scribe<'a> {
     }
 
     fn push_canon(&mut self, token: &str) {
-        if !self.canon.is_empty() {
+        if !self.canon.is_empty() && !token.is_empty() {
             self.canon.push(' ');
         }
         self.canon.push_str(token);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
+use std::time::{Duration, Instant};
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
@@ -9,7 +10,7 @@ use super::walk::Walk;
 use super::{
     Call, Export, Exported, Import, Kind, Language, NoSignature, Patience, Signature, Symbol, Trouble,
 };
-use crate::base::limits::{SOURCE_BYTES_MAX, SOURCE_STEPS_MIN, SOURCE_STEPS_PER_BYTE};
+use crate::base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
 /// Everything that was found out about one file.
 #[derive(Debug)]
@@ -36,6 +37,17 @@ pub struct Reading {
     lost: Option<BTreeSet<Box<str>>>,
 }
 
+/// For whom a reading is good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Holds {
+    /// The bytes alone made it so.
+    Always,
+    /// A less busy machine might have got further.
+    ForAWhile,
+    /// Its caller had no patience.
+    ForNobodyElse,
+}
+
 /// What a walk has found, before it can be asked.
 #[derive(Default)]
 pub(super) struct Facts {
@@ -49,19 +61,20 @@ pub(super) struct Facts {
     pub(super) lost_too_many: bool,
 }
 
-/// Reads a file's bytes. The same bytes give the same reading, unless patience ends.
+/// Reads a file's bytes. The same bytes give the same reading, unless time is up.
 pub fn read(language: Language, bytes: &[u8], patience: &Patience<'_>) -> Reading {
     let mut facts = Facts::default();
     if bytes.len() > SOURCE_BYTES_MAX {
         facts.trouble.push(Trouble::TooLarge { bytes: bytes.len() as u64 });
         return Reading::of(language, facts);
     }
-    match language.with_parser(|parser| parse(parser, bytes, patience)) {
+    let limit = Limit::new(patience);
+    match language.with_parser(|parser| parse(parser, bytes, &limit)) {
         Ok(tree) => {
             if let Err(wrong) = std::str::from_utf8(bytes) {
                 facts.trouble.push(Trouble::NotUtf8 { first: offset(wrong.valid_up_to()) });
             }
-            facts = Walk::new(language, bytes, patience, facts).over(&tree);
+            facts = Walk::new(language, bytes, &limit, facts).over(&tree);
         }
         Err(trouble) => facts.trouble.push(trouble),
     }
@@ -73,32 +86,40 @@ pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-fn parse(parser: &mut Parser, bytes: &[u8], patience: &Patience<'_>) -> Result<Tree, Trouble> {
-    // Counted in the parser's own steps, so that the same content always ends the same way.
-    let mut steps_left =
-        SOURCE_STEPS_MIN.max(bytes.len().saturating_mul(SOURCE_STEPS_PER_BYTE)) / STEPS_AT_ONCE;
-    let mut trouble = Trouble::TooHard;
+fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, Trouble> {
+    let mut trouble = None;
     let mut progress = |_: &ParseState| {
-        steps_left = steps_left.saturating_sub(1);
-        if steps_left == 0 {
-            return ControlFlow::Break(());
-        }
-        if patience.is_over() {
-            trouble = Trouble::TooSlow;
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        trouble = limit.reached();
+        if trouble.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let tree =
         parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
     // A parse that was stopped would otherwise be gone on with.
     parser.reset();
-    tree.ok_or(trouble)
+    tree.ok_or(trouble.unwrap_or(Trouble::TooHard))
 }
 
-/// After how many of its steps tree-sitter tells of its progress.
-const STEPS_AT_ONCE: usize = 100;
+/// When reading stops: by everybody's limit, or by a caller's patience.
+pub(super) struct Limit<'a> {
+    end: Instant,
+    patience: &'a Patience<'a>,
+}
+
+impl<'a> Limit<'a> {
+    fn new(patience: &'a Patience<'a>) -> Self {
+        Self { end: Instant::now() + Duration::from_millis(SOURCE_READ_MS_MAX), patience }
+    }
+
+    /// Why to stop, if it is time.
+    pub(super) fn reached(&self) -> Option<Trouble> {
+        if self.patience.is_over() {
+            Some(Trouble::TooSlow)
+        } else {
+            (Instant::now() >= self.end).then_some(Trouble::TooHard)
+        }
+    }
+}
 
 impl Reading {
     fn of(language: Language, facts: Facts) -> Self {
@@ -204,9 +225,13 @@ impl Reading {
         self.trouble.is_empty()
     }
 
-    /// Whether reading the same bytes again would say the same.
-    pub(super) fn is_final(&self) -> bool {
-        !self.trouble.contains(&Trouble::TooSlow)
+    /// Whether reading the same bytes again would say the same; at another time it may.
+    pub(super) fn holds(&self) -> Holds {
+        match () {
+            () if self.trouble.contains(&Trouble::TooSlow) => Holds::ForNobodyElse,
+            () if self.trouble.contains(&Trouble::TooHard) => Holds::ForAWhile,
+            () => Holds::Always,
+        }
     }
 
     /// About how many bytes of memory it takes.

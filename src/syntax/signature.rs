@@ -1,6 +1,7 @@
 //! Signatures: what a symbol's callers rely on, as it is shown and as it is compared.
 
 use crate::base::Digest;
+use crate::base::limits::SIGNATURE_LEN_MAX;
 
 /// A contract's text.
 #[derive(Clone, Debug)]
@@ -13,6 +14,17 @@ pub struct Signature {
 }
 
 impl Signature {
+    /// Of one that is too long to be kept, the text is cut and the canonical form is a fingerprint.
+    pub(super) fn new(text: &str, canon: &str) -> Self {
+        let Some(end) = text.char_indices().map(|(at, _)| at).find(|at| *at >= SIGNATURE_LEN_MAX) else {
+            if canon.len() <= 2 * SIGNATURE_LEN_MAX {
+                return Self { text: text.into(), canon: canon.into() };
+            }
+            return Self { text: text.into(), canon: fingerprint(canon) };
+        };
+        Self { text: format!("{} …", &text[..end]).into(), canon: fingerprint(canon) }
+    }
+
     /// Whether callers can tell no difference.
     pub fn same(&self, other: &Self) -> bool {
         self.canon == other.canon
@@ -28,8 +40,12 @@ impl Signature {
         let (texts, canons): (Vec<&str>, Vec<&str>) =
             parts.into_iter().map(|part| (&*part.text, &*part.canon)).unzip();
         // A semicolon never ends a signature, so it tells two from one.
-        (!texts.is_empty()).then(|| Self { text: texts.join("; ").into(), canon: canons.join(" ; ").into() })
+        (!texts.is_empty()).then(|| Self::new(&texts.join("; "), &canons.join(" ; ")))
     }
+}
+
+fn fingerprint(canon: &str) -> Box<str> {
+    format!("sha256 {}", Digest::of(canon.as_bytes())).into()
 }
 
 impl PartialEq for Signature {

@@ -11,9 +11,10 @@ pub enum Trouble {
         /// Its length.
         bytes: u64,
     },
-    /// Took more work than a file of its size may; nothing was read. It is so whenever this content is read.
+    /// Took longer than [`SOURCE_READ_MS_MAX`](crate::base::limits::SOURCE_READ_MS_MAX); what was found until then is
+    /// kept.
     TooHard,
-    /// Time was up, or nobody waits any more; what was found until then is kept. Another try may do better.
+    /// The caller's time was up, or nobody waits any more; what was found until then is kept.
     TooSlow,
     /// Nested deeper than [`SOURCE_DEPTH_MAX`](crate::base::limits::SOURCE_DEPTH_MAX); what is below was not looked at.
     TooDeep {

@@ -10,13 +10,12 @@ use tree_sitter::{Node, Tree};
 
 use super::canon::Scribe;
 use super::language::Table;
-use super::reading::{Facts, offset};
+use super::reading::{Facts, Limit, offset};
 use super::{
-    Call, Callee, Export, Exported, Form, Import, Kind, Language, Patience, Receiver, Signature, Symbol,
-    Trouble,
+    Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
 };
 use crate::base::limits::{
-    CLASS_BASES_MAX, LOST_NAMES_MAX, SIGNATURE_LEN_MAX, SOURCE_DEPTH_MAX, SOURCE_FACTS_MAX, SOURCE_TEXT_MIN,
+    CLASS_BASES_MAX, LOST_NAMES_MAX, SOURCE_DEPTH_MAX, SOURCE_FACTS_MAX, SOURCE_TEXT_MIN,
     SOURCE_TEXT_PER_BYTE, SYMBOL_LEN_MAX,
 };
 
@@ -47,7 +46,6 @@ struct Decorators {
     depth: usize,
     start: usize,
     first_call: usize,
-    caller: Option<u32>,
     note: Note,
 }
 
@@ -85,7 +83,7 @@ pub(super) struct Walk<'a> {
     pub(super) source: &'a [u8],
     table: &'static Table,
     language: Language,
-    patience: &'a Patience<'a>,
+    limit: &'a Limit<'a>,
     pub(super) facts: Facts,
     pub(super) above: Vec<Above>,
     /// What surrounds the current node.
@@ -106,17 +104,12 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(
-        language: Language,
-        source: &'a [u8],
-        patience: &'a Patience<'a>,
-        facts: Facts,
-    ) -> Self {
+    pub(super) fn new(language: Language, source: &'a [u8], limit: &'a Limit<'a>, facts: Facts) -> Self {
         Self {
             source,
             table: language.table(),
             language,
-            patience,
+            limit,
             facts,
             above: Vec::new(),
             scope: Scope::default(),
@@ -140,8 +133,10 @@ impl<'a> Walk<'a> {
         let mut nodes: u32 = 0;
         'nodes: loop {
             nodes = nodes.wrapping_add(1);
-            if nodes.is_multiple_of(NODES_AT_ONCE) && self.patience.is_over() {
-                self.facts.trouble.push(Trouble::TooSlow);
+            if nodes.is_multiple_of(NODES_AT_ONCE)
+                && let Some(trouble) = self.limit.reached()
+            {
+                self.facts.trouble.push(trouble);
                 break;
             }
             let node = cursor.node();
@@ -149,8 +144,8 @@ impl<'a> Walk<'a> {
                 self.note_errors(node);
             }
             let kind = self.table.kind(node.kind_id());
-            let inside = (kind == 0 || (dialect.enter)(&mut self, node, kind)) && !self.is_too_deep(node);
-            if inside && cursor.goto_first_child() {
+            let inside = kind == 0 || (dialect.enter)(&mut self, node, kind);
+            if inside && node.child_count() > 0 && !self.is_too_deep(node) && cursor.goto_first_child() {
                 self.above.push(Above { kind, id: node.id() });
                 continue;
             }
@@ -247,7 +242,7 @@ impl<'a> Walk<'a> {
     /// What runs for the owner itself: its decorators.
     pub(super) fn open_for_owner(&mut self) {
         self.scopes.push((self.above.len(), self.scope));
-        self.scope.caller = self.scope.owner;
+        self.scope.caller = self.scope.caller.or(self.scope.owner);
     }
 
     fn leave(&mut self) {
@@ -276,14 +271,12 @@ impl<'a> Walk<'a> {
         let start = decorators
             .as_ref()
             .map_or(found.range.start, |decorators| decorators.start.min(found.range.start));
-        let signed = found.signature.as_ref().and_then(|signature| signature.as_ref().ok());
-        let text = path.len() + signed.map_or(0, |signed| signed.text.len() + signed.canon.len());
-        let room = self.facts.symbols.len() < SOURCE_FACTS_MAX && text <= self.text_left;
+        let room = self.facts.symbols.len() < SOURCE_FACTS_MAX && path.len() <= self.text_left;
         if found.name.is_empty() || path.len() > SYMBOL_LEN_MAX || !room {
             self.full = self.full.or(Some(offset(found.range.start)));
             return None;
         }
-        self.text_left -= text;
+        self.text_left -= path.len();
         let at = offset(self.facts.symbols.len());
         self.facts.symbols.push(Symbol {
             name_len: offset(found.name.len()),
@@ -298,9 +291,12 @@ impl<'a> Walk<'a> {
             exported: false,
             bases: Box::default(),
         });
-        if let Some(decorators) = decorators {
-            for call in &mut self.facts.calls[decorators.first_call..] {
-                call.caller = if call.caller == decorators.caller { Some(at) } else { call.caller };
+        // Outside functions nothing calls a decorator but what it decorates.
+        if let Some(decorators) = decorators.filter(|_| self.scope.caller.is_none()) {
+            for call in
+                self.facts.calls[decorators.first_call..].iter_mut().filter(|call| call.caller.is_none())
+            {
+                call.caller = Some(at);
             }
         }
         Some(at)
@@ -416,7 +412,6 @@ impl<'a> Walk<'a> {
                     depth,
                     start: node.start_byte(),
                     first_call: self.facts.calls.len(),
-                    caller: self.scope.caller,
                     note,
                 });
             }
@@ -429,19 +424,21 @@ impl<'a> Walk<'a> {
         here.map_or(Note::None, |decorators| decorators.note)
     }
 
-    /// Writes a signature of some nodes and words, unless they are too long for one.
+    /// Writes a signature of some nodes and words, unless all of the file have become too long together.
     pub(super) fn sign(
         &mut self,
         length: usize,
         write: impl FnOnce(&mut Scribe<'a>),
     ) -> Option<Result<Signature, Broken>> {
         // Signatures may lie within others; together they cost no more than the file allows.
-        if length > SIGNATURE_LEN_MAX || length > self.text_left {
+        if !self.spend(length) {
             return None;
         }
         let mut scribe = Scribe::new(self.source, self.table);
         write(&mut scribe);
-        Some(scribe.finish().ok_or(Broken))
+        let signed = scribe.finish();
+        self.spend(signed.as_ref().map_or(0, |signed| signed.text.len() + signed.canon.len()));
+        Some(signed.ok_or(Broken))
     }
 
     fn spend(&mut self, bytes: usize) -> bool {
@@ -453,7 +450,7 @@ impl<'a> Walk<'a> {
     // Trouble.
 
     fn is_too_deep(&mut self, node: Node<'_>) -> bool {
-        let deep = self.above.len() >= SOURCE_DEPTH_MAX && node.child_count() > 0;
+        let deep = self.above.len() >= SOURCE_DEPTH_MAX;
         if deep {
             self.deep = self.deep.or(Some(offset(node.start_byte())));
         }
@@ -467,11 +464,18 @@ impl<'a> Walk<'a> {
             self.error_end = self.error_end.max(node.end_byte());
         }
         // What looks like a name within an error may be that of a symbol that got lost there.
-        let lost = node.start_byte() < self.error_end && node.is_named() && node.child_count() == 0;
-        if lost && self.facts.lost.len() < LOST_NAMES_MAX {
-            let name = self.text(node);
+        if node.start_byte() >= self.error_end || !node.is_named() || node.child_count() > 0 {
+            return;
+        }
+        let name = self.text(node);
+        let is_name = name.len() <= SYMBOL_LEN_MAX
+            && name
+                .chars()
+                .next()
+                .is_some_and(|first| first.is_alphabetic() || matches!(first, '_' | '$' | '#'));
+        if is_name && self.facts.lost.len() < LOST_NAMES_MAX {
             self.facts.lost.insert(name.into());
-        } else if lost {
+        } else if is_name {
             self.facts.lost_too_many = true;
         }
     }

@@ -328,7 +328,8 @@ fn export_property(walk: &mut Walk<'_>, node: Node<'_>, part: Node<'_>) {
         Some(Kind::Pair | Kind::MethodDefinition) => clause_name(walk, key),
         _ => None,
     };
-    let Some(name) = name else { return };
+    // Nobody knows what a computed one is called.
+    let Some(name) = name.filter(|name| !name.starts_with('[')) else { return };
     let value = walk.field(part, Field::Value as u8).map(|value| unwrapped(walk, value));
     let local = value
         .filter(|value| Kind::at(walk, *value) == Some(Kind::Identifier))

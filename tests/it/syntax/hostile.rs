@@ -1,0 +1,309 @@
+//! What nobody writes by accident: it is read as far as that makes sense, it says so, and it costs no stack, no endless
+//! time and no endless memory.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use proptest::prelude::*;
+use provost::base::limits::{
+    SOURCE_BYTES_MAX, SOURCE_DEPTH_MAX, SOURCE_FACTS_MAX, SOURCE_TEXT_MIN, SOURCE_TEXT_PER_BYTE,
+    SYMBOL_LEN_MAX,
+};
+use provost::syntax::{Language, NoSignature, Patience, Reading, Trouble, read};
+
+use super::reading_of;
+
+fn is_broken(reading: &Reading) -> bool {
+    reading.trouble.iter().any(|trouble| matches!(trouble, Trouble::ParseErrors { .. }))
+}
+
+fn is_too_deep(reading: &Reading) -> bool {
+    reading.trouble.iter().any(|trouble| matches!(trouble, Trouble::TooDeep { .. }))
+}
+
+fn is_too_much(reading: &Reading) -> bool {
+    reading.trouble.iter().any(|trouble| matches!(trouble, Trouble::TooMany { .. }))
+}
+
+#[test]
+fn a_hundred_thousand_brackets_cost_no_stack() {
+    let many = 100_000;
+    // Well below what any thread has.
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let work = move || {
+        for (before, open, within, close) in
+            [("x = ", "(", "1", ")"), ("x = ", "[", "1", "]"), ("", "{", "", "}")]
+        {
+            let (opened, closed) = (open.repeat(many), close.repeat(many));
+            let balanced = format!("{before}{opened}{within}{closed}\nfunction after() {{}}\n");
+            let reading = reading_of(Language::TypeScript, &balanced);
+            assert!(is_too_deep(&reading), "{open}: {:?}", reading.trouble);
+            assert_eq!(reading.find("after").len(), 1, "{open}: what stands beside it is found");
+            for language in Language::all() {
+                assert!(is_broken(&reading_of(language, &open.repeat(many))), "{open} in {language:?}");
+                assert!(is_broken(&reading_of(language, &close.repeat(many))), "{close} in {language:?}");
+            }
+        }
+        let python = format!("x = {}{}\ndef after(): pass\n", "[".repeat(many), "]".repeat(many));
+        let reading = reading_of(Language::Python, &python);
+        assert!(is_too_deep(&reading) && reading.find("after").len() == 1);
+    };
+    small.spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn whatever_else_nests_a_hundred_thousand_deep_costs_no_stack() {
+    let many = 100_000;
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let work = move || {
+        for (language, text) in [
+            (Language::TypeScript, format!("x = {}1", "a => ".repeat(many))),
+            (Language::TypeScript, format!("type A = {}1{}", "A<".repeat(many), ">".repeat(many))),
+            (Language::TypeScript, format!("x{}", ".a".repeat(many) + "()")),
+            (Language::TypeScript, format!("x{}", "()".repeat(many))),
+            (Language::TypeScript, format!("x = {}1", "1 + ".repeat(many))),
+            (Language::TypeScript, format!("x = {}1", "`${".repeat(many))),
+            (Language::TypeScript, format!("type A = {}1", "A | ".repeat(many))),
+            (Language::TypeScript, format!("function f(a = {}1) {{}}", "(b = ".repeat(many))),
+            (Language::TypeScript, format!("const {{ a{}", ": { a".repeat(many))),
+            (Language::Tsx, "<a>".repeat(many)),
+            (Language::JavaScript, "if (a) {} else ".repeat(20_000)),
+            (Language::JavaScript, format!("{}{}", "function f() {".repeat(20_000), "}".repeat(20_000))),
+            (Language::JavaScript, format!("{}{}", "class A { m() {".repeat(20_000), "}}".repeat(20_000))),
+            (Language::JavaScript, format!("x = {}", "{ a: ".repeat(many))),
+            (Language::Python, format!("x = {}1", "lambda: ".repeat(many))),
+            (Language::Python, "f\"{".repeat(many)),
+            (Language::Python, format!("x = {}1", "not ".repeat(many))),
+            (Language::Python, format!("{} = 1", "(a, ".repeat(many))),
+        ] {
+            let reading = reading_of(language, &text);
+            drop(reading.edges());
+            assert!(reading.symbols.len() <= SOURCE_FACTS_MAX);
+        }
+    };
+    small.spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn nesting_is_followed_to_its_limit() {
+    // Each call is a node in its caller, and its arguments are one more.
+    let nested = |levels: usize| format!("{}deepest(){}", "f(".repeat(levels), ")".repeat(levels));
+    let fine = reading_of(Language::JavaScript, &nested(SOURCE_DEPTH_MAX / 2 - 10));
+    assert!(fine.is_whole() && fine.calls.iter().any(|call| &*call.callee.name == "deepest"));
+    let deep = reading_of(Language::JavaScript, &nested(SOURCE_DEPTH_MAX / 2 + 10));
+    assert!(is_too_deep(&deep) && deep.calls.iter().all(|call| &*call.callee.name != "deepest"));
+}
+
+#[test]
+fn a_file_of_a_hundred_megabytes_is_refused_before_it_is_read() {
+    let large = vec![b'('; 100 << 20];
+    let reading = read(Language::TypeScript, &large, &Patience::endless());
+    assert_eq!(reading.trouble, [Trouble::TooLarge { bytes: 100 << 20 }]);
+    assert!(reading.symbols.is_empty());
+    assert_eq!(reading.contract("f"), Err(NoSignature::Missing));
+    let mut text = String::from("function f() {}\n");
+    text.push_str(&" ".repeat(SOURCE_BYTES_MAX - text.len()));
+    assert!(reading_of(Language::TypeScript, &text).is_whole(), "the limit itself is no trouble");
+    text.push(' ');
+    assert!(!reading_of(Language::TypeScript, &text).is_whole());
+}
+
+#[test]
+fn more_than_is_kept_of_one_file_is_left_out_and_said() {
+    let many = SOURCE_FACTS_MAX + 10;
+    let symbols = reading_of(Language::JavaScript, &"let a;".repeat(many));
+    assert_eq!(symbols.symbols.len(), SOURCE_FACTS_MAX);
+    assert_eq!(symbols.trouble, [Trouble::TooMany { at: u32::try_from(SOURCE_FACTS_MAX * 6 + 4).unwrap() }]);
+    let calls = reading_of(Language::JavaScript, &"a();".repeat(many));
+    assert_eq!(calls.calls.len(), SOURCE_FACTS_MAX);
+    assert!(is_too_much(&calls));
+    let imports = reading_of(Language::Python, &"import a\n".repeat(many));
+    assert_eq!(imports.imports.len(), SOURCE_FACTS_MAX);
+    assert!(is_too_much(&imports));
+    let exports = reading_of(Language::JavaScript, &"export{a};".repeat(many));
+    assert_eq!(exports.exports.len(), SOURCE_FACTS_MAX);
+    assert!(is_too_much(&exports));
+}
+
+#[test]
+fn names_and_signatures_within_each_other_do_not_multiply() {
+    let long = "n".repeat(SYMBOL_LEN_MAX + 1);
+    let reading = reading_of(Language::JavaScript, &format!("function {long}() {{}} function fine() {{}}"));
+    assert!(is_too_much(&reading) && reading.symbols.len() == 1);
+    // Each signature contains all that follow.
+    let text = format!("const o = {}1{}", "{ m(a = ".repeat(3_000), ") {} }".repeat(3_000));
+    let reading = reading_of(Language::JavaScript, &text);
+    assert!(is_too_much(&reading), "{:?}", reading.trouble);
+    assert!(
+        reading.weight() < SOURCE_TEXT_MIN + text.len() * (SOURCE_TEXT_PER_BYTE + 20),
+        "{}",
+        reading.weight()
+    );
+}
+
+#[test]
+fn thousands_of_namesakes_are_told_apart_in_no_time() {
+    let classes: String =
+        (0..20_000).map(|n| format!("class C{n} {{ run() {{ run(); o.run(); this.run(); }} }}\n")).collect();
+    let reading = reading_of(Language::JavaScript, &classes);
+    // Each calls two that nobody knows, which have one name, and itself.
+    assert_eq!(reading.edges().len(), 40_000);
+    assert!(matches!(reading.contract("run"), Err(NoSignature::Ambiguous(paths)) if paths.len() == 20_000));
+}
+
+#[test]
+fn bytes_that_are_not_utf8_move_no_offset() {
+    let text = b"function a() {}\nconst s = \"\xff\xfe\xc3\"; // \xf0\x9f\nfunction b() { a(); }\n";
+    let reading = read(Language::JavaScript, text, &Patience::endless());
+    let range = &reading.find("b")[0].range;
+    assert_eq!(&text[range.start as usize..range.end as usize], b"function b() { a(); }");
+    assert_eq!(reading.trouble, [Trouble::NotUtf8 { first: 27 }]);
+    let noise = read(Language::Python, &[0xff; 10_000], &Patience::endless());
+    assert!(is_broken(&noise) && noise.trouble.contains(&Trouble::NotUtf8 { first: 0 }));
+}
+
+#[test]
+fn a_zero_byte_is_an_error_and_no_end() {
+    let reading = read(Language::TypeScript, b"function a() {}\n\0\nfunction b() {}\n", &Patience::endless());
+    assert!(is_broken(&reading));
+    assert_eq!(reading.find("b")[0].range, 18..33);
+    let python = read(Language::Python, b"def a(): pass\n\0\ndef b(): pass\n", &Patience::endless());
+    assert!(is_broken(&python) && python.find("a").len() == 1);
+    assert!(is_broken(&read(Language::Tsx, &[0; 10_000], &Patience::endless())));
+}
+
+#[test]
+fn line_ends_and_the_mark_at_the_beginning_make_no_difference() {
+    let text = "class A:\n    def f(self, a: str = \"\"\"x\ny\"\"\") -> int:\n        return g()\n";
+    let marked = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let (plain, marked) = (reading_of(Language::Python, text), reading_of(Language::Python, &marked));
+    assert!(plain.is_whole() && marked.is_whole());
+    assert_eq!(plain.contract("A.f"), marked.contract("A.f"));
+    assert_eq!((plain.calls.len(), marked.calls.len()), (1, 1));
+    assert_eq!(marked.find("A")[0].range.start, 3, "the mark counts: it is on disk");
+}
+
+#[test]
+fn nothing_is_read_for_somebody_who_does_not_wait() {
+    let text = "function f() { return g(1, 2, 3); }\n".repeat(2_000);
+    let gone = AtomicBool::new(true);
+    for patience in [
+        Patience { until: Some(Instant::now()), cancelled: None },
+        Patience { until: None, cancelled: Some(&gone) },
+    ] {
+        let reading = read(Language::TypeScript, text.as_bytes(), &patience);
+        assert_eq!(reading.trouble, [Trouble::TooSlow]);
+        assert!(reading.symbols.is_empty());
+    }
+    let waits = AtomicBool::new(false);
+    let patience = Patience { until: None, cancelled: Some(&waits) };
+    let again = read(Language::TypeScript, text.as_bytes(), &patience);
+    assert_eq!(again.symbols.len(), 2_000, "one that was stopped leaves nothing behind for the next");
+    assert!(again.is_whole());
+}
+
+#[test]
+fn the_same_bytes_give_the_same_reading() {
+    let text = "class A { m() { n(); } } export const x = memo(() => y());";
+    let once = format!("{:?}", reading_of(Language::Tsx, text));
+    assert_eq!(format!("{:?}", reading_of(Language::Tsx, text)), once);
+    let elsewhere = std::thread::spawn(move || format!("{:?}", reading_of(Language::Tsx, text)));
+    assert_eq!(elsewhere.join().unwrap(), once);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_whatever_is_too_much(
+        which in 0..4_usize,
+        pieces in proptest::collection::vec(0..PIECES.len(), 0..60),
+        noise in proptest::collection::vec(any::<u8>(), 0..40),
+        at in 0..400_usize,
+    ) {
+        let mut bytes: Vec<u8> = pieces.iter().flat_map(|piece| PIECES[*piece].bytes()).collect();
+        let at = at.min(bytes.len());
+        bytes.splice(at..at, noise);
+        let language = Language::all().nth(which).unwrap();
+        let reading = read(language, &bytes, &Patience::endless());
+        let len = u32::try_from(bytes.len()).unwrap();
+        for (number, symbol) in (0..).zip(&reading.symbols) {
+            prop_assert!(symbol.range.start <= symbol.range.end && symbol.range.end <= len);
+            prop_assert!(symbol.parent.is_none_or(|parent| parent < number), "{:?}", symbol);
+            prop_assert!(symbol.path.ends_with(symbol.name()) && !symbol.name().is_empty());
+            prop_assert!(reading.numbers_of(&symbol.path).contains(&number));
+            let _ = reading.contract(&symbol.path);
+            let _ = reading.contract(symbol.name());
+        }
+        for edge in reading.edges() {
+            prop_assert!((edge.caller as usize) < reading.symbols.len() && edge.call.at <= len);
+        }
+    }
+}
+
+/// What programs are made of, and what breaks them.
+const PIECES: &[&str] = &[
+    "function f(",
+    "a: number",
+    ", ",
+    ") {",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    " => ",
+    "class A",
+    " extends B ",
+    " {",
+    "this.",
+    "x",
+    "()",
+    ";\n",
+    "\n",
+    "    ",
+    "def g(",
+    "):\n",
+    "return ",
+    "@dec",
+    "async ",
+    "await ",
+    "export ",
+    "default ",
+    "const y = ",
+    "import a from 'b'",
+    "from . import z\n",
+    "\"s\"",
+    "`t${",
+    "<C/>",
+    "<T,>",
+    ": ",
+    "=",
+    "*",
+    "...",
+    "get ",
+    "static ",
+    "#p",
+    "lambda q: ",
+    "if True:\n",
+    "namespace N ",
+    "interface I ",
+    "type U = ",
+    "enum E ",
+    "module.exports.k = ",
+    "A.prototype.m = function ",
+    "/*",
+    "*/",
+    "//",
+    "# ",
+    "'''",
+    "\u{feff}",
+    "ü",
+    "😀",
+    "\\",
+    "\r\n",
+    "new ",
+    "super",
+    "declare ",
+];
