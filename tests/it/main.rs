@@ -22,6 +22,8 @@ mod devitd_form;
 mod docs;
 mod engine;
 mod frames;
+mod graph;
+mod graph_index;
 mod greed;
 mod guarded;
 mod handoff;
