@@ -8,11 +8,14 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use super::Rejected;
+use crate::domain::ProcessMark;
+use crate::system::{process_began, user_number};
 
 /// The process that connected.
 #[derive(Debug)]
@@ -104,6 +107,15 @@ impl PeerId {
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
+}
+
+/// A running process of our user, to be known again: its number may mean another one some time.
+pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
+    let started = process_began(pid)?;
+    let owner = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    // Asked again: if it still is the same one, it has been all along.
+    let same = process_began(pid) == Some(started);
+    (owner == user_number() && same).then_some(ProcessMark { pid, started })
 }
 
 /// The parent of a process, its parent, and so on up to the first process of the namespace.

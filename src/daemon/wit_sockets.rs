@@ -23,9 +23,11 @@ use tokio_util::task::TaskTracker;
 use super::{GRACE, Shared};
 use crate::base::limits::{CONNECTIONS_MAX, WIT_WORKTREES_MAX};
 use crate::config::{Places, WitOpen};
+use crate::jail::Root;
 use crate::protocols::FrontDoor as _;
 use crate::protocols::own::wire::DoorAt;
 use crate::protocols::wit::Wit;
+use crate::service::Base;
 use crate::system;
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
@@ -132,9 +134,10 @@ impl WitSockets {
     }
 
     fn place(&self, top: &Path) -> Result<Seat> {
+        let root = Root::open(top).with_context(|| top.display().to_string())?;
+        let door = self.door.at(Base::new(root));
         let (seat, bound) = Seat::take(top, &self.stop)?;
         tracing::info!(door = "wit", address = %bound.path().display(), "door open");
-        let door = self.door.at(top);
         let serve = move |stream, guard| door.serve(stream, guard);
         self.tasks.spawn(accept_loop(bound, CONNECTIONS_MAX, seat.stop.clone(), GRACE, serve));
         Ok(seat)

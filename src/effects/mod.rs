@@ -30,6 +30,7 @@ mod keeper;
 mod mcp;
 mod network;
 mod prepare;
+mod reaper;
 mod reason;
 mod rehearse;
 mod result;

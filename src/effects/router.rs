@@ -58,6 +58,7 @@ impl Hands {
             captures: Captures::new(desk.clone(), parts.camera),
         };
         desk.tracker.spawn(Desktop::new(desk.clone(), parts.desktop).look_on());
+        desk.tracker.spawn(super::reaper::look_on(desk.clone()));
         desk.tracker.spawn(router.work(effects, owed));
         Self { desk }
     }

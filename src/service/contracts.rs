@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, Content, Source};
@@ -221,12 +220,12 @@ impl Check {
             self.0.contains_key(&file.path)
                 || file.renamed_from.as_ref().is_some_and(|from| self.0.contains_key(from))
         };
-        let reads = staged.iter().map(|file| async move {
-            match concerned(file) {
-                true => provost.code().read_content(file.path.clone(), file.content.clone(), until).await,
-                false => Source { path: file.path.clone(), content: Content::None },
-            }
-        });
+        let read = async |file: &Staged| match concerned(file) {
+            true => provost.code().read_content(file.path.clone(), file.content.clone(), until).await,
+            false => Source { path: file.path.clone(), content: Content::None },
+        };
+        // Boxed, since the compiler does not see of closures that they are good for every thread.
+        let reads: Vec<_> = staged.iter().map(|file| read(file).boxed()).collect();
         stream::iter(reads).buffered(CODE_READERS_MAX).collect().await
     }
 }

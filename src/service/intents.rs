@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
@@ -117,15 +116,14 @@ impl Provost {
     /// What the files say, several at a time, together within the time for one.
     async fn sources(&self, base: &Base, paths: &[RepoPath], names_only: bool) -> Vec<Source> {
         let until = Instant::now() + READ_TIME_MAX;
-        let reads = paths.iter().map(|path| async move {
-            match names_only {
-                true => Source {
-                    path: self.code().spelling(base, path).await,
-                    content: super::code::Content::None,
-                },
-                false => self.code().read_until(base, path, until).await,
+        let read = async |path| match names_only {
+            true => {
+                Source { path: self.code().spelling(base, path).await, content: super::code::Content::None }
             }
-        });
+            false => self.code().read_until(base, path, until).await,
+        };
+        // Boxed, since the compiler does not see of closures that they are good for every thread.
+        let reads: Vec<_> = paths.iter().map(|path| read(path).boxed()).collect();
         stream::iter(reads).buffered(CODE_READERS_MAX).collect().await
     }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -165,6 +165,18 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     options
 }
 
+/// When a process began, in the system's own unit: with its number it means this process and no later one. `None` for
+/// one that has ended, or where the system does not tell.
+pub fn process_began(pid: u32) -> Option<u64> {
+    let mut text = String::new();
+    File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    // The name is in parentheses and may contain anything; the last one closes it. The state follows, and the
+    // nineteenth field after that is the time; a process that is dead and not waited for has ended.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
+}
+
 /// Where a door of this name is, given the folder of the repository's sockets.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {
     runtime.join(format!("{name}.sock"))
@@ -210,17 +222,6 @@ pub fn own_session() {
     // Already the leader of a session when started by hand that way; then nothing is to be done.
     let _own_session = rustix::process::setsid();
 }
-
-/// Lets other threads go before this one, where systems have priorities for threads.
-pub fn lower_priority() {
-    // On Linux a process number of 0 means this thread alone; elsewhere all of them, which would be too many.
-    #[cfg(target_os = "linux")]
-    let _at_the_old_one_otherwise = rustix::process::setpriority_process(None, LOW_PRIORITY);
-}
-
-/// As `nice` has it without a number.
-#[cfg(target_os = "linux")]
-const LOW_PRIORITY: i32 = 10;
 
 /// Takes as many descriptors as the system lets this user have: shells allow few by default, and every client takes
 /// two. What a worker may have is set for each.

@@ -190,6 +190,11 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     options
 }
 
+/// When a process began; nothing here ends with one.
+pub fn process_began(_pid: u32) -> Option<u64> {
+    None
+}
+
 /// The pipe of a door of this name. Pipes have no folders: a digest of the folder where a socket would be, which is
 /// another one for every user and repository, is part of its name.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {
@@ -265,9 +270,6 @@ pub fn own_session() {}
 
 /// Nothing to do: handles are bounded by memory alone.
 pub fn take_all_descriptors() {}
-
-/// Threads keep their priority here.
-pub fn lower_priority() {}
 
 /// A process whose end somebody waits for; nothing when it has ended already.
 #[derive(Debug)]

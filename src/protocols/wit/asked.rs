@@ -4,10 +4,10 @@ use serde_json::value::RawValue;
 
 use super::map::{Fault, intent_status};
 use super::params::{Params, kind, path};
-use super::wire::{Envelope, string};
-use crate::base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, SYMBOL_LEN_MAX};
+use super::wire::{Envelope, members, string};
+use crate::base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, STAGED_FILES_MAX, SYMBOL_LEN_MAX};
 use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
-use crate::domain::IntentStatus;
+use crate::domain::{IntentStatus, ProcessMark};
 
 /// A path or a symbol in its one spelling, and as it was written.
 pub(super) type Written<T> = (T, Box<str>);
@@ -23,8 +23,10 @@ pub(super) enum Asked {
     Declare(AgentId, Declare),
     Update(AgentId, String, IntentStatus),
     Intents(Intents),
+    Propose(AgentId, Written<SymbolPath>),
     Respond(AgentId, String, bool),
     Contracts(Option<String>, Option<String>),
+    Check(Check),
     /// Ours: a session ends, with its intents or without.
     Leave(AgentId, bool),
     /// Ours: an offer is taken back.
@@ -34,7 +36,9 @@ pub(super) enum Asked {
 pub(super) struct Acquire {
     pub(super) at: Written<SymbolPath>,
     pub(super) ttl: Option<Ttl>,
+    pub(super) wait: Option<Ttl>,
     pub(super) reason: Option<Box<str>>,
+    pub(super) process: Option<ProcessMark>,
 }
 
 pub(super) struct Release {
@@ -55,6 +59,13 @@ pub(super) struct Intents {
     pub(super) status: Option<String>,
 }
 
+pub(super) struct Check {
+    pub(super) files: Vec<(Written<RepoPath>, String)>,
+    /// From where, and to where.
+    pub(super) renamed: Vec<(RepoPath, RepoPath)>,
+    pub(super) deleted: Vec<RepoPath>,
+}
+
 impl Asked {
     /// Reads a request, which is wholly here then: nothing of its text is needed any more.
     pub(super) fn read(envelope: &Envelope<'_>) -> Result<Self, Fault> {
@@ -68,8 +79,10 @@ impl Asked {
             "intent.declare" => declare(params),
             "intent.update" => update(params),
             "intent.query" => intents(params),
+            "contract.propose" => propose(params),
             "contract.respond" => respond(params),
             "contract.query" => contracts(params),
+            "check-contracts" => check(params),
             "provost.leave" => leave(params),
             "provost.contract.withdraw" => withdraw(params),
             _ => Err(Fault::unknown_method()),
@@ -87,11 +100,13 @@ fn register(params: Raw<'_>) -> Result<Asked, Fault> {
 }
 
 fn acquire(params: Raw<'_>) -> Result<Asked, Fault> {
-    let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "reason"])?;
+    let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "waitMs", "reason", "pid"])?;
     let (at, who) = (read.symbol("symbolPath"), read.session("sessionId"));
-    let (ttl, reason) = (read.duration("ttlMs"), read.reason("reason"));
-    let ((at, who), (ttl, reason)) = read.all(at.zip(who).zip(ttl.zip(reason)))?;
-    Ok(Asked::Acquire(who, Acquire { at, ttl, reason }))
+    let (ttl, wait) = (read.duration("ttlMs"), read.wait("waitMs"));
+    let (reason, process) = (read.reason("reason"), read.process("pid"));
+    let rest = ttl.zip(wait).zip(reason.zip(process));
+    let ((at, who), ((ttl, wait), (reason, process))) = read.all(at.zip(who).zip(rest))?;
+    Ok(Asked::Acquire(who, Acquire { at, ttl, wait, reason, process }))
 }
 
 fn release(params: Raw<'_>) -> Result<Asked, Fault> {
@@ -153,6 +168,13 @@ fn intents(params: Raw<'_>) -> Result<Asked, Fault> {
     Ok(Asked::Intents(Intents { session, file, status }))
 }
 
+fn propose(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["sessionId", "symbolPath"])?;
+    let (who, at) = (read.session("sessionId"), read.symbol("symbolPath"));
+    let (who, at) = read.all(who.zip(at))?;
+    Ok(Asked::Propose(who, at))
+}
+
 fn respond(params: Raw<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["contractId", "sessionId", "accept"])?;
     let (id, who) = (read.text("contractId"), read.session("sessionId"));
@@ -166,6 +188,26 @@ fn contracts(params: Raw<'_>) -> Result<Asked, Fault> {
     let (symbol, status) = (read.filter("symbolPath"), read.filter("status"));
     let (symbol, status) = read.all(symbol.zip(status))?;
     Ok(Asked::Contracts(symbol, status))
+}
+
+fn check(params: Raw<'_>) -> Result<Asked, Fault> {
+    let mut read = Params::of(params, ["files", "renamed", "deleted"])?;
+    let files = read.full_list("files", STAGED_FILES_MAX, |it| {
+        let [at, content] = members(it, ["path", "content"]).ok_or("must be an object")?;
+        let at = path(at.ok_or("has no path")?).map_err(|why| format!("has a path that {why}"))?;
+        let content = content.ok_or("has no content")?;
+        let text =
+            string(content).ok_or_else(|| format!("has {} as content, not a string", kind(content)))?;
+        Ok((at, text))
+    });
+    let renamed = read.list("renamed", STAGED_FILES_MAX, |it| {
+        let [from, to] = members(it, ["from", "to"]).ok_or("must be an object")?;
+        let (from, to) = from.zip(to).ok_or("must have `from` and `to`")?;
+        Ok((path(from)?.0, path(to)?.0))
+    });
+    let deleted = read.list("deleted", STAGED_FILES_MAX, |it| Ok(path(it)?.0));
+    let (files, (renamed, deleted)) = read.all(files.zip(renamed.zip(deleted)))?;
+    Ok(Asked::Check(Check { files, renamed, deleted }))
 }
 
 fn leave(params: Raw<'_>) -> Result<Asked, Fault> {

@@ -32,17 +32,37 @@ impl Room {
     pub(super) fn new() -> Self {
         Self(Arc::new(Semaphore::new(WIT_BODIES_BYTES_MAX / UNIT)))
     }
+}
 
-    /// So many bytes more, as soon as others have given them back.
-    async fn take(&self, bytes: usize, held: &mut Option<OwnedSemaphorePermit>) {
-        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        // Nobody closes it.
-        if let Ok(more) = self.0.clone().acquire_many_owned(units).await {
-            match held {
-                Some(held) => held.merge(more),
-                None => *held = Some(more),
-            }
+/// One body's share of that memory.
+struct Share {
+    room: Room,
+    held: Option<OwnedSemaphorePermit>,
+    covered: usize,
+}
+
+impl Share {
+    fn of(room: &Room) -> Self {
+        Self { room: room.clone(), held: None, covered: WIT_SMALL_BODY_BYTES }
+    }
+
+    /// Makes it large enough, as soon as others have given back what they had.
+    async fn cover(&mut self, bytes: usize, until: Instant) -> Result<(), Untaken> {
+        if bytes <= self.covered {
+            return Ok(());
         }
+        // Growing, a vector may have twice what is in it; more than asked for at once is not asked for often.
+        let more = (bytes - self.covered).max(self.covered).min(WIT_BODY_BYTES_MAX);
+        let units = u32::try_from(more.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let turn = timeout_at(until, self.room.0.clone().acquire_many_owned(units)).await;
+        // Nobody closes it; time may run out.
+        let Ok(Ok(more_units)) = turn else { return Err(Untaken::TooSlow) };
+        match &mut self.held {
+            Some(held) => held.merge(more_units),
+            None => self.held = Some(more_units),
+        }
+        self.covered += more;
+        Ok(())
     }
 }
 
@@ -65,28 +85,19 @@ async fn take(mut body: Incoming, room: &Room) -> Result<Taken, Untaken> {
         return Err(Untaken::TooLarge);
     }
     let until = Instant::now() + Duration::from_millis(WIT_BODY_MS_MAX);
-    let (mut held, mut covered) = (None, WIT_SMALL_BODY_BYTES);
+    let mut share = Share::of(room);
     let announced = usize::try_from(announced.lower()).unwrap_or(0);
-    let mut cover = async |bytes: usize, held: &mut _| {
-        if bytes > covered {
-            // Growing, a vector may have twice what is in it; more than asked for at once is not asked for often.
-            let more = (bytes - covered).max(covered).min(WIT_BODY_BYTES_MAX);
-            timeout_at(until, room.take(more, held)).await.map_err(|_| Untaken::TooSlow)?;
-            covered += more;
-        }
-        Ok(())
-    };
-    cover(announced, &mut held).await?;
+    share.cover(announced, until).await?;
     let mut bytes = Vec::with_capacity(announced.min(WIT_BODY_BYTES_MAX));
     loop {
         let pause = until.min(Instant::now() + PAUSE_MAX);
         let frame = timeout_at(pause, body.frame()).await.map_err(|_| Untaken::TooSlow)?;
-        let Some(frame) = frame else { return Ok(Taken { bytes, held }) };
+        let Some(frame) = frame else { return Ok(Taken { bytes, held: share.held }) };
         let Ok(data) = frame.map_err(|_| Untaken::BrokeOff)?.into_data() else { continue };
         if bytes.len() + data.len() > WIT_BODY_BYTES_MAX {
             return Err(Untaken::TooLarge);
         }
-        cover(bytes.len() + data.len(), &mut held).await?;
+        share.cover(bytes.len() + data.len(), until).await?;
         bytes.extend_from_slice(&data);
     }
 }

@@ -5,9 +5,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::wire::{self, Faults};
-use crate::base::{AgentId, Fence};
+use crate::base::{AgentId, Fence, Timestamp};
 use crate::domain::command::Rival;
 use crate::domain::{Answer, ContractStatus, IntentStatus, Refusal};
+use crate::service::ProposeFault;
 
 /// A refusal in wit's words.
 pub(super) struct Fault(pub(super) wire::Error);
@@ -68,13 +69,17 @@ impl Fault {
     }
 }
 
-/// A refusal of the core. Of a lock's conflict it tells what it knows; [`conflict`] tells the rest.
-pub(super) fn refused(refusal: &Refusal) -> Fault {
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        refused(&refusal)
+    }
+}
+
+fn refused(refusal: &Refusal) -> Fault {
     let message = refusal.to_string();
     match refusal {
-        Refusal::LockConflict(rival) => conflict(&Conflict::of(rival)),
-        Refusal::WouldDeadlock { circle, rival } => {
-            conflict(&Conflict { cycle: Some(names(circle)), message: Some(message), ..Conflict::of(rival) })
+        Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {
+            Fault::method("LOCK_CONFLICT", &Conflict::of(refusal, rival))
         }
         Refusal::LockNotFound => Fault::bare("LOCK_NOT_FOUND"),
         Refusal::LockNotHeld { by, fence } => {
@@ -121,7 +126,7 @@ pub(super) fn refused(refusal: &Refusal) -> Fault {
 }
 
 /// Policy has no say in what this door asks for; if it ever has, its word counts.
-pub(super) fn not_done<R>(answer: Answer<R>) -> Result<R, Fault> {
+pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Fault> {
     match answer {
         Answer::Done(reply) => Ok(reply),
         Answer::Parked(id) => {
@@ -135,18 +140,14 @@ pub(super) fn not_done<R>(answer: Answer<R>) -> Result<R, Fault> {
     }
 }
 
-fn names(agents: &[AgentId]) -> Vec<String> {
-    agents.iter().map(ToString::to_string).collect()
-}
-
 /// The data of `LOCK_CONFLICT`.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Conflict {
+struct Conflict {
     held_by: String,
     expires_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) agent_name: Option<Box<str>>,
+    agent_name: Option<Box<str>>,
     acquired_at: String,
     symbol_path: Box<str>,
     /// Absent for one who waits, and comes first.
@@ -155,17 +156,21 @@ pub(super) struct Conflict {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) retry_after_ms: Option<u64>,
+    retry_after_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) waiting: Option<usize>,
+    waiting: Option<usize>,
+    /// Who waits for whom, from the caller on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cycle: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    cycle: Option<Vec<AgentId>>,
+    message: String,
 }
 
 impl Conflict {
-    pub(super) fn of(rival: &Rival) -> Self {
+    fn of(refusal: &Refusal, rival: &Rival) -> Self {
+        let cycle = match refusal {
+            Refusal::WouldDeadlock { circle, .. } => Some(circle.clone()),
+            _ => None,
+        };
         Self {
             held_by: rival.by.to_string(),
             expires_at: rival.until.rfc3339(),
@@ -173,13 +178,39 @@ impl Conflict {
             symbol_path: rival.asked.clone(),
             fence: rival.fence,
             reason: rival.reason.clone(),
+            cycle,
+            message: refusal.to_string(),
             ..Self::default()
         }
     }
 }
 
-pub(super) fn conflict(data: &Conflict) -> Fault {
-    Fault::method("LOCK_CONFLICT", data)
+/// A conflict with all that there is to tell: the rival's name for people, and how many wait.
+pub(super) fn conflict(
+    refusal: &Refusal,
+    rival: &Rival,
+    name: Option<Box<str>>,
+    now: Timestamp,
+    waiting: usize,
+) -> Fault {
+    let data = Conflict {
+        agent_name: name,
+        retry_after_ms: Some(rival.until.since_ms(now)),
+        waiting: Some(waiting),
+        ..Conflict::of(refusal, rival)
+    };
+    Fault::method("LOCK_CONFLICT", &data)
+}
+
+/// Why there is no contract to offer.
+pub(super) fn not_proposed(fault: ProposeFault, asked: &str) -> Fault {
+    match fault {
+        ProposeFault::Refused(refusal) => refusal.into(),
+        ProposeFault::NoSymbol { why, candidates } => Fault::method(
+            "SYMBOL_NOT_FOUND",
+            &json!({ "symbolPath": asked, "message": why, "candidates": candidates }),
+        ),
+    }
 }
 
 /// wit's word for where an intent stands.

@@ -1,20 +1,19 @@
 //! One function per method: submit, encode. wit, 5.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::asked::{Acquire, Asked, Declare, Intents, Release};
+use super::asked::{Acquire, Asked, Check, Declare, Intents, Release, Written};
 use super::map::{self, Fault};
-use super::wire;
-use super::{Wit, rows};
+use super::{Wit, rows, wire};
 use crate::auth::role;
 use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath, Ttl};
-use crate::domain::command::{
-    AcquireLock, AnswerContract, DeclareIntent, IntendedFile, Leave, Locked, NameAgent, ReleaseLock,
-    SymbolFacts, UpdateIntent, WithdrawContract,
-};
-use crate::domain::view::{LiveLocks, SomeContracts, SomeIntents};
-use crate::domain::{Principal, Refusal, Verb};
+use crate::domain::command::{NameAgent, Rival};
+use crate::domain::view::{SomeContracts, SomeIntents};
+use crate::domain::{Principal, Refusal};
+use crate::service::{IntentOrder, LockOrder, Staged};
 
 /// How long a lock is for that comes without a time.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
@@ -27,30 +26,32 @@ impl Wit {
         match asked {
             Asked::Ping => Ok(wire::json(&"pong")),
             Asked::Register(who, name) => self.register(who, name).await,
+            Asked::Acquire(who, acquire) => self.acquire(who, acquire).await,
             Asked::Release(who, release) => self.release(who, release).await,
             Asked::Locks(session) => self.locks(session).await,
+            Asked::Declare(who, declare) => self.declare(who, declare).await,
             Asked::Update(who, id, to) => {
-                let id = IntentId::parse(&id).map_err(|_| map::refused(&Refusal::IntentNotFound))?;
-                let moved = self.submit(&self.speaks_as(who)?, UpdateIntent { id, to }).await?.intent;
-                let (id, status) = (&moved.id, moved.status.word());
-                Ok(wire::json(&rows::Updated { intent_id: id, status, updated_at: moved.updated_at }))
+                let who = self.speaks_as(who)?;
+                let id = IntentId::parse(&id).map_err(|_| Fault::from(Refusal::IntentNotFound))?;
+                let moved = self.0.provost.update_intent(&who, id, to).await?.intent;
+                Ok(wire::json(&rows::updated(&moved)))
             }
             Asked::Intents(wanted) => self.intents(wanted).await,
+            Asked::Propose(who, at) => self.propose(who, at).await,
             Asked::Respond(who, id, accept) => {
-                let id = contract_id(&id)?;
-                let done = self.submit(&self.speaks_as(who)?, AnswerContract { id, accept }).await?.contract;
+                let who = self.speaks_as(who)?;
+                let done = self.0.provost.answer_contract(&who, contract_id(&id)?, accept).await?;
                 Ok(wire::json(&rows::settled(&done)))
             }
-            Asked::Acquire(who, acquire) => self.acquire(who, acquire).await,
-            Asked::Declare(who, declare) => self.declare(who, declare).await,
             Asked::Contracts(symbol, status) => self.contracts(symbol, status).await,
+            Asked::Check(check) => self.check(check).await,
             Asked::Leave(who, intents) => {
-                let left = self.submit(&self.speaks_as(who)?, Leave { intents }).await?;
+                let left = self.0.provost.leave(&self.speaks_as(who)?, intents).await?;
                 Ok(wire::json(&json!({ "locks": left.locks, "intents": left.intents })))
             }
             Asked::Withdraw(who, id) => {
-                let id = contract_id(&id)?;
-                let done = self.submit(&self.speaks_as(who)?, WithdrawContract { id }).await?.contract;
+                let who = self.speaks_as(who)?;
+                let done = self.0.provost.withdraw_contract(&who, contract_id(&id)?).await?;
                 Ok(wire::json(&rows::settled(&done)))
             }
         }
@@ -64,69 +65,69 @@ impl Wit {
         Ok(role::wit(session))
     }
 
-    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
-        let answer = self.0.provost.submit(who, verb).await.map_err(|it| map::refused(&it))?;
-        map::not_done(answer)
-    }
-
     async fn register(&self, who: AgentId, name: Box<str>) -> Answered {
-        let named = self.submit(&self.speaks_as(who)?, NameAgent { name }).await?;
-        Ok(wire::json(&json!({ "agentId": named.number })))
+        let answer = self.0.provost.submit(&self.speaks_as(who)?, NameAgent { name }).await?;
+        Ok(wire::json(&json!({ "agentId": map::done(answer)?.number })))
     }
 
     async fn acquire(&self, who: AgentId, acquire: Acquire) -> Answered {
         let who = self.speaks_as(who)?;
         let (at, asked) = acquire.at;
-        let verb = AcquireLock {
-            at,
-            asked,
+        let order = LockOrder {
+            base: self.0.base.clone(),
+            at: at.clone(),
+            asked: asked.clone(),
             ttl: acquire.ttl.unwrap_or(LOCK_TTL),
-            wait: None,
-            ticket: None,
+            wait: acquire.wait,
             reason: acquire.reason,
-            process: None,
-            seen: SymbolFacts::default(),
+            process: acquire.process,
         };
-        match self.submit(&who, verb).await? {
-            Locked::Held { lock, warnings, more, .. } => {
-                Ok(wire::json(&rows::granted(&lock, &warnings, more)))
-            }
-            Locked::Queued { .. } => Err(map::refused(&Refusal::busy("nobody was to wait"))),
+        match self.0.provost.lock(&who, order).await {
+            Ok(granted) => Ok(wire::json(&rows::granted(&asked, &granted))),
+            Err(refusal) => Err(match &refusal {
+                Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {
+                    self.conflict(&refusal, rival, at.file()).await?
+                }
+                _ => refusal.into(),
+            }),
         }
     }
 
-    async fn declare(&self, who: AgentId, declare: Declare) -> Answered {
-        let who = self.speaks_as(who)?;
-        let id = uuid::Uuid::new_v4().to_string();
-        let files = declare.files.into_iter();
-        let verb = DeclareIntent {
-            id: IntentId::parse(&id).expect("a UUID is an id"),
-            description: declare.description,
-            files: files
-                .map(|(path, asked)| IntendedFile { path, asked, spans: Vec::new(), names: Vec::new() })
-                .collect(),
-            symbols: declare.symbols,
-            ttl: declare.ttl,
-            calls: Vec::new(),
-            fresh: Vec::new(),
-        };
-        Ok(wire::json(&rows::report(&self.submit(&who, verb).await?)))
+    /// A conflict, with what its asker may want to know for the next try.
+    async fn conflict(&self, refusal: &Refusal, rival: &Rival, file: &RepoPath) -> Result<Fault, Fault> {
+        let (locks, now) = self.0.provost.locks(Some(rival.by.clone()), Vec::new()).await?;
+        let waiting = self.0.provost.lock_waiters().await?;
+        let before = waiting.iter().filter(|it| it.at.file() == file && it.asked == rival.asked).count();
+        let name = locks.into_iter().find_map(|it| it.name);
+        Ok(map::conflict(refusal, rival, name, now, before))
     }
 
     async fn release(&self, who: AgentId, release: Release) -> Answered {
         let who = self.speaks_as(who)?;
         // What is no symbol was never locked.
-        let at = SymbolPath::parse(&release.at).map_err(|_| map::refused(&Refusal::LockNotFound))?;
-        self.submit(&who, ReleaseLock { at, fence: release.fence, force: false }).await?;
+        let at = SymbolPath::parse(&release.at).map_err(|_| Fault::from(Refusal::LockNotFound))?;
+        self.0.provost.unlock(&who, self.0.base.as_ref(), &at, release.fence, false).await?;
         Ok(wire::json(&json!({ "released": true })))
     }
 
     async fn locks(&self, session: Option<String>) -> Answered {
         // What is no name is nobody's.
         let Some(holder) = all_or_one(session, agent) else { return Ok(nothing()) };
-        let wanted = LiveLocks { holder, files: Vec::new() };
-        let (found, now) = self.0.provost.view(wanted).await.map_err(|it| map::refused(&it))?;
+        let (found, now) = self.0.provost.locks(holder, Vec::new()).await?;
         Ok(wire::json(&rows::locks(&found, now)))
+    }
+
+    async fn declare(&self, who: AgentId, declare: Declare) -> Answered {
+        let who = self.speaks_as(who)?;
+        let order = IntentOrder {
+            base: self.0.base.clone(),
+            id: IntentId::parse(&fresh_id()).expect("a UUID is an id"),
+            description: declare.description,
+            files: declare.files,
+            symbols: declare.symbols,
+            ttl: declare.ttl,
+        };
+        Ok(wire::json(&rows::report(&self.0.provost.declare(&who, order).await?)))
     }
 
     async fn intents(&self, wanted: Intents) -> Answered {
@@ -135,16 +136,43 @@ impl Wit {
         let (session, file) = (all_or_one(wanted.session, agent), all_or_one(wanted.file, read_file));
         let status = all_or_one(wanted.status, map::intent_status);
         let (Some(agent), Some(file), Some(status)) = (session, file, status) else { return Ok(nothing()) };
-        let found = self.0.provost.view(SomeIntents { agent, file, status }).await;
-        Ok(wire::json(&rows::intents(&found.map_err(|it| map::refused(&it))?)))
+        let found = self.0.provost.intents(SomeIntents { agent, file, status }).await?;
+        Ok(wire::json(&rows::intents(&found)))
+    }
+
+    async fn propose(&self, who: AgentId, (at, asked): Written<SymbolPath>) -> Answered {
+        let who = self.speaks_as(who)?;
+        let id = ContractId::parse(&fresh_id()).expect("a UUID is an id");
+        let proposed = self.0.provost.propose(&who, self.0.base.as_ref(), id, &at, &asked).await;
+        let contract = proposed.map_err(|fault| map::not_proposed(fault, &asked))?;
+        Ok(wire::json(&rows::proposed(&contract)))
     }
 
     async fn contracts(&self, symbol: Option<String>, status: Option<String>) -> Answered {
         let Some(status) = all_or_one(status, map::contract_status) else { return Ok(nothing()) };
         let symbol = symbol.map(|it| SymbolPath::parse(&it).map_or(it, |at| at.to_string()).into());
-        let found = self.0.provost.view(SomeContracts { symbol, status }).await;
-        Ok(wire::json(&rows::contracts(&found.map_err(|it| map::refused(&it))?)))
+        let found = self.0.provost.contracts(SomeContracts { symbol, status }).await?;
+        Ok(wire::json(&rows::contracts(&found)))
     }
+
+    async fn check(&self, check: Check) -> Answered {
+        let mut from: BTreeMap<RepoPath, RepoPath> =
+            check.renamed.into_iter().map(|(from, to)| (to, from)).collect();
+        let staged = check.files.into_iter().map(|((path, _), content)| {
+            let renamed_from = from.remove(&path);
+            Staged { path, content: content.into_bytes().into(), renamed_from }
+        });
+        let staged: Vec<Staged> = staged.collect();
+        // A file that went where nothing was sent of it has gone.
+        let mut deleted = check.deleted;
+        deleted.extend(from.into_values());
+        let base = self.0.base.as_ref();
+        Ok(wire::json(&rows::checked(&self.0.provost.check_contracts(base, staged, deleted).await?)))
+    }
+}
+
+fn fresh_id() -> String {
+    uuid::Uuid::new_v4().to_string()
 }
 
 fn nothing() -> Box<RawValue> {
@@ -156,7 +184,7 @@ fn agent(name: &str) -> Option<AgentId> {
 }
 
 fn contract_id(id: &str) -> Result<ContractId, Fault> {
-    ContractId::parse(id).map_err(|_| map::refused(&Refusal::ContractNotFound))
+    ContractId::parse(id).map_err(|_| Refusal::ContractNotFound.into())
 }
 
 /// A filter in our words; `None` for one that nothing can meet.

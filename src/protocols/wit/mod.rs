@@ -24,7 +24,7 @@ use hyper_util::rt::TokioIo;
 use super::FrontDoor;
 use crate::auth::keys::KeyRing;
 use crate::auth::peer::PeerId;
-use crate::service::Provost;
+use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
 
@@ -43,20 +43,22 @@ struct Parts {
     keys: Arc<KeyRing>,
     uid: u32,
     room: http::Room,
+    /// Where its clients work, if that is not the daemon's own checkout.
+    base: Option<Base>,
 }
 
 impl Wit {
     /// A door for the processes of the user `uid`; `keys` tells which names are reserved.
     pub fn new(provost: Provost, keys: Arc<KeyRing>, uid: u32) -> Self {
-        Self(Arc::new(Parts { provost, keys, uid, room: http::Room::new() }))
+        Self(Arc::new(Parts { provost, keys, uid, room: http::Room::new(), base: None }))
     }
 
-    /// The same for a socket in the work tree at `top`, whose files its requests are about.
+    /// The same for a socket in another checkout, whose files its requests are about.
     #[must_use]
-    pub fn at(&self, top: &std::path::Path) -> Self {
-        let Parts { provost, keys, uid, room } = &*self.0;
-        let _ = top;
-        Self(Arc::new(Parts { provost: provost.clone(), keys: keys.clone(), uid: *uid, room: room.clone() }))
+    pub fn at(&self, base: Base) -> Self {
+        let Parts { provost, keys, uid, room, .. } = &*self.0;
+        let (provost, keys) = (provost.clone(), keys.clone());
+        Self(Arc::new(Parts { provost, keys, uid: *uid, room: room.clone(), base: Some(base) }))
     }
 
     async fn converse(self, mut stream: Stream, guard: Guard) {

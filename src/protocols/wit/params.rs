@@ -4,8 +4,10 @@ use serde_json::value::RawValue;
 
 use super::map::Fault;
 use super::wire::{self, Faults, members, string};
+use crate::auth::peer::process_of_ours;
 use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
 use crate::base::{AgentId, RepoPath, SymbolPath, Ttl};
+use crate::domain::ProcessMark;
 
 /// The parameters of one request. Reading notes what is wrong; [`Params::all`] tells it.
 pub(super) struct Params<'a, const N: usize> {
@@ -163,12 +165,30 @@ impl<'a, const N: usize> Params<'a, N> {
         Some(Ttl::from_millis(ms))
     }
 
+    /// How long to wait, in milliseconds; zero is not to wait.
+    pub(super) fn wait(&mut self, name: &'static str) -> Option<Option<Ttl>> {
+        match self.value(name).and_then(number) {
+            Some(0.0) => Some(None),
+            _ => self.duration(name),
+        }
+    }
+
     /// A whole number that may be left out.
     pub(super) fn integer(&mut self, name: &'static str) -> Option<Option<u64>> {
         let Some(value) = self.value(name) else { return Some(None) };
         match serde_json::from_str(value.get()) {
             Ok(number) => Some(Some(number)),
             Err(_) => self.wrong(name, format!("must be a whole number from 0 upwards, not {}", kind(value))),
+        }
+    }
+
+    /// A process of this user, with which something is to end.
+    pub(super) fn process(&mut self, name: &'static str) -> Option<Option<ProcessMark>> {
+        let Some(number) = self.integer(name)? else { return Some(None) };
+        let process = u32::try_from(number).ok().and_then(process_of_ours);
+        match process {
+            Some(process) => Some(Some(process)),
+            None => self.wrong(name, "is not the number of a process of yours that runs"),
         }
     }
 

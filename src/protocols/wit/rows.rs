@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::base::{AgentId, ContractId, Fence, IntentId, Timestamp};
+use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
 use crate::domain::command::{Conflict, Declared, Warning};
 use crate::domain::view::Named;
 use crate::domain::{Contract, Intent, Lock};
+use crate::service;
 
 /// A lock that was granted.
 #[derive(Serialize)]
@@ -45,16 +46,17 @@ struct Told {
     intent_id: Option<String>,
 }
 
-/// The answer to `lock.acquire`.
-pub(super) fn granted(lock: &Lock, warnings: &[Warning], more: usize) -> Granted {
+/// The answer to `lock.acquire`; the symbol is told as it was asked for.
+pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
+    let lock = &granted.lock;
     Granted {
-        symbol_path: lock.asked.clone(),
+        symbol_path: asked.into(),
         session_id: lock.holder.clone(),
         acquired_at: lock.acquired_at.rfc3339(),
         expires_at: lock.expires_at.rfc3339(),
-        warnings: warnings.iter().map(|it| told(&lock.asked, it)).collect(),
+        warnings: granted.warnings.iter().map(|it| told(asked, it)).collect(),
         fence: lock.fence,
-        more_warnings: more,
+        more_warnings: granted.more,
     }
 }
 
@@ -246,9 +248,13 @@ fn item(conflict: &Conflict) -> Item {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Updated<'a> {
-    pub(super) intent_id: &'a IntentId,
-    pub(super) status: &'static str,
-    pub(super) updated_at: Timestamp,
+    intent_id: &'a IntentId,
+    status: &'static str,
+    updated_at: Timestamp,
+}
+
+pub(super) fn updated(intent: &Intent) -> Updated<'_> {
+    Updated { intent_id: &intent.id, status: intent.status.word(), updated_at: intent.updated_at }
 }
 
 /// A row of `intent.query`.
@@ -312,6 +318,19 @@ fn intent(intent: &Intent, agent_name: Option<Box<str>>) -> IntentRow {
     }
 }
 
+/// The answer to `contract.propose`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Proposed<'a> {
+    contract_id: &'a ContractId,
+    symbol_path: &'a str,
+    signature: &'a str,
+}
+
+pub(super) fn proposed(contract: &Contract) -> Proposed<'_> {
+    Proposed { contract_id: &contract.id, symbol_path: &contract.asked, signature: &contract.signature }
+}
+
 /// The answer to `contract.respond`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -350,4 +369,46 @@ pub(super) fn contracts(found: &[Arc<Contract>]) -> Vec<ContractRow> {
         responded_at: contract.responded_at,
     };
     found.iter().map(row).collect()
+}
+
+/// The answer to `check-contracts`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Verdict {
+    violations: Vec<Violated>,
+    /// Contracts that were compared.
+    compared: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Violated {
+    contract_id: ContractId,
+    symbol_path: Box<str>,
+    expected: Box<str>,
+    actual: String,
+    /// `changed`, `missing`, `deleted`, or `untold`.
+    fault: &'static str,
+    file: RepoPath,
+}
+
+pub(super) fn checked(checked: &service::Checked) -> Verdict {
+    let row = |it: &service::Violation| {
+        let (fault, actual) = match &it.fault {
+            service::Fault::Changed(signature) => ("changed", signature.to_string()),
+            // wit's own words, by which its clients may go.
+            service::Fault::Missing => ("missing", "(symbol not found in staged content)".into()),
+            service::Fault::Deleted => ("deleted", "(file deleted)".into()),
+            service::Fault::Untold(why) => ("untold", format!("(not known: {why})")),
+        };
+        Violated {
+            contract_id: it.contract.id.clone(),
+            symbol_path: it.contract.asked.clone(),
+            expected: it.contract.signature.clone(),
+            actual,
+            fault,
+            file: it.file.clone(),
+        }
+    };
+    Verdict { violations: checked.violations.iter().map(row).collect(), compared: checked.compared }
 }

@@ -1,0 +1,43 @@
+//! Locks that end with a process: freed when it has ended, although nobody was there to say so.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::desk::Desk;
+use crate::domain::command::ReapLocks;
+use crate::domain::view::BoundLocks;
+use crate::domain::{Answer, Lock};
+use crate::system::process_began;
+
+/// How often processes are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks at the processes until the daemon stops.
+pub(super) async fn look_on(desk: Desk) {
+    loop {
+        tokio::select! {
+            () = desk.shutdown.cancelled() => return,
+            () = sleep(LOOK_EVERY) => {}
+        }
+        // An engine that is busy now is asked again.
+        let Ok(bound) = desk.engine.view(BoundLocks).await else { continue };
+        let ended = bound.iter().filter(|lock| has_ended(lock));
+        let locks: Vec<_> = ended.map(|lock| (lock.at.clone(), lock.fence)).collect();
+        if locks.is_empty() {
+            continue;
+        }
+        let verb = ReapLocks { locks, why: "its process has ended".into() };
+        match desk.engine.submit(&desk.host, verb).await {
+            Ok(Answer::Done(reaped)) => {
+                tracing::info!(count = reaped.count, "locks of processes that ended are free")
+            }
+            Ok(_) => {}
+            Err(why) => tracing::warn!(%why, "locks of processes that ended are not free yet"),
+        }
+    }
+}
+
+fn has_ended(lock: &Lock) -> bool {
+    lock.process.is_some_and(|it| process_began(it.pid) != Some(it.started))
+}
