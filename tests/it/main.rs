@@ -9,6 +9,7 @@ mod cli;
 mod cli_json;
 mod config;
 mod coordinating;
+mod coordinating_files;
 mod crash;
 mod descriptor;
 mod desktop;
