@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use super::{GRACE, Shared};
 use crate::base::limits::{CONNECTIONS_MAX, WIT_WORKTREES_MAX};
 use crate::config::{Places, WitOpen};
-use crate::jail::Root;
+use crate::jail::{PLACEHOLDER_MTIME, Root};
 use crate::protocols::FrontDoor as _;
 use crate::protocols::own::wire::DoorAt;
 use crate::protocols::wit::Wit;
@@ -129,7 +130,9 @@ impl WitSockets {
             return Vec::new();
         }
         let tops = self.places.worktrees(WIT_WORKTREES_MAX);
-        let found = |top: &PathBuf| top.join(FOLDER).symlink_metadata().is_ok();
+        let found = |top: &PathBuf| {
+            top.join(FOLDER).symlink_metadata().is_ok_and(|meta| meta.mtime() != PLACEHOLDER_MTIME)
+        };
         if self.open == WitOpen::Found && !tops.iter().any(found) { Vec::new() } else { tops }
     }
 
@@ -240,6 +243,10 @@ fn wit_folder(top: &Path) -> Result<OwnedFd> {
         }
         Err(e) => return Err(io::Error::from(e)).with_context(|| path.display().to_string()),
     };
+    // It goes away with that worker, and must not look to its jail as if somebody had filled it.
+    if fstat(&folder).map_err(io::Error::from)?.st_mtime == PLACEHOLDER_MTIME {
+        bail!("{}: keeps the place free while a worker runs; Provost takes it afterwards", path.display());
+    }
     if let Err(why) = system::trusted(&path) {
         bail!(
             "{}: {why}, who could put another socket there; run {}",
