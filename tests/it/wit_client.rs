@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -137,4 +138,16 @@ pub(crate) fn request(line: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<
     let mut bytes = format!("{head}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);
     bytes
+}
+
+/// What git says, run in a folder.
+pub(crate) fn git(at: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@t.invalid"])
+        .args(args)
+        .current_dir(at)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }

@@ -9,7 +9,7 @@ use std::{fs, io};
 use serde_json::{Value, json};
 
 use crate::support::{World, eventually};
-use crate::wit_client::{Wit, world};
+use crate::wit_client::{Wit, git, world};
 
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
@@ -28,17 +28,6 @@ fn addresses(world: &World) -> Vec<String> {
 
 fn notes(world: &World) -> String {
     status(world)["notes"].to_string()
-}
-
-fn git(at: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@t.invalid"])
-        .args(args)
-        .current_dir(at)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{args:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
