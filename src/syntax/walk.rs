@@ -90,8 +90,8 @@ pub(super) struct Walk<'a> {
     pub(super) scope: Scope,
     /// Scopes that end with a node at that depth, and what surrounds them.
     scopes: Vec<(usize, Scope)>,
-    /// The function, class or object that has been told of along with what it is the value of.
-    claimed: Vec<usize>,
+    /// Functions, classes and calls that have been told of along with what they are the value of.
+    claimed: HashSet<usize>,
     decorators: Option<Decorators>,
     /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
     adopted: Vec<(u32, Box<str>)>,
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
             above: Vec::new(),
             scope: Scope::default(),
             scopes: Vec::new(),
-            claimed: Vec::new(),
+            claimed: HashSet::new(),
             decorators: None,
             adopted: Vec::new(),
             errors: None,
@@ -180,12 +180,12 @@ impl<'a> Walk<'a> {
 
     /// Says that a node was told of already, as part of what is around it.
     pub(super) fn claim(&mut self, node: Node<'_>) {
-        self.claimed.push(node.id());
+        self.claimed.insert(node.id());
     }
 
     /// Whether a node was told of already.
     pub(super) fn is_claimed(&mut self, node: Node<'_>) -> bool {
-        self.claimed.pop_if(|claimed| *claimed == node.id()).is_some()
+        self.claimed.remove(&node.id())
     }
 
     pub(super) fn field<'t>(&self, node: Node<'t>, field: u8) -> Option<Node<'t>> {

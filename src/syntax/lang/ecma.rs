@@ -86,6 +86,8 @@ kinds! {
         TypeAssertion = "type_assertion",
         Instantiation = "instantiation_expression",
         Await = "await_expression",
+        Sequence = "sequence_expression",
+        Unary = "unary_expression",
         ObjectPattern = "object_pattern",
         ArrayPattern = "array_pattern",
         PairPattern = "pair_pattern",
@@ -385,8 +387,8 @@ fn wrapped_function<'t>(walk: &Walk<'_>, value: Node<'t>) -> Option<Node<'t>> {
 fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(name) = walk.field(node, Field::Name as u8) else { return };
     let value = walk.field(node, Field::Value as u8);
-    if let Some(value) = value {
-        modules::taken_by(walk, name, value);
+    if value.is_some_and(|value| modules::taken_by(walk, name, value)) {
+        return;
     }
     let outside = walk.scope.functions == 0;
     if Kind::at(walk, name) == Some(Kind::Identifier) {
@@ -445,9 +447,13 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     if modules::is_exports(&names) {
         modules::set_exports(walk, node, right);
     } else if let ["module", "exports", name] | ["exports", name] = names[..] {
-        let outside = walk.scope.functions == 0;
         modules::export_value(walk, node, name, right);
-        let otherwise = outside.then_some(Sort::Variable);
+        // What is only passed on, or gets its value later, is no symbol.
+        let passed = matches!(
+            Kind::at(walk, unwrapped(walk, right)),
+            Some(Kind::Identifier | Kind::Member | Kind::Assignment | Kind::Unary)
+        );
+        let otherwise = (walk.scope.functions == 0 && !passed).then_some(Sort::Variable);
         Named { name, node, value, as_function: Sort::Function, otherwise }.record(walk);
     } else {
         names.retain(|name| *name != "prototype");

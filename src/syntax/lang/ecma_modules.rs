@@ -227,43 +227,61 @@ pub(super) fn taken(walk: &mut Walk<'_>, call: Node<'_>, function: Node<'_>) -> 
     }
 }
 
-/// `const x = require("…")`, `const { a, b: c } = await import("…")`, `const a = require("…").b`.
-pub(super) fn taken_by(walk: &mut Walk<'_>, pattern: Node<'_>, value: Node<'_>) {
-    let mut member = None;
-    let mut call = unwrapped(walk, value);
-    // An `await` around a call, parentheses, and one member of what comes.
-    for _ in 0..4 {
-        call = match Kind::at(walk, call) {
-            Some(Kind::Await) => match call.named_child(0) {
-                Some(inner) => unwrapped(walk, inner),
-                None => return,
-            },
-            Some(Kind::Member) if member.is_none() => {
-                member = walk.field(call, Field::Property as u8).map(|name| walk.text(name));
-                match walk.field(call, Field::Object as u8) {
-                    Some(object) => unwrapped(walk, object),
-                    None => return,
-                }
-            }
-            _ => break,
-        };
-    }
-    if Kind::at(walk, call) != Some(Kind::Call) {
-        return;
-    }
-    let function = walk.field(call, Field::Function as u8);
-    let Some((from, form)) = function.and_then(|function| module_of(walk, call, function)) else { return };
-    let names = match (Kind::at(walk, pattern), member) {
-        (Some(Kind::Identifier), member) => {
-            let imported = member.map_or(Imported::Module, |member| imported(&member));
-            vec![ImportedName { imported, local: Some(walk.text(pattern).into()) }]
+/// A call that takes a module in, with its module and what of it is meant: `await import("…")`, `require("…").b`.
+struct Taken<'t> {
+    call: Node<'t>,
+    from: Box<str>,
+    form: ImportForm,
+    imported: Imported,
+}
+
+impl<'t> Taken<'t> {
+    fn of(walk: &Walk<'_>, value: Node<'t>) -> Option<Self> {
+        let mut what = Imported::Module;
+        let mut call = unwrapped(walk, value);
+        if Kind::at(walk, call) == Some(Kind::Member) {
+            what = imported(&walk.text(walk.field(call, Field::Property as u8)?));
+            call = unwrapped(walk, walk.field(call, Field::Object as u8)?);
         }
-        (_, Some(member)) => vec![ImportedName { imported: imported(&member), local: None }],
-        (_, None) => pattern_names(walk, pattern),
+        if Kind::at(walk, call) == Some(Kind::Await) {
+            call = unwrapped(walk, call.named_child(0)?);
+        }
+        if Kind::at(walk, call) != Some(Kind::Call) {
+            return None;
+        }
+        let (from, form) = module_of(walk, call, walk.field(call, Field::Function as u8)?)?;
+        Some(Self { call, from, form, imported: what })
+    }
+
+    fn record(self, walk: &mut Walk<'_>, names: Vec<ImportedName>) -> Option<u32> {
+        walk.claim(self.call);
+        let at = offset(self.call.start_byte());
+        walk.import(Import { from: self.from, form: self.form, names, types_only: false, within: None, at })
+    }
+
+    /// Records it as what is exported under a name.
+    fn pass_on(self, walk: &mut Walk<'_>, node: Node<'_>, name: Box<str>) {
+        let imported = self.imported.clone();
+        let names = vec![ImportedName { imported: imported.clone(), local: None }];
+        if let Some(import) = self.record(walk, names) {
+            walk.export(node, Export { name, what: Exported::Passed { import, imported } });
+        }
+    }
+}
+
+/// `const x = require("…")`, `const { a, b: c } = await import("…")`, `const a = require("…").b`: whether names are
+/// those of another module, which makes them no symbols of this one.
+pub(super) fn taken_by(walk: &mut Walk<'_>, pattern: Node<'_>, value: Node<'_>) -> bool {
+    let Some(taken) = Taken::of(walk, value) else { return false };
+    let names = match (Kind::at(walk, pattern), &taken.imported) {
+        (Some(Kind::Identifier), imported) => {
+            vec![ImportedName { imported: imported.clone(), local: Some(walk.text(pattern).into()) }]
+        }
+        (_, Imported::Module) => pattern_names(walk, pattern),
+        (_, imported) => vec![ImportedName { imported: imported.clone(), local: None }],
     };
-    let at = offset(call.start_byte());
-    walk.import(Import { from, form, names, types_only: false, within: None, at });
-    walk.claim(call);
+    taken.record(walk, names);
+    true
 }
 
 /// `{ a, b: c }` as names taken.
@@ -288,6 +306,9 @@ pub(super) fn is_exports(names: &[&str]) -> bool {
 
 /// `module.exports = …`: the properties of an object are exports by name, anything else is the export.
 pub(super) fn set_exports(walk: &mut Walk<'_>, node: Node<'_>, right: Node<'_>) {
+    if let Some(taken) = Taken::of(walk, right) {
+        return taken.pass_on(walk, node, "export=".into());
+    }
     let value = unwrapped(walk, right);
     match Kind::at(walk, value) {
         Some(Kind::Object) => {
@@ -300,19 +321,6 @@ pub(super) fn set_exports(walk: &mut Walk<'_>, node: Node<'_>, right: Node<'_>) 
         Some(Kind::Identifier) => {
             let local = walk.text(value).into();
             walk.export(node, Export { name: "export=".into(), what: Exported::Local(local) });
-        }
-        Some(Kind::Call) => {
-            let function = walk.field(value, Field::Function as u8);
-            let Some((from, form)) = function.and_then(|function| module_of(walk, value, function)) else {
-                return;
-            };
-            let at = offset(value.start_byte());
-            let import = Import { from, form, names: Vec::new(), types_only: false, within: None, at };
-            if let Some(import) = walk.import(import) {
-                let what = Exported::Passed { import, imported: Imported::Module };
-                walk.export(node, Export { name: "export=".into(), what });
-            }
-            walk.claim(value);
         }
         _ => {
             super::ecma::default_export(walk, right);
@@ -330,16 +338,17 @@ fn export_property(walk: &mut Walk<'_>, node: Node<'_>, part: Node<'_>) {
     };
     // Nobody knows what a computed one is called.
     let Some(name) = name.filter(|name| !name.starts_with('[')) else { return };
-    let value = walk.field(part, Field::Value as u8).map(|value| unwrapped(walk, value));
-    let local = value
-        .filter(|value| Kind::at(walk, *value) == Some(Kind::Identifier))
-        .map(|value| walk.text(value).into());
-    let what = Exported::Local(local.unwrap_or_else(|| name.clone()));
-    walk.export(node, Export { name, what });
+    match walk.field(part, Field::Value as u8) {
+        Some(value) => export_value(walk, node, &name, value),
+        None => walk.export(node, Export { name: name.clone(), what: Exported::Local(name) }),
+    }
 }
 
 /// `exports.name = …`.
 pub(super) fn export_value(walk: &mut Walk<'_>, node: Node<'_>, name: &str, right: Node<'_>) {
+    if let Some(taken) = Taken::of(walk, right) {
+        return taken.pass_on(walk, node, name.into());
+    }
     let value = unwrapped(walk, right);
     let local = (Kind::at(walk, value) == Some(Kind::Identifier)).then(|| walk.text(value).into());
     let what = Exported::Local(local.unwrap_or_else(|| name.into()));

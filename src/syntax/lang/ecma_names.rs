@@ -57,14 +57,15 @@ impl Head {
     }
 }
 
-/// What is within parentheses, casts and assertions.
+/// What is within parentheses, casts and assertions, and the last of several.
 pub(super) fn unwrapped<'t>(walk: &Walk<'_>, mut node: Node<'t>) -> Node<'t> {
     loop {
         let inner = match Kind::at(walk, node) {
             Some(Kind::Parenthesized | Kind::As | Kind::Satisfies | Kind::NonNull | Kind::Instantiation) => {
                 first_that_counts(walk, node)
             }
-            Some(Kind::TypeAssertion) => u32::try_from(node.named_child_count())
+            // `(0, f)(…)` is how compilers call what is imported.
+            Some(Kind::TypeAssertion | Kind::Sequence) => u32::try_from(node.named_child_count())
                 .ok()
                 .and_then(|all| node.named_child(all.checked_sub(1)?)),
             _ => None,

@@ -205,7 +205,6 @@ fn javascript_is_read_with_its_jsx_and_its_modules() {
     check(
         "src/legacy.jsx",
         &[
-            ("React", Kind::Variable, "React = ", ")", ""),
             ("Plain", Kind::Function, "function Plain", "}", "(props)"),
             ("helper", Kind::Function, "function helper", "}", "(x, y = { a: 1 }, ...z)"),
             ("oldFn", Kind::Function, "oldFn = ", "}", "(a, b)"),

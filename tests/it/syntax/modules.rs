@@ -148,8 +148,28 @@ fn commonjs_exports_are_found() {
     assert_eq!(exports(&whole), ["export= = K"]);
     let passed = reading_of(Language::JavaScript, "module.exports = require('./lib');");
     assert_eq!(exports(&passed), ["export= = Module of ./lib"]);
+    let barrel = reading_of(
+        Language::JavaScript,
+        "exports.a = require('./a'); exports.b = require('./b').c; module.exports = { d: require('./d'), e: require('./e') };",
+    );
+    let passed = ["a = Module of ./a", "b = Name(\"c\") of ./b", "d = Module of ./d", "e = Module of ./e"];
+    assert_eq!(exports(&barrel), passed);
+    assert_eq!(barrel.imports.len(), 4, "each once");
     let old = reading_of(Language::TypeScript, "class K {} export = K;");
     assert_eq!(exports(&old), ["export= = K"]);
+}
+
+#[test]
+fn what_comes_from_elsewhere_is_no_symbol_of_this_file() {
+    let reading = reading_of(
+        Language::JavaScript,
+        "const x = require('x'), { y } = require('y'); exports.a = exports.b = void 0; exports.f = f;
+         function f() { x(); y(); (0, x.z)(); }",
+    );
+    let paths: Vec<&str> = reading.symbols.iter().map(|symbol| &*symbol.path).collect();
+    assert_eq!(paths, ["f"]);
+    let callees: Vec<&str> = reading.calls.iter().map(|call| &*call.callee.name).collect();
+    assert_eq!(callees, ["x", "y", "z"]);
 }
 
 #[test]
