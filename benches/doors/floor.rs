@@ -33,6 +33,28 @@ pub(crate) fn serve_echo(socket: &Path) -> Result<()> {
     })
 }
 
+/// The word by which this executable is started as the pong.
+pub(crate) const PONG_ROLE: &str = "floor-pong";
+
+/// Answers each request with wit's pong, over the HTTP library that the daemon uses. Looks at nothing.
+pub(crate) fn serve_pong(socket: &Path) -> Result<()> {
+    const PONG: &str = r#"{"jsonrpc":"2.0","witVersion":"1","id":"1","result":"pong"}"#;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = UnixListener::bind(socket)?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            let answer = hyper::service::service_fn(|request: hyper::Request<hyper::body::Incoming>| async {
+                http_body_util::BodyExt::collect(request.into_body()).await?;
+                let body = http_body_util::Full::new(axum::body::Bytes::from_static(PONG.as_bytes()));
+                Ok::<_, hyper::Error>(hyper::Response::new(body))
+            });
+            let stream = hyper_util::rt::TokioIo::new(stream);
+            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(stream, answer));
+        }
+    })
+}
+
 /// How the writer thread of [`Rows`] commits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Commits {

@@ -15,6 +15,7 @@ mod load;
 mod machine;
 mod storage;
 mod table;
+mod wit;
 mod world;
 
 use std::process::ExitCode;
@@ -26,13 +27,14 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 6] = [
+const SECTIONS: [(&str, Section); 7] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
     ("history", history::measure),
     ("storage", storage::measure),
     ("hooks", hooks::measure),
+    ("wit", wit::measure),
 ];
 
 fn main() -> ExitCode {
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.as_slice() {
         [role, socket] if role == floor::ECHO_ROLE => floor::serve_echo(socket.as_ref()),
+        [role, socket] if role == floor::PONG_ROLE => floor::serve_pong(socket.as_ref()),
         words => bench(words),
     };
     match outcome {
