@@ -42,11 +42,11 @@ use crate::engine::{self, Clock as _, Engine, SystemClock};
 use crate::jail::{OutputBoard, Root, Supervisor};
 use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
-use crate::protocols::devit::{self, Devit};
+use crate::protocols::devit::Devit;
 use crate::protocols::own::{Order, Ordered, Own, wire};
 use crate::protocols::wit::Wit;
 use crate::service::Provost;
-use crate::store::{self, Retention};
+use crate::store;
 use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
@@ -243,20 +243,16 @@ async fn assemble(
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config, &Vault::at(places.secrets()));
-    let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    let retention = Retention {
-        tasks: days(config.store.tasks_keep_days),
-        tasks_most: config.store.tasks_keep,
-        events: days(config.store.events_keep_days),
-    };
     let about = about::about(&start, prepared, config, &policy, &rules);
-    let started = engine::start(store, Box::new(rules), settings, Box::new(SystemClock), retention)?;
+    let started =
+        engine::start(store, Box::new(rules), settings, Box::new(SystemClock), wiring::retention(config))?;
     let engine = started.engine.clone();
 
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
     let outputs = OutputBoard::default();
-    let provost = Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles);
+    let index = wiring::index(&root_path, config)?;
+    let provost = Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles, index);
     let keys = Arc::new(open_keys(&start, config)?);
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
@@ -265,7 +261,7 @@ async fn assemble(
     let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
     let wit = Wit::new(provost.clone(), keys.clone(), prepared.uid);
     let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
-    let options = devit_options(&start, prepared, config);
+    let options = wiring::devit_options(&start, prepared, config);
     let devit = Devit::new(provost.clone(), keys.clone(), replay, options, now);
     let doors = doors_of_workers(&start, prepared, &devit)?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
@@ -360,16 +356,6 @@ fn start_hands(
     let parts =
         Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
     Ok(Hands::start(parts, effects, owed))
-}
-
-fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
-    devit::Options {
-        advertised_version: config.daemon.advertised_version.clone(),
-        hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
-        dialect_document: config.devit.dialect_document,
-        salt: approval_salt(start),
-        uid: prepared.uid,
-    }
 }
 
 impl Daemon {
@@ -584,6 +570,7 @@ impl Daemon {
         self.stop.cancel();
         self.doors.close();
         self.doors.wait().await;
+        self.provost.index().stop();
         hands.stop().await;
         if let Err(err) =
             self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await

@@ -13,6 +13,8 @@ pub mod domain;
 pub mod effects;
 pub mod egress;
 pub mod engine;
+pub mod graph;
+pub mod index;
 pub mod jail;
 pub mod policy;
 pub mod protocols;

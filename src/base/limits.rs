@@ -452,3 +452,72 @@ pub const CODE_STAMPS_MAX: usize = 20_000;
 
 /// Files of one check of contracts; a commit that touches more is somebody's rewrite.
 pub const STAGED_FILES_MAX: usize = 10_000;
+
+/// Source files whose calls are followed across files. The largest repositories have ten thousands in these languages.
+pub const GRAPH_FILES_MAX: usize = 50_000;
+
+/// Bytes of names and calls of those files; an ordinary file takes five to ten thousand.
+pub const GRAPH_BYTES_MAX: usize = 512 << 20;
+
+/// Modules, members and classes that are looked at to find out what one call leads to. Modules may pass on each
+/// other's names in circles.
+pub const RESOLVE_STEPS_MAX: u32 = 2_000;
+
+/// How far they may lead from one to the next; each level takes some of the stack.
+pub const RESOLVE_DEPTH_MAX: u32 = 48;
+
+/// Files that are followed before a question is answered, at some 50 microseconds each; more than that is only waiting
+/// while a repository is read for the first time.
+pub const GRAPH_SETTLE_MAX: usize = 2_000;
+
+/// Settings of modules that extend one another.
+pub const SETTINGS_CHAIN_MAX: u32 = 16;
+
+/// Rows of one table in settings of modules.
+pub const SETTINGS_ROWS_MAX: usize = 1_000;
+
+/// Symbols that are named to somebody who has asked for one that is not there.
+pub const GRAPH_CANDIDATES_MAX: usize = 20;
+
+/// Names in a `.scip` index. A million lines of code have some ten million; of so many nobody needs the guesses that
+/// it replaces corrected.
+pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
+
+/// Entries of folders that are looked at to find source files; at a microsecond or two each.
+pub const INDEX_ENTRIES_MAX: usize = 2_000_000;
+
+/// Deepest folder in which source files are looked for.
+pub const INDEX_DEPTH_MAX: usize = 64;
+
+/// Messages about changed files that wait for one listener; who has more waiting looks at everything.
+pub const INDEX_NEWS_MAX: usize = 256;
+
+/// Size of a `.gitignore`, in bytes.
+pub const IGNORE_BYTES_MAX: usize = 1 << 20;
+
+/// Size of a `tsconfig.json` or `package.json`, in bytes.
+pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
+
+/// Folders that are watched for changes; the system's own bound counts all of a user's programs together.
+pub const WATCH_FOLDERS_MAX: usize = 32_768;
+
+/// Folders in which something has changed, before everything is looked at instead.
+pub const WATCH_EVENTS_MAX: usize = 4_096;
+
+/// How long it has to be quiet before changed files are looked at, in milliseconds: a checkout writes many.
+pub const WATCH_QUIET_MS: u64 = 30;
+
+/// How long changes wait at most for quiet, in milliseconds.
+pub const WATCH_WAIT_MS_MAX: u64 = 300;
+
+/// How often files are looked at where the system tells of no changes, in milliseconds.
+pub const INDEX_LOOK_EVERY_MS: u64 = 20_000;
+
+/// Files that are read by one thread in a row before another one helps.
+pub const INDEX_ALONE_MAX: usize = 64;
+
+/// Files whose calls are followed before others may ask in between: some milliseconds.
+pub const INDEX_SETTLE_STEP: usize = 64;
+
+/// Size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
+pub const SCIP_BYTES_MAX: usize = 64 << 20;

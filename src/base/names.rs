@@ -71,6 +71,13 @@ impl RepoPath {
     }
 }
 
+/// Collections with paths for keys can be asked by text that is normalised already.
+impl std::borrow::Borrow<str> for RepoPath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_root() { "." } else { &self.0 })

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    allow, approvals, delegate, hook, jail, journal, keys, log, policy, screenshot, secrets, tasks, up,
+    allow, approvals, delegate, graph, hook, jail, journal, keys, log, policy, screenshot, secrets, tasks, up,
 };
 use crate::base::Ttl;
 
@@ -135,6 +135,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json"
     )]
     Log(log::Log),
+    /// Who calls whom, across files
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost graph callers src/auth.ts:validateToken\n  provost graph status"
+    )]
+    Graph(graph::Graph),
     /// For notification hooks
     #[command(subcommand, after_help = "Example:\n  provost hook wait --timeout 30s && echo seen")]
     Hook(hook::Hook),

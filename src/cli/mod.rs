@@ -14,6 +14,7 @@ mod delegate;
 mod devitd;
 mod doctor;
 mod follow;
+mod graph;
 mod here;
 mod hook;
 mod init;
@@ -108,6 +109,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Reload => up::reload(here),
         Command::Journal(it) => journal::journal(here, it),
         Command::Log(it) => log::log(here, &it),
+        Command::Graph(it) => graph::graph(here, it),
         #[cfg(unix)]
         Command::Worker(_) => Ok(complaint::DONE),
         Command::Completions(_) | Command::Man | Command::Doctor | Command::Hook(_) | Command::Jail(_) => {

@@ -128,6 +128,12 @@ impl Client {
         events "/events" (wire::EventsQuery) -> wire::Events;
         /// Agents that are known.
         agents "/agents" () -> Vec<wire::Agent>;
+        /// How much of the repository's code is known.
+        graph "/graph" () -> wire::Graph;
+        /// Who calls a symbol.
+        callers "/graph/callers" (wire::GraphQuery) -> wire::Calls;
+        /// What a symbol calls.
+        callees "/graph/callees" (wire::GraphQuery) -> wire::Calls;
     }
 
     verbs! {

@@ -255,6 +255,14 @@ settings! {
         max_files: u32 = 14, "files" within 1..=1_000, Owner;
     }
 
+    /// What is known of the code that agents edit.
+    ["coordination"] coordination: Coordination {
+        /// Whether the repository is read in the background, so that callers in other files are known.
+        index: bool = true, "", Owner;
+        /// Source files that are read for it at most; what is beyond is missing, and said to be.
+        index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
+    }
+
     /// How much may happen at once.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Start, pictures};
+use super::{Prepared, Start, pictures};
 use crate::base::{AgentId, Destination, Json};
 use crate::config::env::Environment;
 use crate::config::{self, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
+use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile};
+use crate::protocols::devit;
 use crate::service::Profiles;
+use crate::store::Retention;
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -205,6 +209,34 @@ fn find_program(binary: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
     found.map(|folder| folder.join(path)).find(|it| it.is_file())
+}
+
+/// What the DevIt door is like.
+pub(super) fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
+    devit::Options {
+        advertised_version: config.daemon.advertised_version.clone(),
+        hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
+        dialect_document: config.devit.dialect_document,
+        salt: super::approval_salt(start),
+        uid: prepared.uid,
+    }
+}
+
+/// How long what is over is kept.
+pub(super) fn retention(config: &Config) -> Retention {
+    let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+    Retention {
+        tasks: days(config.store.tasks_keep_days),
+        tasks_most: config.store.tasks_keep,
+        events: days(config.store.events_keep_days),
+    }
+}
+
+/// Begins to read the code of the workspace.
+pub(super) fn index(root: &Path, config: &Config) -> Result<Index> {
+    let settings = &config.coordination;
+    let options = index::Options { on: settings.index, files_max: settings.index_files as usize };
+    Index::start(root, Arc::default(), options).with_context(|| format!("workspace {}", root.display()))
 }
 
 /// What no worker is ever shown: the user's home, and what belongs to the daemon.

@@ -86,15 +86,9 @@ type Stamps = HashMap<((u64, u64), RepoPath), (Stamp, Arc<Reading>)>;
 
 /// Reads files, and remembers what they said.
 pub struct Code {
-    cache: Cache,
+    cache: Arc<Cache>,
     stamps: Mutex<Stamps>,
     readers: Semaphore,
-}
-
-impl Default for Code {
-    fn default() -> Self {
-        Self { cache: Cache::default(), stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
-    }
 }
 
 /// A file that was opened and not yet parsed.
@@ -112,6 +106,11 @@ enum Look {
 }
 
 impl Code {
+    /// One that keeps its readings where others find them, too.
+    pub fn sharing(cache: Arc<Cache>) -> Self {
+        Self { cache, stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
+    }
+
     /// What the file at a path says now, as far as that can be found out within [`READ_TIME_MAX`].
     pub async fn read(self: &Arc<Self>, base: &Base, path: &RepoPath) -> Source {
         let until = Instant::now() + READ_TIME_MAX;

@@ -8,6 +8,7 @@
 mod code;
 mod contracts;
 mod delegate;
+mod graph;
 mod guard;
 mod history;
 mod intents;
@@ -20,9 +21,11 @@ mod screenshot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Stream};
 pub use code::{Base, Code, Content, Source};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
+pub use graph::{Calls, GraphFault, Way};
 pub use guard::{BeforeAndAfter, Blocked, Edit};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use intents::IntentOrder;
@@ -33,6 +36,7 @@ use crate::base::AgentId;
 use crate::domain::view::View;
 use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
+use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
 use crate::store::{Reader, StoreError};
 use programs::Programs;
@@ -52,6 +56,7 @@ struct Parts {
     outputs: OutputBoard,
     profiles: RwLock<Profiles>,
     programs: Programs,
+    index: Index,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     asking: tokio::sync::Semaphore,
 }
@@ -64,12 +69,24 @@ impl Provost {
         root: Root,
         outputs: OutputBoard,
         profiles: Profiles,
+        index: Index,
     ) -> Self {
         let profiles = RwLock::new(profiles);
         let (programs, readers) = (Programs::default(), Mutex::default());
         let asking = tokio::sync::Semaphore::new(history::READERS_MAX);
-        let (base, code) = (Base::new(root), Arc::default());
-        Self(Arc::new(Parts { engine, host, base, code, outputs, profiles, programs, readers, asking }))
+        let (base, code) = (Base::new(root), Arc::new(Code::sharing(index.cache().clone())));
+        Self(Arc::new(Parts {
+            engine,
+            host,
+            base,
+            code,
+            outputs,
+            profiles,
+            programs,
+            index,
+            readers,
+            asking,
+        }))
     }
 
     /// The engine, for what needs no facts.
@@ -94,6 +111,11 @@ impl Provost {
 
     fn host(&self) -> &Principal {
         &self.0.host
+    }
+
+    /// Who calls whom in the workspace.
+    pub fn index(&self) -> &Index {
+        &self.0.index
     }
 
     /// What running workers have said so far.

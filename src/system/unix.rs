@@ -223,6 +223,17 @@ pub fn own_session() {
     let _own_session = rustix::process::setsid();
 }
 
+/// Lets other threads go before this one, where systems have priorities for threads.
+pub fn lower_priority() {
+    // On Linux a process number of 0 means this thread alone; elsewhere all of them, which would be too many.
+    #[cfg(target_os = "linux")]
+    let _at_the_old_one_otherwise = rustix::process::setpriority_process(None, LOW_PRIORITY);
+}
+
+/// As `nice` has it without a number.
+#[cfg(target_os = "linux")]
+const LOW_PRIORITY: i32 = 10;
+
 /// Takes as many descriptors as the system lets this user have: shells allow few by default, and every client takes
 /// two. What a worker may have is set for each.
 pub fn take_all_descriptors() {

@@ -271,6 +271,9 @@ pub fn own_session() {}
 /// Nothing to do: handles are bounded by memory alone.
 pub fn take_all_descriptors() {}
 
+/// Threads keep their priority here.
+pub fn lower_priority() {}
+
 /// A process whose end somebody waits for; nothing when it has ended already.
 #[derive(Debug)]
 pub struct Process(Option<OwnedHandle>);

@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 48] = [
+const COMMANDS: [&str; 52] = [
     "init",
     "up",
     "down",
@@ -45,6 +45,10 @@ const COMMANDS: [&str; 48] = [
     "secret list",
     "secret remove",
     "allow",
+    "graph",
+    "graph callers",
+    "graph callees",
+    "graph status",
     "policy",
     "policy check",
     "policy test",

@@ -13,12 +13,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("store", &["base", "domain", "system"]),
     ("engine", &["base", "domain", "store"]),
     ("syntax", &["base"]),
+    ("graph", &["base", "syntax"]),
+    ("index", &["base", "graph", "syntax", "system"]),
     ("jail", &["base", "system"]),
     ("vault", &["base", "domain", "auth"]),
     ("egress", &["base", "vault"]),
     ("transport", &["base", "system"]),
     ("config", &["base", "system"]),
-    ("service", &["base", "domain", "engine", "jail", "store", "syntax", "system"]),
+    ("service", &["base", "domain", "engine", "graph", "index", "jail", "store", "syntax", "system"]),
     ("effects", &["base", "domain", "engine", "jail", "vault", "egress", "transport", "system"]),
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
@@ -29,7 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const WIRING: [&str; 3] = ["src/main.rs", "src/lib.rs", "src/daemon.rs"];
 
 /// Parts that compute and do nothing else, so that they can be replayed.
-const PURE: [&str; 2] = ["base", "domain"];
+const PURE: [&str; 3] = ["base", "domain", "graph"];
 
 /// What would make them depend on more than their arguments: a clock, the system, chance, or hash order.
 const IMPURE: &[&[&str]] = &[

@@ -23,6 +23,8 @@ mod devitd_form;
 mod docs;
 mod engine;
 mod frames;
+mod graph;
+mod graph_index;
 mod greed;
 mod guarded;
 mod handoff;

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::wire;
 use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Ttl};
+use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
     Command, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task, TaskNote,
     TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
 };
-use crate::service::Snapshot;
+use crate::service::{Calls, GraphFault, GraphState, Snapshot};
 
 /// A delegation without a timeout has half an hour, as on the DevIt door.
 const TIMEOUT_DEFAULT_S: u64 = 1800;
@@ -361,5 +361,66 @@ pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
         registered_at: known.agent.registered_at.rfc3339(),
         mail: known.mail,
         asked: known.asked,
+    }
+}
+
+/// Symbols as text.
+fn names(symbols: &[SymbolPath]) -> Vec<String> {
+    symbols.iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn calls(it: &Calls) -> wire::Calls {
+    wire::Calls {
+        of: names(&it.of),
+        symbols: names(&it.symbols),
+        complete: it.state.complete,
+        missing: it.state.missing.clone(),
+        scip: it.state.scip.as_ref().map(|it| it.tool.clone()),
+    }
+}
+
+pub(super) fn graph(it: GraphState) -> wire::Graph {
+    let scip = it.scip.map(|it| wire::Scip {
+        tool: it.tool,
+        files: it.files,
+        outdated: it.outdated,
+        edges: it.edges,
+    });
+    wire::Graph {
+        files: it.size.files,
+        symbols: it.size.symbols,
+        edges: it.size.edges,
+        broken: it.size.broken,
+        bytes: it.size.bytes,
+        complete: it.complete,
+        missing: it.missing,
+        watching: it.watching,
+        took_ms: it.took_ms,
+        scip,
+    }
+}
+
+pub(super) fn graph_fault(fault: GraphFault) -> Fault {
+    let not_found = |word, message: String| Fault::new(StatusCode::NOT_FOUND, word, message);
+    match fault {
+        GraphFault::Malformed(what) => {
+            Fault::invalid(what).hint("write it as file:Symbol, such as src/auth.ts:Session.renew")
+        }
+        GraphFault::NoSuchFile(symbol) => {
+            not_found("no_such_file", format!("{} is not known as a source file", symbol.file())).hint(
+                "files that git ignores, hidden ones and other languages are not read; `provost graph status` says how far reading has come",
+            )
+        }
+        GraphFault::NoSuchSymbol(alike) if alike.is_empty() => {
+            not_found("no_such_symbol", "nothing has this name".into())
+                .hint("`provost graph status` says how far reading has come")
+        }
+        GraphFault::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
+            .hint(format!("maybe {}", names(&alike).join(", "))),
+        GraphFault::Several(all) => Fault::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
+            .hint(format!("write the whole of one of {}", names(&all).join(", "))),
+        GraphFault::Ending => {
+            Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
+        }
     }
 }

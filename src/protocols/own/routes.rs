@@ -22,7 +22,7 @@ use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX};
 use crate::domain::command::AckTask;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Answer, Principal, Verb};
-use crate::service::{Chunk, Stream, TaskFilter};
+use crate::service::{Chunk, Stream, TaskFilter, Way};
 
 /// Longest wait of a question that waits for news.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -41,6 +41,9 @@ pub(super) fn router(own: Own) -> Router {
         .route("/approvals", get(approvals))
         .route("/events", get(events))
         .route("/agents", get(agents))
+        .route("/graph", get(graph))
+        .route("/graph/callers", get(callers))
+        .route("/graph/callees", get(callees))
         .route("/delegate", post(delegate))
         .route("/screenshot", post(screenshot))
         .route("/cancel-task", post(cancel))
@@ -248,6 +251,32 @@ async fn events(
         events.push(value);
     }
     Ok(Json(wire::Events { events, next: next.0 }))
+}
+
+async fn graph(State(own): State<Own>, _caller: Caller) -> Answered<wire::Graph> {
+    let state = own.0.provost.graph_state().await.map_err(map::graph_fault)?;
+    Ok(Json(map::graph(state)))
+}
+
+async fn callers(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Result<Query<wire::GraphQuery>, QueryRejection>,
+) -> Answered<wire::Calls> {
+    calls(&own, &query?.0, Way::Callers).await
+}
+
+async fn callees(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Result<Query<wire::GraphQuery>, QueryRejection>,
+) -> Answered<wire::Calls> {
+    calls(&own, &query?.0, Way::Callees).await
+}
+
+async fn calls(own: &Own, query: &wire::GraphQuery, way: Way) -> Answered<wire::Calls> {
+    let found = own.0.provost.calls(&query.symbol, way).await.map_err(map::graph_fault)?;
+    Ok(Json(map::calls(&found)))
 }
 
 async fn delegate(

@@ -1,0 +1,97 @@
+//! `provost graph`: who calls whom, across files.
+
+use clap::{Args, Subcommand};
+
+use super::complaint::DONE;
+use super::here::wait_for;
+use super::{Complaint, Here, out};
+use crate::client::wire;
+
+/// `provost graph`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Graph {
+    /// Who calls a symbol, one step away, in any file
+    #[command(
+        after_help = "Examples:\n  provost graph callers src/auth.ts:validateToken\n  provost graph callers Session.renew --json"
+    )]
+    Callers(Symbol),
+    /// What a symbol calls; `?:name` is not in this repository
+    #[command(after_help = "Example:\n  provost graph callees src/routes.ts:handle")]
+    Callees(Symbol),
+    /// How much of the repository is known
+    #[command(after_help = "Example:\n  provost graph status")]
+    Status,
+}
+
+/// A symbol.
+#[derive(Args, Debug)]
+pub(super) struct Symbol {
+    /// `file:Symbol`, the file from the repository's root; or a name that only one file has
+    symbol: String,
+}
+
+pub(super) fn graph(here: &Here, it: Graph) -> Result<u8, Complaint> {
+    match it {
+        Graph::Callers(Symbol { symbol }) => {
+            let query = wire::GraphQuery { symbol };
+            let calls = wait_for(async { Ok(here.daemon(None).await?.callers(&query).await?) })?;
+            tell(here, &calls, "nobody calls it, as far as is known")
+        }
+        Graph::Callees(Symbol { symbol }) => {
+            let query = wire::GraphQuery { symbol };
+            let calls = wait_for(async { Ok(here.daemon(None).await?.callees(&query).await?) })?;
+            tell(here, &calls, "it calls nothing")
+        }
+        Graph::Status => status(here),
+    }
+}
+
+fn tell(here: &Here, calls: &wire::Calls, none: &str) -> Result<u8, Complaint> {
+    if here.json {
+        out::json(calls)?;
+        return Ok(DONE);
+    }
+    for symbol in &calls.symbols {
+        out::line(out::plain(symbol))?;
+    }
+    if calls.symbols.is_empty() {
+        out::note(none);
+    }
+    if let Some(tool) = &calls.scip {
+        out::note(format!("note: index.scip was used, too ({})", out::one_line(tool, 60)));
+    }
+    calls.missing.iter().for_each(|why| out::note(format!("note: incomplete: {}", out::one_line(why, 400))));
+    Ok(DONE)
+}
+
+fn status(here: &Here) -> Result<u8, Complaint> {
+    let graph = wait_for(async { Ok(here.daemon(None).await?.graph().await?) })?;
+    if here.json {
+        out::json(&graph)?;
+        return Ok(DONE);
+    }
+    let row = |name: &str, value: String| [name.to_owned(), value];
+    let mut rows = vec![
+        row("files", graph.files.to_string()),
+        row("symbols", graph.symbols.to_string()),
+        row("calls", graph.edges.to_string()),
+        row("memory", format!("{} KiB", graph.bytes >> 10)),
+        row("read in", graph.took_ms.map_or("still reading".into(), |ms| format!("{ms} ms"))),
+        row("changes", if graph.watching { "told by the system" } else { "looked for now and then" }.into()),
+    ];
+    if graph.broken > 0 {
+        rows.push(row("not read whole", format!("{} files", graph.broken)));
+    }
+    if let Some(scip) = &graph.scip {
+        let made_by = out::one_line(&scip.tool, 60);
+        let text = format!(
+            "{} calls in {} files, by {made_by}; {} changed since",
+            scip.edges, scip.files, scip.outdated
+        );
+        rows.push(row("index.scip", text));
+    }
+    rows.push(row("complete", if graph.complete { "yes" } else { "no" }.into()));
+    rows.extend(graph.missing.iter().map(|why| row("missing", out::one_line(why, 400))));
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}

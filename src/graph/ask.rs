@@ -1,0 +1,222 @@
+//! Questions about the graph. Answers are in one order, whatever the order in which files came.
+
+use std::collections::BTreeSet;
+
+use super::{Edge, File, Graph, Target};
+use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
+use crate::base::{RepoPath, SymbolPath};
+
+/// How much there is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Size {
+    /// Files.
+    pub files: usize,
+    /// Symbols, each path of a file once.
+    pub symbols: usize,
+    /// Pairs of caller and callee, those with unknown callees included.
+    pub edges: usize,
+    /// Files that could not be read whole.
+    pub broken: usize,
+    /// About how many bytes all of it takes.
+    pub bytes: usize,
+}
+
+/// What a name that somebody asked for is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// These symbols, by their full paths.
+    Found(Vec<SymbolPath>),
+    /// The graph does not have this file.
+    NoSuchFile,
+    /// The file is there, and no such symbol; others that may be meant.
+    NoSuchSymbol(Vec<SymbolPath>),
+}
+
+/// The file part of a callee that was not found, as wit has it.
+const UNKNOWN: &str = "?";
+
+impl Graph {
+    /// How much there is.
+    pub fn size(&self) -> Size {
+        let mut size = Size { files: self.files.by_path.len(), edges: self.edges, ..Size::default() };
+        for file in self.files.slots.iter().flatten() {
+            size.symbols += file.outline.nodes.len();
+            size.broken += usize::from(!file.outline.whole);
+            let keys = file.keys.len() * 2 * size_of::<std::sync::Arc<str>>();
+            size.bytes += file.outline.weight() + file.edges.len() * size_of::<Edge>() + keys;
+        }
+        size
+    }
+
+    /// Whether it has this file.
+    pub fn has(&self, path: &RepoPath) -> bool {
+        self.files.by_path.contains_key(path)
+    }
+
+    /// The files that it has, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &RepoPath> {
+        self.files.by_path.keys()
+    }
+
+    /// Who calls a symbol, or something inside of it, from outside of it; of a constructor, who makes instances. The
+    /// file `?` stands for what was not found: who calls something of that name.
+    pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        if of.file().as_str() == UNKNOWN {
+            return self.unresolved_callers(of.symbol());
+        }
+        let Some((number, file)) = self.file(of.file()) else { return Vec::new() };
+        let (asked, mut inside) = self.meant(file, of.symbol());
+        for node in &asked {
+            let it = &file.outline.nodes[*node as usize];
+            // Whoever makes an instance runs the constructor.
+            if it.kind == crate::syntax::Kind::Constructor {
+                inside.extend(it.parent);
+            }
+        }
+        let is_inner =
+            |from: u32, caller: u32| from == number && inside.contains(&caller) && !asked.contains(&caller);
+        let mut found = BTreeSet::new();
+        let dependants = self.dependants.get(&number).into_iter().flatten().copied();
+        for from in dependants.chain([number]) {
+            let Some(file) = self.files.get(from) else { continue };
+            for edge in &file.edges {
+                let meets = matches!(edge.target, Target::Symbol { file, node }
+                    if file == number && (asked.contains(&node) || inside.contains(&node)));
+                if meets && !is_inner(from, edge.caller) {
+                    found.extend(name(file, edge.caller));
+                }
+            }
+        }
+        found.into_iter().take(CALLERS_MAX).collect()
+    }
+
+    /// What a symbol calls, and what is inside of it, in the order in which it is called first. What was not found is
+    /// `?:name`.
+    pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        let Some((_, file)) = self.file(of.file()) else { return Vec::new() };
+        let (asked, inside) = self.meant(file, of.symbol());
+        let mut seen = BTreeSet::new();
+        let of_them =
+            file.edges.iter().filter(|it| asked.contains(&it.caller) || inside.contains(&it.caller));
+        let called = of_them.filter_map(|edge| self.target(file, edge.target));
+        called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX).collect()
+    }
+
+    /// Who calls something of this name that was not found.
+    pub fn unresolved_callers(&self, callee: &str) -> Vec<SymbolPath> {
+        let mut found = BTreeSet::new();
+        for file in self.files.slots.iter().flatten() {
+            for edge in &file.edges {
+                if matches!(edge.target, Target::Unknown(word) if file.outline.word(word) == callee) {
+                    found.extend(name(file, edge.caller));
+                }
+            }
+        }
+        found.into_iter().take(CALLERS_MAX).collect()
+    }
+
+    /// Which symbols of a file somebody means.
+    pub fn asked(&self, of: &SymbolPath) -> Asked {
+        if of.file().as_str() == UNKNOWN {
+            return Asked::Found(vec![of.clone()]);
+        }
+        let Some((_, file)) = self.file(of.file()) else { return Asked::NoSuchFile };
+        if of.symbol().is_empty() {
+            return Asked::Found(vec![of.clone()]);
+        }
+        let found: Vec<SymbolPath> =
+            file.outline.called(of.symbol()).into_iter().filter_map(|node| name(file, node)).collect();
+        if found.is_empty() {
+            Asked::NoSuchSymbol(self.alike(file, of.symbol()))
+        } else {
+            Asked::Found(found)
+        }
+    }
+
+    /// Symbols of this name, in any file.
+    pub fn named(&self, asked: &str) -> Vec<SymbolPath> {
+        let files = self.files.by_path.values().filter_map(|number| self.files.get(*number));
+        let found =
+            files.flat_map(|file| file.outline.called(asked).into_iter().filter_map(|node| name(file, node)));
+        found.take(GRAPH_CANDIDATES_MAX).collect()
+    }
+
+    /// Every edge, as text. For tests and for those who compare.
+    pub fn edges(&self) -> BTreeSet<(String, String)> {
+        let mut edges = BTreeSet::new();
+        for file in self.files.slots.iter().flatten() {
+            for edge in &file.edges {
+                if let (Some(caller), Some(callee)) =
+                    (name(file, edge.caller), self.target(file, edge.target))
+                {
+                    edges.insert((caller.to_string(), callee.to_string()));
+                }
+            }
+        }
+        edges
+    }
+
+    /// Names of a file that are nearly the same, or have something of each other in them, whatever the case; then the
+    /// same name elsewhere.
+    fn alike(&self, file: &File, asked: &str) -> Vec<SymbolPath> {
+        let last = asked.rsplit('.').next().unwrap_or(asked).to_lowercase();
+        let alike = |node: &u32| {
+            let name = file.outline.word(file.outline.nodes[*node as usize].name).to_lowercase();
+            let one_in_the_other = name.contains(&last) || last.contains(&*name);
+            !last.is_empty() && (one_in_the_other || are_near(&name, &last))
+        };
+        let all = 0..u32::try_from(file.outline.nodes.len()).unwrap_or(u32::MAX);
+        let here = all.filter(alike).filter_map(|node| name(file, node));
+        let mut found: Vec<SymbolPath> = here.take(GRAPH_CANDIDATES_MAX).collect();
+        found.extend(self.named(asked));
+        found.truncate(GRAPH_CANDIDATES_MAX);
+        found
+    }
+
+    fn file(&self, path: &RepoPath) -> Option<(u32, &File)> {
+        let number = self.files.at(path.as_str())?;
+        Some((number, self.files.get(number)?))
+    }
+
+    /// The symbols that a name means, and those inside of them; for the empty name all are inside.
+    fn meant(&self, file: &File, asked: &str) -> (BTreeSet<u32>, BTreeSet<u32>) {
+        if asked.is_empty() {
+            let all = 0..u32::try_from(file.outline.nodes.len()).unwrap_or(u32::MAX);
+            return (BTreeSet::new(), all.collect());
+        }
+        let found: BTreeSet<u32> = file.outline.called(asked).into_iter().collect();
+        let inside = found.iter().flat_map(|node| file.outline.inside(*node)).collect();
+        (found, inside)
+    }
+
+    fn target(&self, from: &File, target: Target) -> Option<SymbolPath> {
+        match target {
+            Target::Symbol { file, node } => name(self.files.get(file)?, node),
+            Target::Unknown(word) => {
+                SymbolPath::parse(&format!("{UNKNOWN}:{}", from.outline.word(word))).ok()
+            }
+        }
+    }
+}
+
+/// Whether two words differ by so little that one may be a slip of the other: two letters at most, a third of all.
+fn are_near(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let most = 2.min(a.len().max(b.len()) / 3);
+    // The classic table, of which one row is kept.
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()] <= most
+}
+
+/// A symbol as others name it; none for names with control characters, which nobody can ask for.
+fn name(file: &File, node: u32) -> Option<SymbolPath> {
+    SymbolPath::of(file.path.clone(), file.outline.path(node)).ok()
+}

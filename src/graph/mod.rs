@@ -1,0 +1,403 @@
+//! Who calls whom across the files of a repository.
+//!
+//! Files come in as [`Outline`]s, one at a time and in any order; what they say of imports is followed from file to
+//! file, and what cannot be followed is `?:name`, as wit has it. Promises: the same files give the same graph, whatever
+//! the order in which they came; a change costs what depends on it, and never the whole; nothing here opens a file.
+//! What is only guessed (the one method of its name) is an edge like any other, since a warning too many costs less
+//! than one too few. Leaves reading files, and noticing that they have changed, to `index`.
+#![forbid(unsafe_code)]
+
+mod ask;
+mod jsonc;
+mod modules;
+mod outline;
+mod resolve;
+mod scip;
+mod settings;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::base::RepoPath;
+use crate::base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
+pub use ask::{Asked, Size};
+use modules::{Tries, keys_of};
+pub use outline::Outline;
+use resolve::Resolver;
+pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
+use settings::Settings;
+pub use settings::is_settings;
+
+/// The call graph of a repository.
+#[derive(Default, Debug)]
+pub struct Graph {
+    files: Files,
+    settings: Settings,
+    /// Files that have asked for a module under a key.
+    waiting: BTreeMap<Arc<str>, BTreeSet<u32>>,
+    /// Files whose edges depend on what another file shows.
+    dependants: BTreeMap<u32, BTreeSet<u32>>,
+    /// Files whose imports are to be followed anew, and those whose calls are.
+    unlinked: BTreeSet<u32>,
+    unresolved: BTreeSet<u32>,
+    /// Edges that somebody else has found out, by the file of the caller: callers, and what they call.
+    told: BTreeMap<RepoPath, Vec<Told>>,
+    edges: usize,
+    bytes: usize,
+}
+
+/// A symbol of a file that somebody has found to call another: its path, and the file and path of the other.
+pub type Told = (Box<str>, RepoPath, Box<str>);
+
+/// Files by number and by path.
+#[derive(Default, Debug)]
+struct Files {
+    slots: Vec<Option<File>>,
+    free: Vec<u32>,
+    by_path: BTreeMap<RepoPath, u32>,
+}
+
+#[derive(Debug)]
+struct File {
+    path: RepoPath,
+    outline: Arc<Outline>,
+    /// Where its modules are, in the order of the outline's specs.
+    links: Box<[Option<u32>]>,
+    keys: Vec<Arc<str>>,
+    edges: Vec<Edge>,
+    deps: Vec<u32>,
+}
+
+/// That a symbol calls something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Edge {
+    caller: u32,
+    target: Target,
+    /// By its name alone.
+    guess: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Target {
+    Symbol {
+        file: u32,
+        node: u32,
+    },
+    /// A word of the caller's file.
+    Unknown(words::Word),
+}
+
+/// Why a file was not taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Full {
+    /// There are [`GRAPH_FILES_MAX`] already.
+    #[error("more than {GRAPH_FILES_MAX} source files")]
+    Files,
+    /// They take [`GRAPH_BYTES_MAX`] already.
+    #[error("more than {} MiB of names and calls", GRAPH_BYTES_MAX >> 20)]
+    Bytes,
+}
+
+impl Files {
+    fn get(&self, file: u32) -> Option<&File> {
+        self.slots.get(file as usize)?.as_ref()
+    }
+
+    fn get_mut(&mut self, file: u32) -> Option<&mut File> {
+        self.slots.get_mut(file as usize)?.as_mut()
+    }
+
+    fn outline(&self, file: u32) -> Option<&Outline> {
+        self.get(file).map(|file| &*file.outline)
+    }
+
+    fn path(&self, file: u32) -> Option<&str> {
+        self.get(file).map(|file| file.path.as_str())
+    }
+
+    fn link(&self, file: u32, spec: u32) -> Option<u32> {
+        self.get(file)?.links.get(spec as usize).copied().flatten()
+    }
+
+    fn at(&self, path: &str) -> Option<u32> {
+        self.by_path.get(path).copied()
+    }
+
+    fn add(&mut self, file: File) -> u32 {
+        let path = file.path.clone();
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("there are fewer files than limits allow")
+        });
+        self.slots[number as usize] = Some(file);
+        self.by_path.insert(path, number);
+        number
+    }
+}
+
+impl Graph {
+    /// Takes a file in, or what has become of it.
+    ///
+    /// # Errors
+    /// [`Full`] when no more fits; what was known of the file before is forgotten.
+    pub fn put(&mut self, path: &RepoPath, outline: Arc<Outline>) -> Result<(), Full> {
+        let known = self.files.at(path.as_str());
+        let before = known.and_then(|it| self.files.outline(it)).map_or(0, Outline::weight);
+        let full = if known.is_none() && self.files.by_path.len() >= GRAPH_FILES_MAX {
+            Some(Full::Files)
+        } else {
+            (self.bytes - before + outline.weight() > GRAPH_BYTES_MAX).then_some(Full::Bytes)
+        };
+        if let Some(full) = full {
+            self.remove(path);
+            return Err(full);
+        }
+        self.bytes = self.bytes - before + outline.weight();
+        match known {
+            Some(number) => self.replace(number, outline),
+            None => self.add(path, outline),
+        }
+        Ok(())
+    }
+
+    /// Whether it has a file just as it is.
+    pub fn holds(&self, path: &RepoPath, outline: &Outline) -> bool {
+        let known = self.files.at(path.as_str()).and_then(|it| self.files.outline(it));
+        known.is_some_and(|known| *known == *outline)
+    }
+
+    fn add(&mut self, path: &RepoPath, outline: Arc<Outline>) {
+        let links = vec![None; outline.specs.len()].into();
+        let (keys, edges, deps) = (Vec::new(), Vec::new(), Vec::new());
+        let number = self.files.add(File { path: path.clone(), outline, links, keys, edges, deps });
+        self.unlinked.insert(number);
+        self.wake(path.as_str());
+    }
+
+    fn replace(&mut self, number: u32, outline: Arc<Outline>) {
+        let Some(file) = self.files.get_mut(number) else { return };
+        let same = file.outline.shows_the_same(&outline);
+        if *file.outline == *outline {
+            return;
+        }
+        if !same {
+            file.links = vec![None; outline.specs.len()].into();
+        }
+        file.outline = outline;
+        // Their numbers are of the old one's words.
+        self.edges -= file.edges.len();
+        file.edges.clear();
+        if same {
+            self.unresolved.insert(number);
+        } else {
+            self.unlinked.insert(number);
+            self.forget_edges_into(number);
+        }
+    }
+
+    /// Forgets a file.
+    pub fn remove(&mut self, path: &RepoPath) {
+        let Some(number) = self.files.by_path.remove(path) else { return };
+        self.forget_edges_into(number);
+        let Some(file) = self.files.slots[number as usize].take() else { return };
+        self.files.free.push(number);
+        self.bytes -= file.outline.weight();
+        self.edges -= file.edges.len();
+        for key in &file.keys {
+            self.unsubscribe(key, number);
+        }
+        self.let_go(number, &file.deps);
+        self.dependants.remove(&number);
+        self.unlinked.remove(&number);
+        self.unresolved.remove(&number);
+        self.wake(path.as_str());
+    }
+
+    /// Takes in what a file of settings says (one for which [`is_settings`] holds), or that it is gone.
+    pub fn set_settings(&mut self, path: &RepoPath, text: Option<&str>) {
+        if self.settings.set(path.as_str(), text) {
+            let all = self.files.by_path.values().copied();
+            let ecma = all.filter(|it| self.files.outline(*it).is_some_and(|outline| !outline.is_python()));
+            self.unlinked.extend(ecma.collect::<Vec<_>>());
+        }
+    }
+
+    /// Takes in edges from one file that somebody else has found out: symbols, and the files and symbols that they
+    /// call. None to forget them.
+    pub fn tell(&mut self, path: &RepoPath, edges: Option<Vec<Told>>) {
+        let before = match edges {
+            Some(edges) => self.told.insert(path.clone(), edges),
+            None => self.told.remove(path),
+        };
+        if before.as_ref() != self.told.get(path) {
+            self.unresolved.extend(self.files.at(path.as_str()));
+        }
+    }
+
+    /// Files about which somebody has told edges.
+    pub fn files_told(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Forgets all edges that somebody has told.
+    pub fn forget_told(&mut self) {
+        for path in std::mem::take(&mut self.told).into_keys() {
+            self.unresolved.extend(self.files.at(path.as_str()));
+        }
+    }
+
+    /// Edges that lead into a file point to symbols by number; whoever has such edges is looked at again.
+    fn forget_edges_into(&mut self, number: u32) {
+        for dependant in self.dependants.get(&number).cloned().unwrap_or_default() {
+            if let Some(file) = self.files.get_mut(dependant) {
+                let before = file.edges.len();
+                file.edges
+                    .retain(|edge| !matches!(edge.target, Target::Symbol { file, .. } if file == number));
+                self.edges -= before - file.edges.len();
+                self.unresolved.insert(dependant);
+            }
+        }
+    }
+
+    /// Files that have looked for what comes or goes look again.
+    fn wake(&mut self, path: &str) {
+        for key in keys_of(path) {
+            self.unlinked.extend(self.waiting.get(&*key).into_iter().flatten());
+        }
+    }
+
+    fn unsubscribe(&mut self, key: &Arc<str>, number: u32) {
+        if let Some(all) = self.waiting.get_mut(key) {
+            all.remove(&number);
+            if all.is_empty() {
+                self.waiting.remove(key);
+            }
+        }
+    }
+
+    fn let_go(&mut self, number: u32, deps: &[u32]) {
+        for dep in deps {
+            if let Some(all) = self.dependants.get_mut(dep) {
+                all.remove(&number);
+            }
+        }
+    }
+
+    /// Whether everything that came in has been followed.
+    pub fn is_settled(&self) -> bool {
+        self.unlinked.is_empty() && self.unresolved.is_empty()
+    }
+
+    /// Follows the imports and calls of at most so many files that are to be looked at; whether all were.
+    pub fn settle(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            if let Some(number) = self.unlinked.pop_first() {
+                self.link(number);
+            } else if let Some(number) = self.unresolved.pop_first() {
+                self.resolve(number);
+            } else {
+                break;
+            }
+        }
+        self.is_settled()
+    }
+
+    fn tries(&self, spec: &str, file: &File) -> Tries {
+        let path = file.path.as_str();
+        if !file.outline.is_python() {
+            return modules::ecma(spec, path, &self.settings);
+        }
+        let is_package = |folder: &str| {
+            let init = if folder.is_empty() { "__init__".to_owned() } else { format!("{folder}/__init__") };
+            self.files.at(&format!("{init}.py")).or_else(|| self.files.at(&format!("{init}.pyi"))).is_some()
+        };
+        modules::python(spec, path, is_package)
+    }
+
+    fn link(&mut self, number: u32) {
+        let Some(file) = self.files.get(number) else { return };
+        let mut keys = BTreeSet::new();
+        let links: Box<[Option<u32>]> = file
+            .outline
+            .specs
+            .iter()
+            .map(|spec| {
+                let tries = self.tries(file.outline.word(*spec), file);
+                keys.extend(tries.keys);
+                tries.paths.iter().find_map(|path| self.files.at(path)).filter(|found| *found != number)
+            })
+            .collect();
+        let keys: Vec<Arc<str>> = keys.iter().map(|key| self.key(key)).collect();
+        let Some(file) = self.files.get_mut(number) else { return };
+        let differs = file.links != links;
+        file.links = links;
+        let before = std::mem::replace(&mut file.keys, keys.clone());
+        for key in before.iter().filter(|key| keys.binary_search(key).is_err()) {
+            self.unsubscribe(key, number);
+        }
+        for key in keys {
+            self.waiting.entry(key).or_default().insert(number);
+        }
+        self.unresolved.insert(number);
+        if differs {
+            // What it passes on from others is something else now.
+            self.unresolved.extend(self.dependants.get(&number).into_iter().flatten());
+        }
+    }
+
+    /// The one copy of a key.
+    fn key(&self, key: &str) -> Arc<str> {
+        self.waiting.get_key_value(key).map_or_else(|| Arc::from(key), |(known, _)| known.clone())
+    }
+
+    fn resolve(&mut self, number: u32) {
+        let Some(file) = self.files.get(number) else { return };
+        let (mut edges, mut deps) = Resolver::new(&self.files, number, &file.outline).run();
+        if let Some(told) = self.told.get(&file.path) {
+            self.add_told(number, told, &mut edges, &mut deps);
+        }
+        let Some(file) = self.files.get_mut(number) else { return };
+        self.edges = self.edges - file.edges.len() + edges.len();
+        edges.shrink_to_fit();
+        file.edges = edges;
+        let before = std::mem::replace(&mut file.deps, deps.clone());
+        let gone: Vec<u32> = before.into_iter().filter(|dep| deps.binary_search(dep).is_err()).collect();
+        self.let_go(number, &gone);
+        for dep in deps {
+            self.dependants.entry(dep).or_default().insert(number);
+        }
+    }
+
+    /// What others have found out goes before guesses, and before what was not found.
+    fn add_told(&self, number: u32, told: &[Told], edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
+        let Some(outline) = self.files.outline(number) else { return };
+        for (caller, path, callee) in told {
+            let Some(caller) = outline.node(caller) else { continue };
+            let Some(file) = self.files.at(path.as_str()) else { continue };
+            let Some(there) = self.files.outline(file) else { continue };
+            if let Err(at) = deps.binary_search(&file)
+                && file != number
+            {
+                deps.insert(at, file);
+            }
+            let Some(node) = there.node(callee) else { continue };
+            let name = there.word(there.nodes[node as usize].name);
+            edges.retain(|edge| {
+                let same_name = match edge.target {
+                    Target::Unknown(word) => outline.word(word) == name,
+                    Target::Symbol { file, node } => self
+                        .files
+                        .outline(file)
+                        .is_some_and(|it| it.word(it.nodes[node as usize].name) == name),
+                };
+                let weaker = edge.guess || matches!(edge.target, Target::Unknown(_));
+                !(edge.caller == caller && weaker && same_name)
+            });
+            let target = Target::Symbol { file, node };
+            if !edges.iter().any(|edge| (edge.caller, edge.target) == (caller, target)) {
+                edges.push(Edge { caller, target, guess: false });
+            }
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! What the graph keeps of one file: names, ties to other files, and calls, without anything that moves with every
+//! keystroke.
+
+use std::collections::BTreeMap;
+
+use super::words::{Word, Words, Writer};
+use crate::syntax::{
+    Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver,
+};
+
+/// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
+/// graph, so that it can be made on any thread.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Outline {
+    pub(super) language: Language,
+    pub(super) words: Words,
+    /// Every path once, in order.
+    pub(super) nodes: Box<[Node]>,
+    /// Modules that are named, each once.
+    pub(super) specs: Box<[Word]>,
+    /// What is known by a name because it is imported, in the order of names.
+    pub(super) bindings: Box<[Binding]>,
+    /// Modules all of whose names are passed on, or taken in.
+    pub(super) stars: Box<[u32]>,
+    pub(super) exports: Box<[Offer]>,
+    /// Up to here, words are about what others can see.
+    shown_words: usize,
+    pub(super) uses: Box<[Use]>,
+    /// Whether the reading was the whole truth.
+    pub(super) whole: bool,
+}
+
+/// A symbol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Node {
+    pub(super) path: Word,
+    pub(super) name: Word,
+    pub(super) parent: Option<u32>,
+    pub(super) kind: Kind,
+    pub(super) declared: bool,
+    pub(super) bases: Box<[Word]>,
+}
+
+/// What of a module is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Take {
+    Name(Word),
+    Module,
+}
+
+/// A name that an import makes known. Of `import a.b` these are `a` and `a.b`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Binding {
+    pub(super) local: Word,
+    pub(super) spec: u32,
+    pub(super) take: Take,
+    /// The module that it may be instead: `x` of `from . import x`.
+    pub(super) or_module: Option<u32>,
+    /// Where it is known; everywhere if at the top.
+    pub(super) within: Option<u32>,
+}
+
+/// A name under which others can import something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Offer {
+    pub(super) name: Word,
+    pub(super) what: Offered,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Offered {
+    Local(Word),
+    Passed { spec: u32, take: Take },
+}
+
+/// That a symbol calls something. Each pair once, in the order of first calls.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Use {
+    pub(super) caller: u32,
+    pub(super) name: Word,
+    pub(super) way: Way,
+}
+
+/// How to find what is called. A guess is the only member of this file that has the name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Way {
+    /// It is this one.
+    Here(u32),
+    /// A bare name that this file does not define.
+    Bare,
+    /// A name behind others of which the first is not defined here.
+    Path { path: Word, guess: Option<u32> },
+    /// A member of a class of this file, which has it from a class elsewhere if at all.
+    Member { of: u32, guess: Option<u32> },
+    /// A member of the classes above one of this file.
+    Above(u32),
+    /// A member of something of unknown type.
+    Other { guess: Option<u32> },
+}
+
+impl Outline {
+    /// What is worth keeping of a reading.
+    pub fn of(reading: &Reading) -> Self {
+        let mut maker = Maker::new(reading);
+        reading.imports.iter().enumerate().for_each(|(at, import)| maker.import(at, import));
+        reading.exports.iter().for_each(|export| maker.export(export));
+        maker.bindings.sort_by(|a, b| a.0.cmp(&b.0));
+        let shown_words = maker.words.len();
+        let uses = maker.uses();
+        Self {
+            language: reading.language,
+            nodes: maker.nodes.into(),
+            specs: maker.specs.into(),
+            bindings: maker.bindings.into_iter().map(|(_, binding)| binding).collect(),
+            stars: maker.stars.into(),
+            exports: maker.exports.into(),
+            shown_words,
+            uses,
+            words: maker.words.done(),
+            whole: reading.is_whole(),
+        }
+    }
+
+    /// Of a file that was not read, though it is one of source.
+    pub fn unread(nothing: &Reading) -> Self {
+        Self { whole: false, ..Self::of(nothing) }
+    }
+
+    pub(super) fn word(&self, word: Word) -> &str {
+        self.words.get(word)
+    }
+
+    pub(super) fn path(&self, node: u32) -> &str {
+        self.word(self.nodes[node as usize].path)
+    }
+
+    pub(super) fn is_python(&self) -> bool {
+        self.language == Language::Python
+    }
+
+    /// The symbol of a path.
+    pub(super) fn node(&self, path: &str) -> Option<u32> {
+        let found = self.nodes.binary_search_by(|node| self.word(node.path).cmp(path)).ok()?;
+        u32::try_from(found).ok()
+    }
+
+    /// Imports that make a name known.
+    pub(super) fn bindings_named<'o>(&'o self, name: &str) -> impl Iterator<Item = &'o Binding> + use<'o> {
+        let from = self.bindings.partition_point(|it| self.word(it.local) < name);
+        let many = self.bindings[from..].partition_point(|it| self.word(it.local) == name);
+        self.bindings[from..from + many].iter()
+    }
+
+    /// The one that makes it known in the whole file.
+    pub(super) fn binding_at_top(&self, name: &str) -> Option<&Binding> {
+        self.bindings_named(name).filter(|it| it.within.is_none()).last()
+    }
+
+    /// Whether something at the top of the file has this name.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.node(name).is_some() || self.binding_at_top(name).is_some()
+    }
+
+    /// The symbols inside of one, by their names.
+    pub(super) fn inside(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let before = format!("{}.", self.path(node));
+        let from = self.nodes.partition_point(|it| *self.word(it.path) < *before);
+        let many = self.nodes[from..].iter().take_while(|it| self.word(it.path).starts_with(&before)).count();
+        (from..from + many).map(number)
+    }
+
+    /// What a name stands for when people use it: a whole path, else the end of one, where code goes before
+    /// declarations, else a name under which it is exported.
+    pub(super) fn called(&self, name: &str) -> Vec<u32> {
+        if let Some(node) = self.node(name) {
+            return vec![node];
+        }
+        let end = format!(".{name}");
+        let is_it = |node: &&u32| self.path(**node).ends_with(&end);
+        let all: Vec<u32> = (0..number(self.nodes.len())).collect();
+        let mut found: Vec<u32> = all.iter().filter(is_it).copied().collect();
+        if found.iter().any(|node| !self.nodes[*node as usize].declared) {
+            found.retain(|node| !self.nodes[*node as usize].declared);
+        }
+        if found.is_empty() {
+            let offers = self.exports.iter().filter(|offer| self.word(offer.name) == name);
+            found.extend(offers.filter_map(|offer| match offer.what {
+                Offered::Local(local) => self.node(self.word(local)),
+                Offered::Passed { .. } => None,
+            }));
+        }
+        found
+    }
+
+    /// Whether others see the same in both.
+    pub(super) fn shows_the_same(&self, other: &Self) -> bool {
+        self.language == other.language
+            && self.shown_words == other.shown_words
+            && self.nodes == other.nodes
+            && self.specs == other.specs
+            && self.bindings == other.bindings
+            && self.stars == other.stars
+            && self.exports == other.exports
+            && self.words.agree(&other.words, self.shown_words)
+    }
+
+    /// About how many bytes it takes.
+    pub fn weight(&self) -> usize {
+        let bases: usize = self.nodes.iter().map(|node| size_of_val(&*node.bases)).sum();
+        size_of::<Self>()
+            + self.words.weight()
+            + size_of_val(&*self.nodes)
+            + size_of_val(&*self.specs)
+            + size_of_val(&*self.bindings)
+            + size_of_val(&*self.exports)
+            + size_of_val(&*self.uses)
+            + bases
+    }
+}
+
+struct Maker<'a> {
+    reading: &'a Reading,
+    words: Writer,
+    nodes: Vec<Node>,
+    /// Of the nodes, in order.
+    paths: Vec<&'a str>,
+    /// From the reading's symbols to nodes.
+    node_of: Vec<u32>,
+    specs: Vec<Word>,
+    spec_of: BTreeMap<Box<str>, u32>,
+    bindings: Vec<(Box<str>, Binding)>,
+    stars: Vec<u32>,
+    exports: Vec<Offer>,
+    /// By import of the reading: its module.
+    modules: Vec<u32>,
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+impl<'a> Maker<'a> {
+    fn new(reading: &'a Reading) -> Self {
+        let mut words = Writer::default();
+        let mut by_path: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, symbol) in reading.symbols.iter().enumerate() {
+            by_path.entry(&symbol.path).or_default().push(at);
+        }
+        let mut node_of = vec![0; reading.symbols.len()];
+        for (node, all) in by_path.values().enumerate() {
+            all.iter().for_each(|at| node_of[*at] = number(node));
+        }
+        let nodes = by_path
+            .iter()
+            .map(|(path, all)| {
+                let symbols = || all.iter().map(|at| &reading.symbols[*at]);
+                // The definition speaks for its overloads.
+                let first =
+                    symbols().find(|it| !it.declared && !it.overload).unwrap_or(&reading.symbols[all[0]]);
+                Node {
+                    path: words.word(path),
+                    name: words.word(first.name()),
+                    parent: first.parent.map(|parent| node_of[parent as usize]),
+                    kind: first.kind,
+                    declared: symbols().all(|it| it.declared),
+                    bases: first.bases.iter().map(|base| words.word(base)).collect(),
+                }
+            })
+            .collect();
+        Self {
+            reading,
+            words,
+            nodes,
+            paths: by_path.into_keys().collect(),
+            node_of,
+            specs: Vec::new(),
+            spec_of: BTreeMap::new(),
+            bindings: Vec::new(),
+            stars: Vec::new(),
+            exports: Vec::new(),
+            modules: Vec::new(),
+        }
+    }
+
+    fn spec(&mut self, text: &str) -> u32 {
+        if let Some(spec) = self.spec_of.get(text) {
+            return *spec;
+        }
+        let spec = number(self.specs.len());
+        self.specs.push(self.words.word(text));
+        self.spec_of.insert(text.into(), spec);
+        spec
+    }
+
+    fn import(&mut self, at: usize, import: &Import) {
+        debug_assert_eq!(at, self.modules.len());
+        let module = self.spec(&import.from);
+        self.modules.push(module);
+        let is_python = self.reading.language == Language::Python;
+        let within = import.within.map(|symbol| self.node_of[symbol as usize]);
+        let passed_on = import.form == crate::syntax::ImportForm::ReExport;
+        for name in &import.names {
+            let take = match &name.imported {
+                Imported::Name(name) => Take::Name(self.words.word(name)),
+                Imported::Module | Imported::Root => Take::Module,
+                // What is passed on comes as an export, too.
+                Imported::Everything if passed_on => continue,
+                Imported::Everything => {
+                    self.stars.push(module);
+                    continue;
+                }
+            };
+            let Some(local) = name.local.as_deref().filter(|_| !passed_on) else { continue };
+            if name.imported == Imported::Root {
+                let mut ends: Vec<usize> = import.from.match_indices('.').map(|(dot, _)| dot).collect();
+                ends.push(import.from.len());
+                for end in ends {
+                    let part = &import.from[..end];
+                    let spec = self.spec(part);
+                    self.bind(part, spec, Take::Module, None, within);
+                }
+                continue;
+            }
+            let or_module = match &name.imported {
+                Imported::Name(name) if is_python => {
+                    let dot = if import.from.ends_with('.') { "" } else { "." };
+                    Some(self.spec(&format!("{}{dot}{name}", import.from)))
+                }
+                _ => None,
+            };
+            self.bind(local, module, take, or_module, within);
+        }
+    }
+
+    fn bind(&mut self, local: &str, spec: u32, take: Take, or_module: Option<u32>, within: Option<u32>) {
+        let binding = Binding { local: self.words.word(local), spec, take, or_module, within };
+        self.bindings.push((local.into(), binding));
+    }
+
+    fn export(&mut self, export: &Export) {
+        let what = match &export.what {
+            Exported::Local(local) => Offered::Local(self.words.word(local)),
+            Exported::Passed { import, imported } => {
+                let Some(spec) = self.modules.get(*import as usize).copied() else { return };
+                match imported {
+                    Imported::Everything => {
+                        self.stars.push(spec);
+                        return;
+                    }
+                    Imported::Name(name) => Offered::Passed { spec, take: Take::Name(self.words.word(name)) },
+                    Imported::Module | Imported::Root => Offered::Passed { spec, take: Take::Module },
+                }
+            }
+        };
+        let name = self.words.word(&export.name);
+        self.exports.push(Offer { name, what });
+    }
+
+    fn uses(&mut self) -> Box<[Use]> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut uses = Vec::new();
+        for call in &self.reading.calls {
+            let Some(caller) = call.caller else { continue };
+            let way = self.way(call);
+            let name = self.words.word(&call.callee.name);
+            let one = Use { caller: self.node_of[caller as usize], name, way };
+            if seen.insert(one) {
+                uses.push(one);
+            }
+        }
+        uses.into()
+    }
+
+    fn way(&mut self, call: &Call) -> Way {
+        let found = self.reading.resolve(call).map(|at| self.node_of[at as usize]);
+        match &call.callee.receiver {
+            Receiver::None => match found.filter(|found| !self.is_imported(*found)) {
+                Some(found) => Way::Here(found),
+                None => Way::Bare,
+            },
+            Receiver::This | Receiver::Super => match (found, self.class_around(call.caller)) {
+                (Some(found), _) => Way::Here(found),
+                (None, None) => Way::Other { guess: None },
+                (None, Some(of)) if call.callee.receiver == Receiver::This => Way::Member { of, guess: None },
+                (None, Some(of)) => Way::Above(of),
+            },
+            Receiver::Path(path) => self.way_along(call, path, found),
+            Receiver::Other => Way::Other { guess: found },
+        }
+    }
+
+    /// `a.b.f()`: whether `a.b` is something of this file, and `f` for certain its member.
+    fn way_along(&mut self, call: &Call, path: &str, found: Option<u32>) -> Way {
+        let mut names = path.split('.');
+        let first = Callee {
+            name: names.next().unwrap_or_default().into(),
+            receiver: Receiver::None,
+            form: Form::Plain,
+        };
+        let first = self.reading.resolve(&Call { caller: call.caller, callee: first, at: call.at });
+        let Some(first) = first.filter(|first| !self.is_imported(self.node_of[*first as usize])) else {
+            return Way::Path { path: self.words.word(path), guess: found };
+        };
+        let mut of = self.paths[self.node_of[first as usize] as usize].to_owned();
+        for name in names {
+            of = format!("{of}.{name}");
+        }
+        let Some(node) = self.node(&of) else { return Way::Other { guess: found } };
+        let inner = format!("{of}.{}", call.callee.name);
+        match found {
+            Some(found) if *self.paths[found as usize] == *inner => Way::Here(found),
+            found => Way::Member { of: node, guess: found },
+        }
+    }
+
+    /// Whether a constant is only the name of something from elsewhere: `const { f } = require("./f")`.
+    fn is_imported(&self, node: u32) -> bool {
+        let path = self.paths[node as usize];
+        self.nodes[node as usize].kind == Kind::Variable
+            && self.bindings.binary_search_by(|(local, _)| (**local).cmp(path)).is_ok()
+    }
+
+    fn node(&self, path: &str) -> Option<u32> {
+        self.paths.binary_search(&path).ok().map(number)
+    }
+
+    /// The class, or the object, that is `this` for a caller.
+    fn class_around(&self, caller: Option<u32>) -> Option<u32> {
+        let symbols = &self.reading.symbols;
+        let mut around = caller;
+        while let Some(at) = around {
+            let symbol = &symbols[at as usize];
+            let of_object =
+                |of: &u32| symbol.kind == Kind::Method && symbols[*of as usize].kind == Kind::Variable;
+            if symbol.kind == Kind::Class {
+                return Some(self.node_of[at as usize]);
+            }
+            if let Some(object) = symbol.parent.filter(of_object) {
+                return Some(self.node_of[object as usize]);
+            }
+            around = symbol.parent;
+        }
+        None
+    }
+}

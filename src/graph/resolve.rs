@@ -1,0 +1,385 @@
+//! To what a call leads: through scopes, imports, what other modules pass on, and classes above classes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::modules::folder_of;
+use super::outline::{Binding, Offered, Outline, Take, Use, Way};
+use super::{Edge, Files, Target};
+use crate::base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
+use crate::syntax::Kind;
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Value {
+    Symbol { file: u32, node: u32 },
+    Module(u32),
+}
+
+/// What is found along a path of names.
+enum Along {
+    Found(Value),
+    /// The first name is imported from outside the repository, or from where nothing is.
+    Outside,
+    /// The first name is imported, and what it stands for has no such member that is known.
+    Instance(Value),
+    /// The first name is none that is imported.
+    Unknown,
+}
+
+/// Finds out about the calls of one file.
+pub(super) struct Resolver<'g> {
+    files: &'g Files,
+    at: u32,
+    outline: &'g Outline,
+    /// Other files that were looked at.
+    deps: BTreeSet<u32>,
+    steps_left: u32,
+    /// Members of imported classes by name, where only one has the name. Made when first asked for.
+    imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
+}
+
+impl<'g> Resolver<'g> {
+    pub(super) fn new(files: &'g Files, at: u32, outline: &'g Outline) -> Self {
+        Self { files, at, outline, deps: BTreeSet::new(), steps_left: 0, imported: None }
+    }
+
+    /// All edges of the file, and the other files on which they depend.
+    pub(super) fn run(mut self) -> (Vec<Edge>, Vec<u32>) {
+        let mut seen = BTreeSet::new();
+        let mut edges = Vec::new();
+        for one in &*self.outline.uses {
+            self.steps_left = RESOLVE_STEPS_MAX;
+            let (target, guess) = self.target(one);
+            if seen.insert((one.caller, target)) {
+                edges.push(Edge { caller: one.caller, target, guess });
+            }
+        }
+        self.deps.remove(&self.at);
+        (edges, self.deps.into_iter().collect())
+    }
+
+    fn target(&mut self, one: &Use) -> (Target, bool) {
+        let name = self.outline.word(one.name);
+        let found = match one.way {
+            Way::Here(node) => Some(Value::Symbol { file: self.at, node }),
+            Way::Bare => self.bare(one.caller, name),
+            Way::Path { path, guess } => match self.along(one.caller, self.outline.word(path)) {
+                Along::Found(value) => match self.member(value, name, 0) {
+                    None => return self.guess_of(one, Some(value), guess),
+                    found => found,
+                },
+                Along::Outside => None,
+                Along::Instance(value) => return self.guess_of(one, Some(value), guess),
+                Along::Unknown => return self.guess_of(one, None, guess),
+            },
+            Way::Member { of, guess } => {
+                // Of a class everything is known; what it lacks, it has from outside the repository.
+                let is_class = self.outline.nodes[of as usize].kind == Kind::Class;
+                match self.member(Value::Symbol { file: self.at, node: of }, name, 0) {
+                    None if !is_class => return self.guess_of(one, None, guess),
+                    found => found,
+                }
+            }
+            Way::Above(of) => self.above(self.at, of, name, 0).or_else(|| {
+                // A class without a constructor of its own is made nevertheless.
+                let base = self.bases(self.at, of, 0).into_iter().next();
+                base.filter(|_| name == "constructor")
+            }),
+            Way::Other { guess } => return self.guess_of(one, None, guess),
+        };
+        (found.and_then(|value| self.called(value)).unwrap_or(Target::Unknown(one.name)), false)
+    }
+
+    /// The best guess for a member of something of unknown type: the only one of its name in the module where that
+    /// something is, in this file, among the classes that this file imports.
+    fn guess_of(&mut self, one: &Use, of: Option<Value>, guess: Option<u32>) -> (Target, bool) {
+        let name = self.outline.word(one.name);
+        let there = of.and_then(|of| match of {
+            Value::Symbol { file, .. } if file != self.at => self.only_member_in(file, name),
+            _ => None,
+        });
+        let here = guess.map(|node| Value::Symbol { file: self.at, node });
+        let found = there.or(here).or_else(|| self.only_member_imported(name));
+        match found.and_then(|value| self.called(value)) {
+            Some(target) => (target, true),
+            None => (Target::Unknown(one.name), false),
+        }
+    }
+
+    /// What runs when a value is called.
+    fn called(&mut self, value: Value) -> Option<Target> {
+        match value {
+            Value::Symbol { file, node } => Some(Target::Symbol { file, node }),
+            Value::Module(file) => {
+                let whole = self.export(file, "export=", 0).or_else(|| self.export(file, "default", 0))?;
+                match whole {
+                    Value::Symbol { file, node } => Some(Target::Symbol { file, node }),
+                    Value::Module(_) => None,
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, depth: u32) -> Option<u32> {
+        self.steps_left = self.steps_left.checked_sub(1)?;
+        (depth < RESOLVE_DEPTH_MAX).then_some(depth + 1)
+    }
+
+    fn outline_of(&mut self, file: u32) -> Option<&'g Outline> {
+        self.deps.insert(file);
+        self.files.outline(file)
+    }
+
+    /// A name that stands alone and is not defined in this file.
+    fn bare(&mut self, caller: u32, name: &str) -> Option<Value> {
+        if let Some(binding) = self.binding(caller, name) {
+            return self.bound(self.at, binding, 0);
+        }
+        if self.outline.is_python() { self.through_stars(self.at, name, 0) } else { None }
+    }
+
+    /// The import that makes a name known to a symbol; the innermost, of these the last.
+    fn binding(&self, caller: u32, name: &str) -> Option<&'g Binding> {
+        let visible = self
+            .outline
+            .bindings_named(name)
+            .filter(|it| it.within.is_none_or(|within| is_within(self.outline, caller, within)));
+        visible.max_by_key(|it| it.within)
+    }
+
+    fn along(&mut self, caller: u32, path: &str) -> Along {
+        // `import a.b` makes `a.b` known as well as `a`, so the longest counts.
+        let mut end = path.len();
+        let (binding, rest) = loop {
+            if let Some(binding) = self.binding(caller, &path[..end]) {
+                break (binding, path[end..].trim_start_matches('.'));
+            }
+            match path[..end].rfind('.') {
+                Some(dot) => end = dot,
+                None => return Along::Unknown,
+            }
+        };
+        let Some(mut value) = self.bound(self.at, binding, 0) else { return Along::Outside };
+        for name in rest.split('.').filter(|name| !name.is_empty()) {
+            match self.member(value, name, 0) {
+                Some(inner) => value = inner,
+                None => return Along::Instance(value),
+            }
+        }
+        Along::Found(value)
+    }
+
+    /// What an import of a file stands for.
+    fn bound(&mut self, file: u32, binding: &Binding, depth: u32) -> Option<Value> {
+        let depth = self.step(depth)?;
+        let outline = self.files.outline(file)?;
+        let module = self.files.link(file, binding.spec);
+        let value = match binding.take {
+            Take::Module => module.map(Value::Module),
+            Take::Name(name) => module.and_then(|module| self.export(module, outline.word(name), depth)),
+        };
+        value.or_else(|| {
+            let module = self.files.link(file, binding.or_module?)?;
+            Some(Value::Module(module))
+        })
+    }
+
+    /// What a module offers under a name.
+    fn export(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
+        let depth = self.step(depth)?;
+        let outline = self.outline_of(file)?;
+        if outline.is_python() {
+            return self.python_export(file, outline, name, depth);
+        }
+        if let Some(offer) = outline.exports.iter().rfind(|offer| outline.word(offer.name) == name) {
+            return self.offered(file, outline, offer.what, depth);
+        }
+        // What CommonJS exports as a whole is the default for those who import it as a module.
+        let whole = outline.exports.iter().rfind(|offer| outline.word(offer.name) == "export=");
+        if let Some(whole) = whole.filter(|_| name != "export=") {
+            let value = self.offered(file, outline, whole.what, depth)?;
+            return if name == "default" { Some(value) } else { self.member(value, name, depth) };
+        }
+        if matches!(name, "default" | "export=") { None } else { self.through_stars(file, name, depth) }
+    }
+
+    fn offered(&mut self, file: u32, outline: &'g Outline, what: Offered, depth: u32) -> Option<Value> {
+        match what {
+            Offered::Local(local) => self.at_top(file, outline, outline.word(local), depth),
+            Offered::Passed { spec, take: Take::Module } => self.files.link(file, spec).map(Value::Module),
+            Offered::Passed { spec, take: Take::Name(name) } => {
+                let module = self.files.link(file, spec)?;
+                self.export(module, outline.word(name), depth)
+            }
+        }
+    }
+
+    fn python_export(&mut self, file: u32, outline: &'g Outline, name: &str, depth: u32) -> Option<Value> {
+        let known = outline.knows(name);
+        let found = self.at_top(file, outline, name, depth);
+        if known {
+            return found;
+        }
+        self.through_stars(file, name, depth).or_else(|| self.submodule(file, name))
+    }
+
+    /// What a name stands for at the top of a file: what an import has put there, or a symbol.
+    fn at_top(&mut self, file: u32, outline: &'g Outline, name: &str, depth: u32) -> Option<Value> {
+        let node = outline.node(name);
+        if let Some(binding) = outline.binding_at_top(name)
+            && node.is_none_or(|node| outline.nodes[node as usize].kind == Kind::Variable)
+        {
+            return self.bound(file, binding, depth);
+        }
+        node.map(|node| Value::Symbol { file, node })
+    }
+
+    /// `b` of a package `a`, once somebody has imported `a.b`.
+    fn submodule(&mut self, file: u32, name: &str) -> Option<Value> {
+        let path = self.files.path(file)?;
+        let (folder, file_name) = (folder_of(path), path.rsplit('/').next()?);
+        if !file_name.starts_with("__init__.") {
+            return None;
+        }
+        let below = |rest: &str| format!("{folder}/{name}{rest}").trim_start_matches('/').to_owned();
+        let tries = [".py", ".pyi", "/__init__.py", "/__init__.pyi"];
+        tries.iter().find_map(|rest| self.files.at(&below(rest))).map(Value::Module)
+    }
+
+    fn through_stars(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
+        let outline = self.files.outline(file)?;
+        if outline.is_python() && name.starts_with('_') {
+            return None;
+        }
+        let modules = outline.stars.iter().filter_map(|spec| self.files.link(file, *spec));
+        // Modules may pass on each other's names in circles; steps are counted.
+        modules.collect::<Vec<_>>().into_iter().find_map(|module| self.export(module, name, depth))
+    }
+
+    fn member(&mut self, of: Value, name: &str, depth: u32) -> Option<Value> {
+        let depth = self.step(depth)?;
+        match of {
+            Value::Module(file) => self.export(file, name, depth),
+            Value::Symbol { file, node } => {
+                let outline = self.outline_of(file)?;
+                if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
+                    return Some(Value::Symbol { file, node });
+                }
+                self.above(file, node, name, depth)
+            }
+        }
+    }
+
+    /// A member of the classes that one extends.
+    fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
+        self.bases(file, node, depth).into_iter().find_map(|base| self.member(base, name, depth))
+    }
+
+    fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {
+        let Some(outline) = self.files.outline(file) else { return Vec::new() };
+        let class = &outline.nodes[node as usize];
+        let myself = Value::Symbol { file, node };
+        let found = class.bases.iter().filter_map(|base| {
+            let mut names = outline.word(*base).split('.');
+            let first = self.in_file(file, outline, class.parent, names.next()?, depth)?;
+            names.try_fold(first, |of, name| self.member(of, name, depth)).filter(|base| *base != myself)
+        });
+        found.collect()
+    }
+
+    /// A name as it is understood in a file, at a place within a symbol.
+    fn in_file(
+        &mut self,
+        file: u32,
+        outline: &'g Outline,
+        mut around: Option<u32>,
+        name: &str,
+        depth: u32,
+    ) -> Option<Value> {
+        while let Some(node) = around {
+            if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
+                return Some(Value::Symbol { file, node });
+            }
+            around = outline.nodes[node as usize].parent;
+        }
+        if outline.knows(name) {
+            return self.at_top(file, outline, name, depth);
+        }
+        match outline.bindings_named(name).last() {
+            Some(binding) => self.bound(file, binding, depth),
+            None if outline.is_python() => self.through_stars(file, name, depth),
+            None => None,
+        }
+    }
+
+    fn only_member_in(&mut self, file: u32, name: &str) -> Option<Value> {
+        let outline = self.outline_of(file)?;
+        let is_it = |node: &super::outline::Node| {
+            outline.word(node.name) == name && is_method(node.kind) && !node.declared
+        };
+        let mut found = (0..).zip(&*outline.nodes).filter(|(_, node)| is_it(node)).map(|(at, _)| at);
+        let node = found.next()?;
+        found.next().is_none().then_some(Value::Symbol { file, node })
+    }
+
+    fn only_member_imported(&mut self, name: &str) -> Option<Value> {
+        if self.imported.is_none() {
+            self.imported = Some(self.members_of_imports());
+        }
+        let (file, node) = (*self.imported.as_ref()?.get(name)?)?;
+        Some(Value::Symbol { file, node })
+    }
+
+    /// The methods of all classes that are imported, and of those above them.
+    fn members_of_imports(&mut self) -> BTreeMap<&'g str, Option<(u32, u32)>> {
+        self.steps_left = RESOLVE_STEPS_MAX;
+        let mut waiting: Vec<Value> = Vec::new();
+        for binding in &*self.outline.bindings {
+            waiting.extend(self.bound(self.at, binding, 0));
+        }
+        let mut classes = BTreeSet::new();
+        while let Some(value) = waiting.pop() {
+            let (file, node) = match value {
+                Value::Symbol { file, node } => (file, node),
+                Value::Module(file) => {
+                    waiting.extend(
+                        self.export(file, "export=", 0).filter(|it| matches!(it, Value::Symbol { .. })),
+                    );
+                    continue;
+                }
+            };
+            let Some(outline) = self.outline_of(file) else { continue };
+            let is_class = matches!(outline.nodes[node as usize].kind, Kind::Class | Kind::Interface);
+            if is_class && classes.insert((file, node)) && self.step(0).is_some() {
+                waiting.extend(self.bases(file, node, 0));
+            }
+        }
+        let mut members: BTreeMap<&'g str, Option<(u32, u32)>> = BTreeMap::new();
+        for (file, class) in classes {
+            let Some(outline) = self.files.outline(file) else { continue };
+            for node in outline.inside(class) {
+                let it = &outline.nodes[node as usize];
+                if it.parent == Some(class) && is_method(it.kind) {
+                    let only = |known: &mut Option<(u32, u32)>| *known = None;
+                    members.entry(outline.word(it.name)).and_modify(only).or_insert(Some((file, node)));
+                }
+            }
+        }
+        members
+    }
+}
+
+fn is_method(kind: Kind) -> bool {
+    matches!(kind, Kind::Method | Kind::Getter | Kind::Setter)
+}
+
+fn is_within(outline: &Outline, inner: u32, outer: u32) -> bool {
+    let mut around = Some(inner);
+    while let Some(node) = around {
+        if node == outer {
+            return true;
+        }
+        around = outline.nodes[node as usize].parent;
+    }
+    false
+}

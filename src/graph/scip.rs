@@ -1,0 +1,198 @@
+//! What a `.scip` index says: which names stand where in which files. A few fields of its Protocol Buffers are read;
+//! all others are passed over.
+//!
+//! <https://github.com/sourcegraph/scip/blob/main/scip.proto>
+
+use crate::base::limits::SCIP_OCCURRENCES_MAX;
+
+/// An index.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Index<'a> {
+    /// The program that made it, and its version.
+    pub tool: String,
+    /// Its files.
+    pub documents: Vec<Document<'a>>,
+}
+
+/// One file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Document<'a> {
+    /// From the root of what was indexed.
+    pub path: &'a str,
+    /// In what characters are counted.
+    pub unit: Unit,
+    /// The names in it.
+    pub occurrences: Vec<Occurrence<'a>>,
+}
+
+/// In what the place of a character in its line is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Unit {
+    /// Bytes of UTF-8.
+    Bytes,
+    /// As JavaScript counts. Indexes that do not say it mean this.
+    #[default]
+    Utf16,
+    /// Code points.
+    Points,
+}
+
+/// A name in a file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Occurrence<'a> {
+    /// Its line, from 0.
+    pub line: u32,
+    /// Where it begins in its line.
+    pub start: u32,
+    /// Where it ends; in another line if that is not known here.
+    pub end: Option<u32>,
+    /// What it stands for.
+    pub symbol: &'a str,
+    /// Whether it is defined here.
+    pub defines: bool,
+}
+
+/// Why bytes are no index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoIndex {
+    /// They end, or go on, where they must not.
+    #[error("it is not a SCIP index, or cut off")]
+    Malformed,
+    /// More than [`SCIP_OCCURRENCES_MAX`] names.
+    #[error("it has more than {SCIP_OCCURRENCES_MAX} names")]
+    TooMany,
+}
+
+/// Reads an index.
+///
+/// # Errors
+/// [`NoIndex`].
+pub fn read(bytes: &[u8]) -> Result<Index<'_>, NoIndex> {
+    let mut index = Index::default();
+    let mut left = SCIP_OCCURRENCES_MAX;
+    for field in fields(bytes) {
+        match field? {
+            (1, Value::Bytes(metadata)) => index.tool = tool(metadata)?,
+            (2, Value::Bytes(document)) => index.documents.push(self::document(document, &mut left)?),
+            _ => {}
+        }
+    }
+    Ok(index)
+}
+
+fn tool(metadata: &[u8]) -> Result<String, NoIndex> {
+    let mut words = [String::new(), String::new()];
+    for field in fields(metadata) {
+        let (2, Value::Bytes(tool)) = field? else { continue };
+        for field in fields(tool) {
+            match field? {
+                (1, Value::Bytes(name)) => words[0] = text(name).to_owned(),
+                (2, Value::Bytes(version)) => words[1] = text(version).to_owned(),
+                _ => {}
+            }
+        }
+    }
+    Ok(words.join(" ").trim().to_owned())
+}
+
+fn document<'a>(bytes: &'a [u8], left: &mut usize) -> Result<Document<'a>, NoIndex> {
+    let mut document = Document::default();
+    for field in fields(bytes) {
+        match field? {
+            (1, Value::Bytes(path)) => document.path = text(path),
+            (2, Value::Bytes(bytes)) => {
+                *left = left.checked_sub(1).ok_or(NoIndex::TooMany)?;
+                document.occurrences.extend(occurrence(bytes)?);
+            }
+            (6, Value::Number(1)) => document.unit = Unit::Bytes,
+            (6, Value::Number(3)) => document.unit = Unit::Points,
+            _ => {}
+        }
+    }
+    Ok(document)
+}
+
+/// None for what has no place or is known in one file alone.
+fn occurrence(bytes: &[u8]) -> Result<Option<Occurrence<'_>>, NoIndex> {
+    let (mut range, mut found) = (Vec::new(), Occurrence::default());
+    for field in fields(bytes) {
+        match field? {
+            // Packed, as all writers have it, or one by one.
+            (1, Value::Bytes(packed)) => {
+                let mut rest = packed;
+                while !rest.is_empty() && range.len() < 4 {
+                    range.push(varint(&mut rest)?);
+                }
+            }
+            (1, Value::Number(number)) => range.push(number),
+            (2, Value::Bytes(symbol)) => found.symbol = text(symbol),
+            (3, Value::Number(roles)) => found.defines = roles & 1 == 1,
+            _ => {}
+        }
+    }
+    let number = |at: usize| range.get(at).and_then(|it| u32::try_from(*it).ok());
+    let (Some(line), Some(start)) = (number(0), number(1)) else { return Ok(None) };
+    found.line = line;
+    found.start = start;
+    found.end = if range.len() == 3 { number(2) } else { None };
+    Ok((!found.symbol.starts_with("local ") && !found.symbol.is_empty()).then_some(found))
+}
+
+/// What is no text names nothing.
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message, with their numbers.
+fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<(u64, Value<'_>), NoIndex>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let field = field(&mut rest);
+        if field.is_err() {
+            rest = &[];
+        }
+        Some(field)
+    })
+}
+
+fn field<'a>(rest: &mut &'a [u8]) -> Result<(u64, Value<'a>), NoIndex> {
+    let tag = varint(rest)?;
+    let value = match tag & 7 {
+        0 => Value::Number(varint(rest)?),
+        1 => Value::Bytes(taken(rest, 8)?),
+        2 => {
+            let len = varint(rest)?;
+            Value::Bytes(taken(rest, usize::try_from(len).map_err(|_| NoIndex::Malformed)?)?)
+        }
+        5 => Value::Bytes(taken(rest, 4)?),
+        _ => return Err(NoIndex::Malformed),
+    };
+    Ok((tag >> 3, value))
+}
+
+fn taken<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], NoIndex> {
+    let (taken, behind) = rest.split_at_checked(len).ok_or(NoIndex::Malformed)?;
+    *rest = behind;
+    Ok(taken)
+}
+
+fn varint(rest: &mut &[u8]) -> Result<u64, NoIndex> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, behind) = rest.split_first().ok_or(NoIndex::Malformed)?;
+        *rest = behind;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(NoIndex::Malformed)
+}

@@ -1,0 +1,211 @@
+//! What is known of files, so that none is read twice, and nothing old takes the place of something new.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Index;
+use super::read::{Content, Stamp, content, stamp};
+use super::walk::{is_hidden, is_ignored, is_of_interest};
+use crate::base::RepoPath;
+use crate::base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
+use crate::graph::{Full, Outline, is_settings};
+use crate::syntax::{Patience, language_of};
+
+/// The files that the index has.
+#[derive(Default)]
+pub(super) struct Known {
+    files: BTreeMap<RepoPath, Version>,
+    /// Folders that are looked at.
+    pub(super) folders: BTreeSet<RepoPath>,
+    tickets: u64,
+    /// Who has last found a file gone.
+    last_gone: u64,
+    /// Why the last file did not fit.
+    pub(super) full: Option<Full>,
+}
+
+/// Which content of a file it has.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    /// None if somebody else has read it, or if it was too young to tell.
+    stamp: Option<Stamp>,
+    /// Of the one who has read it.
+    ticket: u64,
+}
+
+impl Known {
+    /// A number for somebody who begins to read. Whoever has begun later sees what is at least as new.
+    pub(super) fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+
+    pub(super) fn is_listed(&self, path: &RepoPath) -> bool {
+        self.files.contains_key(path)
+    }
+
+    pub(super) fn is_current(&self, path: &RepoPath, stamp: Stamp) -> bool {
+        self.files.get(path).is_some_and(|it| it.stamp == Some(stamp))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The files of a folder, or all below it.
+    pub(super) fn files_in(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
+        below(self.files.keys(), folder, all)
+    }
+
+    /// The folders of a folder, or all below it.
+    pub(super) fn folders_in(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
+        below(self.folders.iter(), folder, all)
+    }
+
+    fn looks_at(&self, path: &RepoPath) -> bool {
+        let (folder, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
+        self.folders.contains(folder) && !is_hidden(name)
+    }
+}
+
+fn below<'a>(all: impl Iterator<Item = &'a RepoPath>, folder: &RepoPath, deep: bool) -> Vec<RepoPath> {
+    let inside = |path: &&RepoPath| {
+        let rest = match folder.as_str() {
+            "" => Some(path.as_str()),
+            folder => path.as_str().strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+        };
+        rest.is_some_and(|rest| !rest.is_empty() && (deep || !rest.contains('/')))
+    };
+    all.filter(inside).cloned().collect()
+}
+
+impl Index {
+    /// Reads a file anew if it is not as it was; whether it was not.
+    pub(super) fn catch_up(&self, path: &RepoPath) -> bool {
+        if !is_of_interest(path.as_str()) {
+            return false;
+        }
+        let ticket = self.known(Known::ticket);
+        let found = stamp(&self.0.root, path).ok().flatten();
+        let Some(found) = found else { return self.put(path, ticket, None, None) == Put::Changed };
+        if self.known(|known| known.is_current(path, found)) {
+            return false;
+        }
+        let listed = !self.0.on || self.known(|known| known.is_listed(path));
+        // Somebody asks about a new file before the system has told of it.
+        if !listed && (!self.known(|known| known.looks_at(path)) || is_ignored(&self.0.root, path)) {
+            return false;
+        }
+        self.read(path)
+    }
+
+    /// Reads a file; whether that changes anything.
+    pub(super) fn read(&self, path: &RepoPath) -> bool {
+        let ticket = self.known(Known::ticket);
+        if is_settings(path.as_str()) {
+            return self.read_settings(path, ticket);
+        }
+        match self.read_source(path, ticket) {
+            Put::Changed => true,
+            Put::Same => false,
+            // Found gone by somebody else, meanwhile; if it is back, they will hear of it.
+            Put::TooLate => self.read_source(path, self.known(Known::ticket)) == Put::Changed,
+        }
+    }
+
+    fn read_source(&self, path: &RepoPath, ticket: u64) -> Put {
+        let Some(language) = language_of(path.as_str()) else { return Put::Same };
+        match content(&self.0.root, path, SOURCE_BYTES_MAX) {
+            Ok(Content::Bytes(bytes, stamp)) => {
+                let patience = Patience { cancelled: Some(&self.0.bell.stop), ..Patience::default() };
+                let reading = self.0.cache.read(language, &bytes, &patience);
+                self.put(path, ticket, stamp.grown(), Some(Arc::new(Outline::of(&reading))))
+            }
+            // It is known, and nothing of it.
+            Ok(Content::TooLarge(stamp)) => {
+                let reading = crate::syntax::read(language, &[], &Patience::endless());
+                self.put(path, ticket, Some(stamp), Some(Arc::new(Outline::unread(&reading))))
+            }
+            Ok(Content::Nothing) | Err(_) => self.put(path, ticket, None, None),
+        }
+    }
+
+    /// A file is of no interest any more.
+    pub(super) fn forget(&self, path: &RepoPath) {
+        let ticket = self.known(Known::ticket);
+        self.put(path, ticket, None, None);
+    }
+
+    fn read_settings(&self, path: &RepoPath, ticket: u64) -> bool {
+        let (text, stamp) = match content(&self.0.root, path, SETTINGS_BYTES_MAX) {
+            Ok(Content::Bytes(bytes, stamp)) => (String::from_utf8(bytes).ok(), Some(stamp)),
+            Ok(Content::TooLarge(stamp)) => (None, Some(stamp)),
+            Ok(Content::Nothing) | Err(_) => (None, None),
+        };
+        self.known(|known| {
+            let newer = known.files.get(path).is_none_or(|it| it.ticket < ticket);
+            if newer {
+                match stamp {
+                    Some(found) => {
+                        known.files.insert(path.clone(), Version { stamp: found.grown(), ticket });
+                    }
+                    None => {
+                        known.files.remove(path);
+                    }
+                }
+                self.graph(|graph| graph.set_settings(path, text.as_deref()));
+            }
+            newer
+        })
+    }
+
+    /// Takes a file in, or forgets it.
+    pub(super) fn put(
+        &self,
+        path: &RepoPath,
+        ticket: u64,
+        stamp: Option<Stamp>,
+        outline: Option<Arc<Outline>>,
+    ) -> Put {
+        // Held while the graph changes, so that both agree.
+        self.known(|known| {
+            let before = known.files.get(path).copied();
+            if before.is_some_and(|it| it.ticket > ticket) {
+                return Put::Same;
+            }
+            let Some(outline) = outline else {
+                known.last_gone = ticket.max(known.last_gone);
+                known.files.remove(path);
+                self.graph(|graph| match is_settings(path.as_str()) {
+                    true => graph.set_settings(path, None),
+                    false => graph.remove(path),
+                });
+                return if before.is_some() { Put::Changed } else { Put::Same };
+            };
+            if before.is_none() && ticket < known.last_gone {
+                return Put::TooLate;
+            }
+            known.files.insert(path.clone(), Version { stamp, ticket });
+            self.graph(|graph| {
+                if graph.holds(path, &outline) {
+                    return Put::Same;
+                }
+                // What somebody else has found out was about what it contained before.
+                graph.tell(path, None);
+                known.full = graph.put(path, outline).err().or(known.full);
+                Put::Changed
+            })
+        })
+    }
+}
+
+/// What became of something that was handed in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Put {
+    /// The graph is another one now.
+    Changed,
+    /// The graph had it already, or something newer.
+    Same,
+    /// Some file was found gone since, maybe this one.
+    TooLate,
+}

@@ -1,0 +1,246 @@
+//! The call graph of the repository, kept as files change.
+//!
+//! A thread reads the repository once, at low priority, and then what changes, as the system tells of it. Nothing waits
+//! for it: questions are answered from what is known by then, and [`State`] says what that is. Promises: only regular
+//! files beneath the root are read, and none that git ignores; a file that somebody asks about is looked at before they
+//! are answered ([`Index::touch`]), whatever the thread knows of it; nothing is read twice for the same content
+//! ([`Cache`]). Leaves what calls mean to `graph`, and what to make of them to its users.
+#![forbid(unsafe_code)]
+
+mod keeper;
+mod known;
+mod read;
+mod scip;
+mod walk;
+mod watch;
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use tokio::sync::broadcast;
+
+use crate::base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
+use crate::base::{RepoPath, SymbolPath};
+use crate::graph::{Asked, Graph, Outline, Size};
+use crate::syntax::{Cache, Reading};
+use keeper::Keeper;
+use known::Known;
+use watch::Bell;
+
+/// Files that have changed, for those who keep something about them.
+pub type Changed = Arc<[RepoPath]>;
+
+/// The index of one repository. Cheap to clone.
+#[derive(Clone)]
+pub struct Index(Arc<Parts>);
+
+struct Parts {
+    root: Dir,
+    cache: Arc<Cache>,
+    graph: RwLock<Graph>,
+    known: Mutex<Known>,
+    progress: Mutex<Progress>,
+    changed: broadcast::Sender<Changed>,
+    bell: Arc<Bell>,
+    /// Whether the repository is read at all.
+    on: bool,
+}
+
+/// How far the thread has come.
+#[derive(Clone, Default, Debug)]
+struct Progress {
+    /// How often everything was looked at.
+    looks: u64,
+    busy: bool,
+    /// What the first look took, in milliseconds.
+    took_ms: Option<u64>,
+    watching: bool,
+    missing: Vec<String>,
+    scip: Option<Scip>,
+}
+
+/// A `.scip` index that is used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scip {
+    /// What made it.
+    pub tool: String,
+    /// Files for which it is used.
+    pub files: usize,
+    /// Files for which it is not: they have changed since.
+    pub outdated: usize,
+    /// Calls that it tells of.
+    pub edges: usize,
+}
+
+/// What there is, and how good it is.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct State {
+    /// How much.
+    pub size: Size,
+    /// Whether everything that is to be read has been.
+    pub complete: bool,
+    /// Why not; and what is missing for good.
+    pub missing: Vec<String>,
+    /// Whether changes are told by the system. Otherwise files are looked at now and then.
+    pub watching: bool,
+    /// What reading everything for the first time took, in milliseconds; none while it goes on.
+    pub took_ms: Option<u64>,
+    /// The index that somebody else has made, if there is one.
+    pub scip: Option<Scip>,
+}
+
+/// How the repository is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether at all. If not, only files that somebody asks about are known.
+    pub on: bool,
+    /// Source files that are read at most.
+    pub files_max: usize,
+}
+
+impl Index {
+    /// Begins to read a repository, on a thread of its own.
+    ///
+    /// # Errors
+    /// When the root cannot be opened, or there can be no more threads.
+    pub fn start(root: &Path, cache: Arc<Cache>, options: Options) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(root, ambient_authority())?;
+        let (wake, woken) = std::sync::mpsc::sync_channel(1);
+        let index = Self(Arc::new(Parts {
+            root: dir,
+            cache,
+            graph: RwLock::default(),
+            known: Mutex::default(),
+            progress: Mutex::default(),
+            changed: broadcast::channel(INDEX_NEWS_MAX).0,
+            bell: Arc::new(Bell::new(wake)),
+            on: options.on,
+        }));
+        if options.on {
+            index.progress(|it| it.busy = true);
+            let keeper = Keeper::new(index.clone(), root.to_owned(), options.files_max);
+            std::thread::Builder::new().name("index".into()).spawn(move || keeper.run(&woken))?;
+        }
+        Ok(index)
+    }
+
+    /// Readings of files, for all who read.
+    pub fn cache(&self) -> &Arc<Cache> {
+        &self.0.cache
+    }
+
+    /// Tells of files that have changed, after the graph has them. Who falls behind has to look at everything.
+    pub fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.0.changed.subscribe()
+    }
+
+    /// Ends the thread, as soon as it has a moment.
+    pub fn stop(&self) {
+        self.0.bell.end();
+    }
+
+    /// Who calls a symbol, one step away, in any file; also who calls something inside of it.
+    pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        self.ask(|graph| graph.callers(of))
+    }
+
+    /// What a symbol calls, one step away; `?:name` is what was not found.
+    pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        self.ask(|graph| graph.callees(of))
+    }
+
+    /// Which symbols somebody means.
+    pub fn asked(&self, of: &SymbolPath) -> Asked {
+        self.ask(|graph| graph.asked(of))
+    }
+
+    /// Symbols of this name, in any file.
+    pub fn named(&self, name: &str) -> Vec<SymbolPath> {
+        self.ask(|graph| graph.named(name))
+    }
+
+    /// What there is by now.
+    pub fn state(&self) -> State {
+        let Progress { busy, took_ms, watching, mut missing, scip, .. } = self.lock_progress().clone();
+        if !self.0.on {
+            missing.push("coordination.index is off: only files that were asked about are known".into());
+        } else if busy {
+            missing.push("the repository is still being read".into());
+        }
+        let (size, told) = {
+            let graph = self.0.graph.read().unwrap_or_else(PoisonError::into_inner);
+            (graph.size(), graph.files_told())
+        };
+        // Files that were written since are not among them any more.
+        let scip =
+            scip.map(|it| Scip { files: told, outdated: it.outdated + it.files.saturating_sub(told), ..it });
+        let complete = missing.is_empty();
+        State { size, complete, missing, watching, took_ms, scip }
+    }
+
+    /// Looks whether a file has changed, and reads it if so. Blocks; asynchronous callers hand it to a thread.
+    pub fn touch(&self, path: &RepoPath) {
+        if self.catch_up(path) {
+            self.tell(vec![path.clone()]);
+        }
+        if !self.lock_progress().watching {
+            self.0.bell.ring(|news| news.everything = true);
+        }
+    }
+
+    /// Takes in what somebody has just read of a file. Quick; the thread looks at the file, too, if it is new.
+    pub fn fresh(&self, path: &RepoPath, reading: &Arc<Reading>) {
+        let ticket = self.known(Known::ticket);
+        if self.0.on && !self.known(|known| known.is_listed(path)) {
+            let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+            if let Ok(folder) = RepoPath::parse(folder) {
+                self.0.bell.ring(|news| news.folders.extend([folder]));
+            }
+            return;
+        }
+        let outline = Arc::new(Outline::of(reading));
+        if self.0.graph.read().unwrap_or_else(PoisonError::into_inner).holds(path, &outline) {
+            return;
+        }
+        if self.put(path, ticket, None, Some(outline)) == known::Put::Changed {
+            self.tell(vec![path.clone()]);
+        }
+    }
+
+    /// Asks the graph once what has come in is followed, or most of it.
+    fn ask<T>(&self, question: impl Fn(&Graph) -> T) -> T {
+        {
+            let graph = self.0.graph.read().unwrap_or_else(PoisonError::into_inner);
+            if graph.is_settled() {
+                return question(&graph);
+            }
+        }
+        let mut graph = self.0.graph.write().unwrap_or_else(PoisonError::into_inner);
+        graph.settle(GRAPH_SETTLE_MAX);
+        question(&graph)
+    }
+
+    fn graph<T>(&self, change: impl FnOnce(&mut Graph) -> T) -> T {
+        change(&mut self.0.graph.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn known<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        work(&mut self.0.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn lock_progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn progress(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.lock_progress());
+    }
+
+    fn tell(&self, paths: Vec<RepoPath>) {
+        // Nobody may be listening.
+        let _ = self.0.changed.send(paths.into());
+    }
+}

@@ -1,0 +1,185 @@
+//! Which files there are: everything beneath the root that git would not ignore, and that is no hidden file.
+//!
+//! Symbolic links are not followed, and nothing but directories and `.gitignore` is opened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cap_std::fs::Dir;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::read::{Stamp, text};
+use crate::base::RepoPath;
+use crate::base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX};
+use crate::graph::is_settings;
+use crate::syntax::language_of;
+
+/// Never of interest, also where nobody ignores them.
+const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
+
+/// What there is, at or below a folder.
+#[derive(Default)]
+pub(super) struct Listing {
+    pub(super) files: BTreeMap<RepoPath, Stamp>,
+    pub(super) folders: BTreeSet<RepoPath>,
+    /// Why something may be missing.
+    pub(super) missing: Option<&'static str>,
+}
+
+/// Whether a file is read at all.
+pub(super) fn is_of_interest(path: &str) -> bool {
+    language_of(path).is_some() || is_settings(path)
+}
+
+/// How far to look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What is directly in a folder, and all of folders that are new.
+    One,
+    /// Everything below it.
+    All,
+}
+
+/// A look around.
+pub(super) struct Walk<'a> {
+    pub(super) root: &'a Dir,
+    /// How many files may be found.
+    pub(super) files_max: usize,
+    /// Told of each folder before it is listed.
+    pub(super) enter: &'a mut dyn FnMut(&RepoPath),
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// What `.gitignore` files say, from the root down.
+#[derive(Clone, Default)]
+struct Rules(Vec<(usize, std::sync::Arc<Gitignore>)>);
+
+impl Rules {
+    /// Adds what a file says about what is below a folder.
+    fn add(&mut self, root: &Dir, file: &str, folder: &str) {
+        let Some(text) = text(root, file, IGNORE_BYTES_MAX) else { return };
+        let mut builder = GitignoreBuilder::new(".");
+        for line in text.lines() {
+            // What is no pattern says nothing; git, too, goes on to the next line.
+            let _unread = builder.add_line(None, line);
+        }
+        if let Ok(rules) = builder.build()
+            && !rules.is_empty()
+        {
+            let below = if folder.is_empty() { 0 } else { folder.len() + 1 };
+            self.0.push((below, rules.into()));
+        }
+    }
+
+    fn ignore(&self, path: &str, is_folder: bool) -> bool {
+        for (below, rules) in self.0.iter().rev() {
+            let found = rules.matched(&path[*below..], is_folder);
+            if !found.is_none() {
+                return found.is_ignore();
+            }
+        }
+        false
+    }
+
+    /// All that hold in a folder.
+    fn of(root: &Dir, folder: &RepoPath) -> Self {
+        let mut rules = Self::default();
+        rules.add(root, ".git/info/exclude", "");
+        let folder = folder.as_str();
+        let ends = folder.match_indices('/').map(|(slash, _)| slash);
+        for end in [0].into_iter().chain(ends).chain((!folder.is_empty()).then_some(folder.len())) {
+            rules.enter(root, &folder[..end]);
+        }
+        rules
+    }
+
+    fn enter(&mut self, root: &Dir, folder: &str) {
+        self.add(root, &below(folder, ".gitignore"), folder);
+    }
+}
+
+/// Whether git would ignore a file of the repository.
+pub(super) fn is_ignored(root: &Dir, path: &RepoPath) -> bool {
+    let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+    RepoPath::parse(folder).is_ok_and(|folder| Rules::of(root, &folder).ignore(path.as_str(), false))
+}
+
+fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+pub(super) fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') || SKIPPED.contains(&name)
+}
+
+impl Walk<'_> {
+    /// Looks at a folder; at folders in it if they are not known, or if everything is asked for.
+    pub(super) fn look(&mut self, folder: &RepoPath, depth: Depth, known: &BTreeSet<RepoPath>) -> Listing {
+        let mut found = Listing::default();
+        let mut entries_left = INDEX_ENTRIES_MAX;
+        let mut waiting = vec![(folder.clone(), Rules::of(self.root, folder), true)];
+        while let Some((folder, rules, is_top)) = waiting.pop() {
+            if self.stop.load(Ordering::Relaxed) {
+                found.missing = Some("it was stopped");
+                return found;
+            }
+            (self.enter)(&folder);
+            let folders = self.list(&folder, &rules, &mut found, &mut entries_left);
+            for inner in folders.into_iter().rev() {
+                found.folders.insert(inner.clone());
+                if depth == Depth::One && is_top && known.contains(&inner) {
+                    continue;
+                }
+                if inner.as_str().matches('/').count() >= INDEX_DEPTH_MAX {
+                    found.missing = Some("some folders are nested too deep");
+                    continue;
+                }
+                let mut rules = rules.clone();
+                rules.enter(self.root, inner.as_str());
+                waiting.push((inner, rules, false));
+            }
+        }
+        found
+    }
+
+    /// Notes the files of a folder; answers with the folders in it.
+    fn list(
+        &self,
+        folder: &RepoPath,
+        rules: &Rules,
+        found: &mut Listing,
+        entries_left: &mut usize,
+    ) -> BTreeSet<RepoPath> {
+        let mut folders = BTreeSet::new();
+        let name = if folder.is_root() { "." } else { folder.as_str() };
+        // Gone by now, or not for us.
+        let Ok(entries) = self.root.open_dir(name).and_then(|it| it.entries()) else { return folders };
+        for entry in entries.flatten() {
+            let Some(left) = entries_left.checked_sub(1) else {
+                found.missing = Some("there are too many files, of whatever kind");
+                return folders;
+            };
+            *entries_left = left;
+            let name = entry.file_name();
+            let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else { continue };
+            if is_hidden(name) || !(kind.is_dir() || kind.is_file() && is_of_interest(name)) {
+                continue;
+            }
+            let Ok(path) = RepoPath::parse(&below(folder.as_str(), name)) else { continue };
+            // A name with a backslash in it would be another path.
+            if !path.as_str().ends_with(name) || rules.ignore(path.as_str(), kind.is_dir()) {
+                continue;
+            }
+            if kind.is_dir() {
+                folders.insert(path);
+            } else if found.files.len() >= self.files_max {
+                found.missing = Some("there are more source files than the configuration allows");
+            } else if let Ok(meta) = entry.metadata()
+                && meta.is_file()
+            {
+                found.files.insert(path, Stamp::of(&meta));
+            }
+        }
+        folders
+    }
+}
