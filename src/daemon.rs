@@ -1,6 +1,7 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
+mod follow;
 mod logging;
 mod notices;
 mod pictures;
@@ -198,6 +199,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
+    daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);

@@ -1,6 +1,6 @@
 //! Questions about the graph. Answers are in one order, whatever the order in which files came.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Edge, File, Graph, Target};
 use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
@@ -100,6 +100,30 @@ impl Graph {
             file.edges.iter().filter(|it| asked.contains(&it.caller) || inside.contains(&it.caller));
         let called = of_them.filter_map(|edge| self.target(file, edge.target));
         called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX).collect()
+    }
+
+    /// What some symbols of a file call, and what is inside of them, in the order of first calls. Each is asked for by
+    /// its full path, with a number by which the answer names it.
+    pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
+        let Some((_, file)) = self.file(path) else { return Vec::new() };
+        let mut asked: BTreeMap<u32, u32> = BTreeMap::new();
+        for (number, symbol) in symbols {
+            let Some(node) = file.outline.node(symbol) else { continue };
+            asked.entry(node).or_insert(*number);
+        }
+        // What was asked for itself goes before what contains it.
+        let outer: Vec<(u32, u32)> = asked.iter().map(|(node, number)| (*node, *number)).collect();
+        for (node, number) in outer {
+            for inner in file.outline.inside(node) {
+                asked.entry(inner).or_insert(number);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let calls = file
+            .edges
+            .iter()
+            .filter_map(|edge| Some((*asked.get(&edge.caller)?, self.target(file, edge.target)?)));
+        calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX).collect()
     }
 
     /// Who calls something of this name that was not found.

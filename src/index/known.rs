@@ -1,7 +1,7 @@
 //! What is known of files, so that none is read twice, and nothing old takes the place of something new.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::Index;
 use super::read::{Content, Stamp, content, stamp};
@@ -9,7 +9,7 @@ use super::walk::{is_hidden, is_ignored, is_of_interest};
 use crate::base::RepoPath;
 use crate::base::limits::{SETTINGS_BYTES_MAX, SOURCE_BYTES_MAX};
 use crate::graph::{Full, Outline, is_settings};
-use crate::syntax::{Patience, language_of};
+use crate::syntax::{Patience, Reading, language_of};
 
 /// The files that the index has.
 #[derive(Default)]
@@ -25,12 +25,14 @@ pub(super) struct Known {
 }
 
 /// Which content of a file it has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     /// None if somebody else has read it, or if it was too young to tell.
     stamp: Option<Stamp>,
     /// Of the one who has read it.
     ticket: u64,
+    /// What was read, to be recognised by.
+    reading: Weak<Reading>,
 }
 
 impl Known {
@@ -46,6 +48,11 @@ impl Known {
 
     pub(super) fn is_current(&self, path: &RepoPath, stamp: Stamp) -> bool {
         self.files.get(path).is_some_and(|it| it.stamp == Some(stamp))
+    }
+
+    /// Whether what it has of a file is this very reading.
+    pub(super) fn is_of(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
+        self.files.get(path).is_some_and(|it| std::ptr::eq(it.reading.as_ptr(), Arc::as_ptr(reading)))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -119,12 +126,17 @@ impl Index {
             Ok(Content::Bytes(bytes, stamp)) => {
                 let patience = Patience { cancelled: Some(&self.0.bell.stop), ..Patience::default() };
                 let reading = self.0.cache.read(language, &bytes, &patience);
-                self.put(path, ticket, stamp.grown(), Some(Arc::new(Outline::of(&reading))))
+                self.put(path, ticket, stamp.grown(), Some(Found::of(&reading)))
             }
             // It is known, and nothing of it.
             Ok(Content::TooLarge(stamp)) => {
                 let reading = crate::syntax::read(language, &[], &Patience::endless());
-                self.put(path, ticket, Some(stamp), Some(Arc::new(Outline::unread(&reading))))
+                self.put(
+                    path,
+                    ticket,
+                    Some(stamp),
+                    Some(Found { outline: Arc::new(Outline::unread(&reading)), reading: Weak::new() }),
+                )
             }
             Ok(Content::Nothing) | Err(_) => self.put(path, ticket, None, None),
         }
@@ -147,7 +159,10 @@ impl Index {
             if newer {
                 match stamp {
                     Some(found) => {
-                        known.files.insert(path.clone(), Version { stamp: found.grown(), ticket });
+                        known.files.insert(
+                            path.clone(),
+                            Version { stamp: found.grown(), ticket, reading: Weak::new() },
+                        );
                     }
                     None => {
                         known.files.remove(path);
@@ -165,15 +180,15 @@ impl Index {
         path: &RepoPath,
         ticket: u64,
         stamp: Option<Stamp>,
-        outline: Option<Arc<Outline>>,
+        found: Option<Found>,
     ) -> Put {
         // Held while the graph changes, so that both agree.
         self.known(|known| {
-            let before = known.files.get(path).copied();
-            if before.is_some_and(|it| it.ticket > ticket) {
+            let before = known.files.get(path).map(|it| it.ticket);
+            if before.is_some_and(|it| it > ticket) {
                 return Put::Same;
             }
-            let Some(outline) = outline else {
+            let Some(Found { outline, reading }) = found else {
                 known.last_gone = ticket.max(known.last_gone);
                 known.files.remove(path);
                 self.graph(|graph| match is_settings(path.as_str()) {
@@ -185,7 +200,7 @@ impl Index {
             if before.is_none() && ticket < known.last_gone {
                 return Put::TooLate;
             }
-            known.files.insert(path.clone(), Version { stamp, ticket });
+            known.files.insert(path.clone(), Version { stamp, ticket, reading });
             self.graph(|graph| {
                 if graph.holds(path, &outline) {
                     return Put::Same;
@@ -196,6 +211,18 @@ impl Index {
                 Put::Changed
             })
         })
+    }
+}
+
+/// What a file was found to say.
+pub(super) struct Found {
+    outline: Arc<Outline>,
+    reading: Weak<Reading>,
+}
+
+impl Found {
+    pub(super) fn of(reading: &Arc<Reading>) -> Self {
+        Self { outline: Arc::new(Outline::of(reading)), reading: Arc::downgrade(reading) }
     }
 }
 

@@ -24,10 +24,10 @@ use tokio::sync::broadcast;
 
 use crate::base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use crate::base::{RepoPath, SymbolPath};
-use crate::graph::{Asked, Graph, Outline, Size};
+use crate::graph::{Asked, Graph, Size};
 use crate::syntax::{Cache, Reading};
 use keeper::Keeper;
-use known::Known;
+use known::{Found, Known, Put};
 use watch::Bell;
 
 /// Files that have changed, for those who keep something about them.
@@ -152,6 +152,11 @@ impl Index {
         self.ask(|graph| graph.callees(of))
     }
 
+    /// What some symbols of a file call, each asked for by its full path and a number.
+    pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
+        self.ask(|graph| graph.callees_of(path, symbols))
+    }
+
     /// Which symbols somebody means.
     pub fn asked(&self, of: &SymbolPath) -> Asked {
         self.ask(|graph| graph.asked(of))
@@ -191,23 +196,31 @@ impl Index {
         }
     }
 
-    /// Takes in what somebody has just read of a file. Quick; the thread looks at the file, too, if it is new.
-    pub fn fresh(&self, path: &RepoPath, reading: &Arc<Reading>) {
-        let ticket = self.known(Known::ticket);
-        if self.0.on && !self.known(|known| known.is_listed(path)) {
+    /// Takes in what somebody has just read of a file; whether the file is one that the index has. Quick. If it is not
+    /// known yet, the thread looks whether it is to be.
+    pub fn fresh(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
+        let (ticket, listed, same) =
+            self.known(|known| (known.ticket(), known.is_listed(path), known.is_of(path, reading)));
+        if same {
+            return true;
+        }
+        if self.0.on && !listed {
             let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
             if let Ok(folder) = RepoPath::parse(folder) {
                 self.0.bell.ring(|news| news.folders.extend([folder]));
             }
-            return;
+            return false;
         }
-        let outline = Arc::new(Outline::of(reading));
-        if self.0.graph.read().unwrap_or_else(PoisonError::into_inner).holds(path, &outline) {
-            return;
-        }
-        if self.put(path, ticket, None, Some(outline)) == known::Put::Changed {
+        if self.put(path, ticket, None, Some(Found::of(reading))) == Put::Changed {
             self.tell(vec![path.clone()]);
         }
+        true
+    }
+
+    /// Whether it has this very reading of a file, and nothing else is to be followed before it can answer.
+    pub fn is_ready(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
+        self.known(|known| known.is_of(path, reading))
+            && self.0.graph.read().unwrap_or_else(PoisonError::into_inner).is_settled()
     }
 
     /// Asks the graph once what has come in is followed, or most of it.

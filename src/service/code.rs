@@ -40,6 +40,11 @@ impl Base {
         &self.0
     }
 
+    /// Whether both are the same checkout.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.number() == other.number()
+    }
+
     fn number(&self) -> (u64, u64) {
         (self.0.place().dev(), self.0.place().ino())
     }

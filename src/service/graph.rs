@@ -1,10 +1,15 @@
-//! Questions of people about the call graph: a name as they write it, looked up in files as they are now.
+//! Questions about the call graph: those of people, who write names as they think of them, and those that come up when
+//! somebody locks or intends to change a symbol. Files count as they are now.
+
+use std::collections::BTreeMap;
 
 use super::Provost;
-use crate::base::SymbolPath;
-use crate::base::limits::GRAPH_CANDIDATES_MAX;
+use super::code::{Base, Source};
+use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
+use crate::base::{RepoPath, SymbolPath};
 use crate::graph::Asked;
 use crate::index::{Index, State};
+use crate::syntax::{Edge, Reading, Target};
 
 /// Along calls, or against them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +58,41 @@ impl Provost {
         done.unwrap_or(Err(GraphFault::Ending))
     }
 
+    /// Who calls a symbol of a file that was just read: in that file by what was read, in others by the index. The
+    /// symbol has its full path.
+    pub(super) async fn callers_of(&self, base: &Base, source: &Source, of: &SymbolPath) -> Vec<SymbolPath> {
+        let (ours, source, of) = (base.is(self.base()), source.clone(), of.clone());
+        self.with_index(&source.clone(), move |index| callers_of(index, ours, &source, &of)).await
+    }
+
+    /// What symbols of a file that was just read call, in the order of first calls: the symbol as it was asked for, and
+    /// what it calls. `?:name` is what nobody has found.
+    pub(super) async fn calls_from(
+        &self,
+        base: &Base,
+        source: &Source,
+        symbols: &[Box<str>],
+    ) -> Vec<(SymbolPath, SymbolPath)> {
+        let (ours, source, symbols) = (base.is(self.base()), source.clone(), symbols.to_vec());
+        self.with_index(&source.clone(), move |index| calls_from(index, ours, &source, &symbols)).await
+    }
+
+    /// Asks the index: at once where it has this very reading, otherwise on a thread, since there is something to follow
+    /// first.
+    async fn with_index<T: Send + 'static>(
+        &self,
+        source: &Source,
+        ask: impl FnOnce(&Index) -> Vec<T> + Send + 'static,
+    ) -> Vec<T> {
+        let Some(reading) = source.reading() else { return Vec::new() };
+        let index = self.index().clone();
+        if index.is_ready(&source.path, reading) {
+            return ask(&index);
+        }
+        // Nothing comes of it when the daemon ends.
+        tokio::task::spawn_blocking(move || ask(&index)).await.unwrap_or_default()
+    }
+
     /// How much of the repository is known.
     pub async fn graph_state(&self) -> Result<State, GraphFault> {
         let index = self.index().clone();
@@ -93,4 +133,87 @@ fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphFault> {
         Asked::NoSuchFile => Err(GraphFault::NoSuchFile(symbol)),
         Asked::NoSuchSymbol(alike) => Err(GraphFault::NoSuchSymbol(alike)),
     }
+}
+
+fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Vec<SymbolPath> {
+    let Some(reading) = source.reading() else { return Vec::new() };
+    let known = ours && index.fresh(&source.path, reading);
+    let mut callers = index.callers(of);
+    if !known {
+        // Another checkout, or a file that is not followed: what the index has of it is not what was read.
+        callers.retain(|caller| *caller.file() != source.path);
+        callers.splice(0..0, callers_here(reading, of));
+    }
+    callers.retain(|caller| caller != of);
+    callers.truncate(CALLERS_MAX);
+    callers
+}
+
+fn calls_from(
+    index: &Index,
+    ours: bool,
+    source: &Source,
+    symbols: &[Box<str>],
+) -> Vec<(SymbolPath, SymbolPath)> {
+    let Some(reading) = source.reading() else { return Vec::new() };
+    if !ours || !index.fresh(&source.path, reading) {
+        return calls_here(source, reading, symbols);
+    }
+    let mut found = Vec::new();
+    for (number, symbol) in (0u32..).zip(symbols) {
+        found.extend(reading.find(symbol).into_iter().map(|it| (number, &*it.path)));
+    }
+    let asked =
+        |number: u32| SymbolPath::of(source.path.clone(), symbols.get(usize::try_from(number).ok()?)?).ok();
+    let calls = index.callees_of(&source.path, &found);
+    calls.into_iter().filter_map(|(number, callee)| Some((asked(number)?, callee))).collect()
+}
+
+/// Symbols of a file that call one of it.
+fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
+    let is_it = |target: &Target<'_>| match target {
+        Target::Here(number) => {
+            reading.symbols.get(*number as usize).is_some_and(|it| *it.path == *at.symbol())
+        }
+        Target::Elsewhere(_) => false,
+    };
+    let callers = reading.edges().into_iter().filter(|edge| is_it(&edge.target));
+    let caller = |edge: Edge<'_>| reading.symbols.get(edge.caller as usize);
+    let mut found: Vec<SymbolPath> = Vec::new();
+    for symbol in callers.filter_map(caller).filter(|it| *it.path != *at.symbol()) {
+        if let Ok(caller) = SymbolPath::of(at.file().clone(), &symbol.path)
+            && !found.contains(&caller)
+        {
+            found.push(caller);
+        }
+    }
+    found
+}
+
+/// What symbols of a file call, as far as the file alone tells, in the order of first calls: the symbol as it was asked for, and what it
+/// calls.
+fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
+    let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
+    for symbol in symbols {
+        for number in reading.numbers_of(symbol) {
+            asked.entry(number).or_insert(symbol);
+        }
+    }
+    let callee = |target: Target<'_>| match target {
+        Target::Here(number) => {
+            let path = &reading.symbols.get(number as usize)?.path;
+            SymbolPath::of(source.path.clone(), path).ok()
+        }
+        Target::Elsewhere(name) => SymbolPath::of(nowhere(), name).ok(),
+    };
+    let call = |edge: Edge<'_>| {
+        let asked = SymbolPath::of(source.path.clone(), asked.get(&edge.caller)?).ok()?;
+        Some((asked, callee(edge.target)?))
+    };
+    reading.edges().into_iter().filter_map(call).take(CALLERS_MAX).collect()
+}
+
+/// Where what is called lies when nobody knows: wit's `?:name`.
+fn nowhere() -> RepoPath {
+    RepoPath::parse("?").expect("a constant that is a valid path")
 }

@@ -9,14 +9,14 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
 use super::locks::{done, known_as};
-use crate::base::limits::{CALLERS_MAX, CODE_READERS_MAX, WARNINGS_MAX};
-use crate::base::{IntentId, RepoPath, Span, SymbolPath, Ttl};
+use crate::base::limits::{CODE_READERS_MAX, WARNINGS_MAX};
+use crate::base::{IntentId, RepoPath, Span, Ttl};
 use crate::domain::command::{
     DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
 };
 use crate::domain::view::{IntentsOn, Named, SomeIntents};
 use crate::domain::{Intent, IntentStatus, Principal, Refusal};
-use crate::syntax::{Edge, Reading, Target};
+use crate::syntax::Reading;
 
 /// A change that somebody announces.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Provost {
         let mut calls = Vec::new();
         for ((_, asked), source) in order.files.iter().zip(&sources) {
             files.push(intended(source, asked, &order.symbols));
-            calls.extend(calls_from(source, &order.symbols));
+            calls.extend(self.calls_from(base, source, &order.symbols).await);
         }
         let on: Vec<RepoPath> = sources.iter().map(|it| it.path.clone()).collect();
         let fresh = self.fresh_spans(&self.view(IntentsOn(on)).await?, &sources);
@@ -161,33 +161,4 @@ fn spans_of(reading: &Reading, symbols: &[Box<str>]) -> Vec<Span> {
     let ranges = symbols.iter().filter(|it| !it.is_empty()).flat_map(|symbol| reading.ranges(symbol));
     let all: BTreeSet<Span> = ranges.map(|it| Span { start: it.start, end: it.end }).collect();
     all.into_iter().collect()
-}
-
-/// What the intent's symbols in a file call, in the order of first calls: the symbol as it was asked for, and what it
-/// calls.
-fn calls_from(source: &Source, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
-    let Some(reading) = source.reading() else { return Vec::new() };
-    let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
-    for symbol in symbols {
-        for number in reading.numbers_of(symbol) {
-            asked.entry(number).or_insert(symbol);
-        }
-    }
-    let callee = |target: Target<'_>| match target {
-        Target::Here(number) => {
-            let path = &reading.symbols.get(number as usize)?.path;
-            SymbolPath::of(source.path.clone(), path).ok()
-        }
-        Target::Elsewhere(name) => SymbolPath::of(nowhere(), name).ok(),
-    };
-    let call = |edge: Edge<'_>| {
-        let asked = SymbolPath::of(source.path.clone(), asked.get(&edge.caller)?).ok()?;
-        Some((asked, callee(edge.target)?))
-    };
-    reading.edges().into_iter().filter_map(call).take(CALLERS_MAX).collect()
-}
-
-/// Where what is called lies when nobody knows: wit's `?:name`.
-fn nowhere() -> RepoPath {
-    RepoPath::parse("?").expect("a constant that is a valid path")
 }

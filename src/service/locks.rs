@@ -7,14 +7,13 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::Provost;
 use super::code::{Base, Content, Source};
-use crate::base::limits::CALLERS_MAX;
 use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use crate::domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
 };
 use crate::domain::view::{LiveLocks, LockWaiters, Named};
 use crate::domain::{Answer, Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
-use crate::syntax::{Edge, Reading, Target};
+use crate::syntax::Reading;
 
 /// A lock that somebody wants.
 #[derive(Clone, Debug)]
@@ -56,7 +55,7 @@ impl Provost {
         let source = self.code().read(base, order.at.file()).await;
         let at = order.at.in_file(source.path.clone());
         let mut verb = AcquireLock {
-            seen: self.facts_about(&source, &at),
+            seen: self.facts_about(base, &source, &at).await,
             at,
             asked: order.asked,
             ttl: order.ttl,
@@ -144,7 +143,7 @@ impl Provost {
     }
 
     /// What the code says of a symbol.
-    fn facts_about(&self, source: &Source, at: &SymbolPath) -> SymbolFacts {
+    async fn facts_about(&self, base: &Base, source: &Source, at: &SymbolPath) -> SymbolFacts {
         let reading = match &source.content {
             Content::Code(reading) => reading,
             Content::None => return SymbolFacts::default(),
@@ -154,11 +153,11 @@ impl Provost {
         };
         let (known, names) = known_as(reading, at.symbol());
         let path = names.iter().find(|name| name.contains('.')).map_or(at.symbol(), |name| name);
-        let mut callers = match SymbolPath::of(at.file().clone(), path) {
-            Ok(full) => callers_here(reading, &full),
+        let full = SymbolPath::of(at.file().clone(), path);
+        let callers = match full {
+            Ok(full) => self.callers_of(base, source, &full).await,
             Err(_) => Vec::new(),
         };
-        callers.truncate(CALLERS_MAX);
         SymbolFacts { known, names, callers }
     }
 }
@@ -186,27 +185,6 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (Known, Vec<Box<str>>) 
         }
     }
     (Known::Found, names)
-}
-
-/// Symbols of a file that call one of it.
-fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
-    let is_it = |target: &Target<'_>| match target {
-        Target::Here(number) => {
-            reading.symbols.get(*number as usize).is_some_and(|it| *it.path == *at.symbol())
-        }
-        Target::Elsewhere(_) => false,
-    };
-    let callers = reading.edges().into_iter().filter(|edge| is_it(&edge.target));
-    let caller = |edge: Edge<'_>| reading.symbols.get(edge.caller as usize);
-    let mut found: Vec<SymbolPath> = Vec::new();
-    for symbol in callers.filter_map(caller).filter(|it| *it.path != *at.symbol()) {
-        if let Ok(caller) = SymbolPath::of(at.file().clone(), &symbol.path)
-            && !found.contains(&caller)
-        {
-            found.push(caller);
-        }
-    }
-    found
 }
 
 /// A reply to a verb that is never judged.
