@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost::index::{Changed, Index, Options};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::graph::{path, symbol};
 use super::support::{World, eventually};
+use super::wit_client::{self, Wit};
 
 /// A repository of git's, and its index.
 struct Read {
@@ -341,8 +342,8 @@ fn the_command_line_tells_who_calls_whom() {
     assert_eq!((code, &*out, &*err), (0, "src/routes.ts:handle\n", ""));
     let (_, out, _) = provost(&world, &["graph", "callees", "handle", "--json"]);
     let calls: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(calls["of"], serde_json::json!(["src/routes.ts:handle"]));
-    assert_eq!(calls["symbols"], serde_json::json!(["src/auth.ts:check"]));
+    assert_eq!(calls["of"], json!(["src/routes.ts:handle"]));
+    assert_eq!(calls["symbols"], json!(["src/auth.ts:check"]));
 
     for (asked, code, says) in [
         ("check", 4, "src/auth.ts:check, src/other.ts:check"),
@@ -362,4 +363,70 @@ fn the_command_line_tells_who_calls_whom() {
     put(&world.repo(), "src/routes.ts", "export function renamed() { gone(); }\n");
     let (_, out, _) = provost(&world, &["graph", "callees", "src/routes.ts:renamed"]);
     assert_eq!(out, "?:gone\n");
+}
+
+#[test]
+fn locks_and_intents_know_callers_and_callees_in_other_files() {
+    let world = wit_client::world();
+    let files = [
+        ("tsconfig.json", r#"{ "compilerOptions": { "paths": { "@auth": ["./src/auth.ts"] } } }"#),
+        AUTH,
+        (
+            "src/routes.ts",
+            "import { check } from '@auth';\nexport class Api { handle() { check('x'); unknown(); } }\n",
+        ),
+    ];
+    files.iter().for_each(|(name, text)| put(&world.repo(), name, text));
+    let _daemon = world.start();
+    let ready = || {
+        let (_, out, _) = provost(&world, &["graph", "status", "--json"]);
+        serde_json::from_str::<Value>(&out).unwrap()["complete"] == true
+    };
+    eventually("the repository is read", ready);
+    let wit = Wit::of(&world);
+    eventually("the door of wit is open", || wit.answers());
+    let lock = |session: &str, symbol: &str| {
+        wit.ask("lock.acquire", json!({ "symbolPath": symbol, "sessionId": session }))
+    };
+    lock("ada", "src/routes.ts:Api.handle");
+    let held = lock("bob", "src/auth.ts:check");
+    let warning = &held["warnings"][0];
+    assert_eq!(warning["lockedSymbol"], "src/routes.ts:Api.handle", "{held}");
+    assert_eq!(warning["heldBy"], "ada");
+    assert_eq!(warning["chain"], json!(["src/routes.ts:Api.handle", "src/auth.ts:check"]));
+
+    lock("bob", "?:unknown");
+    let declare = json!({
+        "sessionId": "eve", "description": "routes", "files": ["src/routes.ts"], "symbols": ["Api"],
+    });
+    let declared = wit.ask("intent.declare", declare);
+    let items = declared["conflicts"]["items"].as_array().unwrap();
+    let chains: Vec<&Value> = items.iter().filter(|it| it["type"] == "DEP_CHAIN").collect();
+    let callees: Vec<&str> = chains.iter().map(|it| it["lockedCallee"].as_str().unwrap()).collect();
+    assert_eq!(callees, ["src/auth.ts:check", "?:unknown"], "{declared}");
+    assert!(
+        chains.iter().all(|it| it["intentSymbol"] == "src/routes.ts:Api" && it["heldBy"] == "bob"),
+        "{declared}"
+    );
+}
+
+#[test]
+fn an_intent_follows_its_symbol_when_the_file_changes() {
+    let world = wit_client::world();
+    put(&world.repo(), AUTH.0, AUTH.1);
+    let _daemon = world.start();
+    let wit = Wit::of(&world);
+    eventually("the door of wit is open", || wit.answers());
+    let declare = json!({ "sessionId": "ada", "description": "x", "files": [AUTH.0], "symbols": ["check"] });
+    wit.ask("intent.declare", declare);
+    // Whoever asks for intents has them brought up to date by that, so the store is looked into.
+    let begins_at = || {
+        let db = rusqlite::Connection::open(world.state_dir().join("provost.db")).unwrap();
+        let body: String = db.query_row("SELECT body FROM intent", [], |row| row.get(0)).unwrap();
+        let intent: Value = serde_json::from_str(&body).unwrap();
+        intent["files"][0]["spans"][0]["start"].clone()
+    };
+    assert_eq!(begins_at(), 7, "behind `export `");
+    put(&world.repo(), AUTH.0, &format!("// a line more\n{}", AUTH.1));
+    eventually("the intent is brought up to date though nobody asks", || begins_at() == 22);
 }
