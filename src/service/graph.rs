@@ -65,6 +65,11 @@ impl Provost {
         self.with_index(&source.clone(), move |index| callers_of(index, ours, &source, &of)).await
     }
 
+    /// Who calls what nobody has found, which is named as if it were in a file `?`.
+    pub(super) fn callers_of_unknown(&self, of: &SymbolPath) -> Vec<SymbolPath> {
+        if *of.file() == nowhere() { self.index().callers(of) } else { Vec::new() }
+    }
+
     /// What symbols of a file that was just read call, in the order of first calls: the symbol as it was asked for, and
     /// what it calls. `?:name` is what nobody has found.
     pub(super) async fn calls_from(

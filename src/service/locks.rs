@@ -146,7 +146,10 @@ impl Provost {
     async fn facts_about(&self, base: &Base, source: &Source, at: &SymbolPath) -> SymbolFacts {
         let reading = match &source.content {
             Content::Code(reading) => reading,
-            Content::None => return SymbolFacts::default(),
+            // Of `?:name`, which nobody defines, callers are known all the same.
+            Content::None => {
+                return SymbolFacts { callers: self.callers_of_unknown(at), ..SymbolFacts::default() };
+            }
             Content::Unreadable(why) => {
                 return SymbolFacts { known: Known::Unreadable(why.clone()), ..SymbolFacts::default() };
             }

@@ -11,6 +11,7 @@ use provost::domain::command::{Conflict, Warning};
 use provost::domain::view::{SomeContracts, SomeIntents};
 use provost::domain::{Contract, ContractStatus, Door, Principal, Proof, Refusal, Scope};
 use provost::engine::SystemClock;
+use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
     Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost, Staged, Violation,
@@ -40,7 +41,10 @@ impl World {
         let started =
             provost::engine::start(store, judge, settings(), Box::new(SystemClock), retention).unwrap();
         let root = Root::open(dir.path()).unwrap();
-        let provost = Provost::new(started.engine, host(), root, OutputBoard::default(), Arc::default());
+        let options = Options { on: false, files_max: 0 };
+        let index = Index::start(dir.path(), Arc::default(), options).unwrap();
+        let provost =
+            Provost::new(started.engine, host(), root, OutputBoard::default(), Arc::default(), index);
         Self { dir, provost }
     }
 

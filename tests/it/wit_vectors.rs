@@ -173,6 +173,11 @@ fn methods_are_answered_as_recorded() {
     let _daemon = world.start();
     let wit = Wit::of(&world);
     eventually("an answer", || wit.answers());
+    // Warnings name callers in files that have been read by then.
+    eventually("the repository is read", || {
+        let out = world.command(&["graph", "status", "--json"]).output().unwrap().stdout;
+        serde_json::from_slice::<Value>(&out).is_ok_and(|status| status["complete"] == true)
+    });
     let (mut outcome, mut saved) = (Outcome::default(), Saved::new());
     for vector in vectors("wit-vectors.jsonl") {
         let method = vector["m"].as_str().unwrap();
