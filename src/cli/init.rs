@@ -86,7 +86,9 @@ pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
         Shell::Json => env::Shell::Json,
     };
     let secret = here.key_ring()?.shared();
-    let text = env::for_clients(&here.places.devit_socket(), &secret, shell).map_err(|why| {
+    let top = &here.places.worktree;
+    let wit_root = top.join(".wit").is_dir().then_some(top.as_path());
+    let text = env::for_clients(&here.places.devit_socket(), &secret, wit_root, shell).map_err(|why| {
         Complaint::of("clients cannot be pointed here")
             .because(why)
             .next("set XDG_RUNTIME_DIR to a plain path")

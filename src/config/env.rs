@@ -210,16 +210,25 @@ pub enum Shell {
     Json,
 }
 
-/// The variables that point existing clients at this daemon.
+/// The variables that point existing clients at this daemon. `wit_root` is the work tree whose `.wit` wit's clients are
+/// to find from its subdirectories, too.
 ///
 /// The result holds the secret in plain text: it goes to the caller's own standard output and nowhere else.
 ///
 /// # Errors
 /// When the address or the secret is not UTF-8, which no shell could be told reliably.
-pub fn for_clients(socket: &Path, secret: &Secret, shell: Shell) -> Result<String, &'static str> {
+pub fn for_clients(
+    socket: &Path,
+    secret: &Secret,
+    wit_root: Option<&Path>,
+    shell: Shell,
+) -> Result<String, &'static str> {
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?;
     let secret = std::str::from_utf8(secret.expose()).map_err(|_| "the secret is not UTF-8")?;
-    let pairs = [("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
+    let mut pairs = vec![("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
+    if let Some(root) = wit_root {
+        pairs.push(("WIT_REPO_ROOT", root.to_str().ok_or("the work tree's path is not UTF-8")?));
+    }
     let lines =
         |line: fn(&str, &str) -> String| pairs.iter().map(|(name, value)| line(name, value)).collect();
     Ok(match shell {

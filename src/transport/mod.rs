@@ -9,6 +9,7 @@ pub mod accept;
 pub mod lines;
 #[cfg(unix)]
 pub mod listen;
+pub mod patient;
 #[cfg(windows)]
 pub mod pipe;
 #[cfg(unix)]

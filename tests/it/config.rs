@@ -693,19 +693,21 @@ fn empty_and_published_secrets_are_weak() {
 fn what_provost_env_prints_arrives_unharmed_in_a_shell() {
     let (socket, secret) =
         (Path::new("/run/it's \\ $HOME/`x`/d.sock"), Secret::new(b"a'b\"c$d\\e f".to_vec()));
-    let printed = for_clients(socket, &secret, Shell::Sh).unwrap();
+    let printed = for_clients(socket, &secret, None, Shell::Sh).unwrap();
     let script =
         format!("{printed}\nprintf '%s|%s|%s' \"$DEVIT_SOCK\" \"$DEVIT_DAEMON_SOCKET\" \"$DEVIT_SECRET\"");
     let out = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
     let expected = format!("{0}|{0}|a'b\"c$d\\e f", socket.display());
     assert_eq!(String::from_utf8(out.stdout).unwrap(), expected);
 
-    let fish = for_clients(socket, &secret, Shell::Fish).unwrap();
+    let fish = for_clients(socket, &secret, None, Shell::Fish).unwrap();
     assert!(fish.contains(r#"set -gx DEVIT_SECRET 'a\'b"c$d\\e f';"#), "{fish}");
     let json: serde_json::Value =
-        serde_json::from_str(&for_clients(socket, &secret, Shell::Json).unwrap()).unwrap();
+        serde_json::from_str(&for_clients(socket, &secret, Some(Path::new("/a b")), Shell::Json).unwrap())
+            .unwrap();
     assert_eq!(json["DEVIT_SECRET"], "a'b\"c$d\\e f");
     assert_eq!(json["DEVIT_SOCK"], socket.to_str().unwrap());
+    assert_eq!(json["WIT_REPO_ROOT"], "/a b");
 }
 
 #[test]

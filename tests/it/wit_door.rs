@@ -313,3 +313,17 @@ fn a_jailed_process_does_not_get_in() -> io::Result<()> {
     assert!(world.log().contains("the peer is in another pid namespace"), "{output:?}: {}", world.log());
     Ok(())
 }
+
+#[test]
+fn clients_in_a_subdirectory_are_pointed_to_the_top_of_their_work_tree() {
+    let world = World::new();
+    let below = world.repo().join("src/deep");
+    fs::create_dir_all(&below).unwrap();
+    let env = || {
+        let output = world.command(&["env", "--json"]).current_dir(&below).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(env().get("WIT_REPO_ROOT"), None, "nobody uses wit here");
+    fs::create_dir(world.repo().join(".wit")).unwrap();
+    assert_eq!(env()["WIT_REPO_ROOT"], world.repo().to_str().unwrap());
+}

@@ -27,9 +27,13 @@ use crate::auth::peer::PeerId;
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
+use crate::transport::patient::Patient;
 
 /// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
+
+/// How long a client may leave an answer unread.
+const READ_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Largest head, in bytes; wit's have a few hundred.
 const HEAD_BYTES_MAX: usize = 32 << 10;
@@ -77,7 +81,7 @@ impl Wit {
             .timer(hyper_util::rt::TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(Patient::new(stream, READ_TIME_MAX)), service);
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             ended = connection.as_mut() => {
