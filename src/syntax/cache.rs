@@ -87,8 +87,12 @@ impl Cache {
             Holds::ForAWhile => Some(Some(Instant::now() + Duration::from_millis(SOURCE_RETRY_MS))),
             Holds::ForNobodyElse => None,
         };
-        if let Some(until) = until {
-            self.lock().keep(key, &reading, until, self.bytes_max);
+        let bytes = reading.weight() + size_of::<Slot>() + 2 * size_of::<Key>();
+        // What would push out everything else is not kept.
+        if let Some(until) = until.filter(|_| bytes <= self.bytes_max / 4) {
+            let forgotten = self.lock().keep(key, &reading, until, bytes, self.bytes_max);
+            // Freeing them takes time, in which others may go on.
+            drop(forgotten);
         }
         drop(turn);
         reading
@@ -163,27 +167,37 @@ impl State {
         }
     }
 
-    fn forget(&mut self, key: &Key) {
-        if let Some(Slot::Kept { bytes, used, .. }) = self.slots.remove(key) {
-            self.by_use.remove(&used);
-            self.bytes -= bytes;
+    fn forget(&mut self, key: &Key) -> Option<Arc<Reading>> {
+        match self.slots.remove(key)? {
+            Slot::Kept { reading, bytes, used, .. } => {
+                self.by_use.remove(&used);
+                self.bytes -= bytes;
+                Some(reading)
+            }
+            Slot::Reading => None,
         }
     }
 
-    fn keep(&mut self, key: Key, reading: &Arc<Reading>, until: Option<Instant>, bytes_max: usize) {
-        let bytes = reading.weight() + size_of::<Slot>() + 2 * size_of::<Key>();
-        // What would push out everything else is not kept.
-        if bytes > bytes_max / 4 {
-            return;
-        }
+    /// Keeps a reading; returns those that had to go.
+    fn keep(
+        &mut self,
+        key: Key,
+        reading: &Arc<Reading>,
+        until: Option<Instant>,
+        bytes: usize,
+        bytes_max: usize,
+    ) -> Vec<Arc<Reading>> {
+        let mut forgotten = Vec::new();
         while self.bytes + bytes > bytes_max
             && let Some(oldest) = self.by_use.values().next().copied()
         {
-            self.forget(&oldest);
+            forgotten.extend(self.forget(&oldest));
         }
         self.uses += 1;
         self.by_use.insert(self.uses, key);
         self.bytes += bytes;
-        self.slots.insert(key, Slot::Kept { reading: Arc::clone(reading), until, bytes, used: self.uses });
+        let kept = Slot::Kept { reading: Arc::clone(reading), until, bytes, used: self.uses };
+        self.slots.insert(key, kept);
+        forgotten
     }
 }
