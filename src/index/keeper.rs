@@ -1,5 +1,6 @@
 //! The thread that reads the repository, and then what changes in it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -60,7 +61,6 @@ impl Keeper {
         tracing::info!(files = size.files, edges = size.edges, took_ms, complete, "repository read");
         while self.wait(woken) {
             let news = self.index.0.bell.take();
-            self.index.progress(|it| it.busy = true);
             self.catch_up(&news);
             self.index.progress(|it| it.busy = false);
         }
@@ -127,7 +127,8 @@ impl Keeper {
     fn look(&mut self, folder: &RepoPath, depth: Depth) -> Found {
         let (known, room) = self.index.known(|known| {
             known.folders.insert(folder.clone());
-            (known.folders.clone(), self.files_max.saturating_sub(known.len()))
+            let inner = if depth == Depth::One { known.folders_in(folder, false) } else { BTreeSet::new() };
+            (inner, self.files_max.saturating_sub(known.len()))
         });
         let all = depth == Depth::All;
         let here = self.index.known(|known| known.files_in(folder, all)).len();
@@ -160,10 +161,15 @@ impl Keeper {
         for gone in &gone {
             self.forget_folder(gone);
         }
+        if !gone.is_empty() {
+            // One that was renamed is watched under both names at first, and with the old one the new one is let go.
+            // Looking at everything watches everything anew.
+            self.index.0.bell.ring(|news| news.everything = true);
+        }
         let missing = found.missing;
         self.index.progress(|it| {
             if all && folder.is_root() {
-                it.missing.clear();
+                it.missing.retain(|why| why.starts_with(super::scip::NAME));
             }
             let missing = missing.map(str::to_owned).filter(|why| !it.missing.contains(why));
             it.missing.extend(missing);
@@ -183,8 +189,10 @@ impl Keeper {
     fn forget_folder(&mut self, folder: &RepoPath) {
         let gone = self.index.known(|known| {
             let mut gone = known.folders_in(folder, true);
-            gone.push(folder.clone());
-            known.folders.retain(|it| !gone.contains(it));
+            gone.insert(folder.clone());
+            for it in &gone {
+                known.folders.remove(it);
+            }
             gone
         });
         if let Some(watch) = &mut self.watch {
@@ -200,6 +208,9 @@ impl Keeper {
         // Settings first: they say where everything else leads.
         let (settings, files): (Vec<RepoPath>, Vec<RepoPath>) =
             changed.into_iter().partition(|path| is_settings(path.as_str()));
+        if files.len() > INDEX_ALONE_MAX {
+            self.index.progress(|it| it.busy = true);
+        }
         let next = AtomicUsize::new(0);
         let read_all = || {
             while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {

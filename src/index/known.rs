@@ -1,6 +1,7 @@
 //! What is known of files, so that none is read twice, and nothing old takes the place of something new.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
 use super::Index;
@@ -61,12 +62,21 @@ impl Known {
 
     /// The files of a folder, or all below it.
     pub(super) fn files_in(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
-        below(self.files.keys(), folder, all)
+        let (from, to) = bounds(folder);
+        let found = self
+            .files
+            .range::<str, _>((from.as_ref().map(String::as_str), to.as_ref().map(String::as_str)))
+            .map(|(path, _)| path);
+        found.filter(|path| all || is_directly_in(path, folder)).cloned().collect()
     }
 
     /// The folders of a folder, or all below it.
-    pub(super) fn folders_in(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
-        below(self.folders.iter(), folder, all)
+    pub(super) fn folders_in(&self, folder: &RepoPath, all: bool) -> BTreeSet<RepoPath> {
+        let (from, to) = bounds(folder);
+        let found = self
+            .folders
+            .range::<str, _>((from.as_ref().map(String::as_str), to.as_ref().map(String::as_str)));
+        found.filter(|path| !path.is_root() && (all || is_directly_in(path, folder))).cloned().collect()
     }
 
     fn looks_at(&self, path: &RepoPath) -> bool {
@@ -75,15 +85,17 @@ impl Known {
     }
 }
 
-fn below<'a>(all: impl Iterator<Item = &'a RepoPath>, folder: &RepoPath, deep: bool) -> Vec<RepoPath> {
-    let inside = |path: &&RepoPath| {
-        let rest = match folder.as_str() {
-            "" => Some(path.as_str()),
-            folder => path.as_str().strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
-        };
-        rest.is_some_and(|rest| !rest.is_empty() && (deep || !rest.contains('/')))
-    };
-    all.filter(inside).cloned().collect()
+/// Between which texts all paths below a folder are: `0` comes next after `/`.
+fn bounds(folder: &RepoPath) -> (Bound<String>, Bound<String>) {
+    match folder.as_str() {
+        "" => (Bound::Unbounded, Bound::Unbounded),
+        folder => (Bound::Excluded(format!("{folder}/")), Bound::Excluded(format!("{folder}0"))),
+    }
+}
+
+fn is_directly_in(path: &RepoPath, folder: &RepoPath) -> bool {
+    let before = if folder.is_root() { 0 } else { folder.as_str().len() + 1 };
+    path.as_str().get(before..).is_some_and(|rest| !rest.contains('/'))
 }
 
 impl Index {

@@ -14,7 +14,8 @@ use crate::base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
 use crate::graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
 use crate::syntax::{Patience, Reading, language_of};
 
-const NAME: &str = "index.scip";
+/// Its name.
+pub(super) const NAME: &str = "index.scip";
 
 /// Where things are defined, by their names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;

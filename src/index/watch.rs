@@ -67,7 +67,7 @@ impl Bell {
 pub(super) struct Watch {
     watcher: RecommendedWatcher,
     root: PathBuf,
-    folders: usize,
+    folders: BTreeSet<RepoPath>,
     /// Why it watches no more.
     pub(super) broken: Option<String>,
 }
@@ -92,16 +92,16 @@ impl Watch {
         if !ONE_BY_ONE {
             watcher.watch(root, RecursiveMode::Recursive).map_err(|err| err.to_string())?;
         }
-        Ok(Self { watcher, root: root.to_owned(), folders: 0, broken: None })
+        Ok(Self { watcher, root: root.to_owned(), folders: BTreeSet::new(), broken: None })
     }
 
-    /// Watches one more folder.
+    /// Watches a folder, also if it was watched before.
     pub(super) fn add(&mut self, folder: &RepoPath) {
         if !ONE_BY_ONE || self.broken.is_some() {
             return;
         }
-        self.folders += 1;
-        if self.folders > WATCH_FOLDERS_MAX {
+        self.folders.insert(folder.clone());
+        if self.folders.len() > WATCH_FOLDERS_MAX {
             self.broken = Some(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
             return;
         }
@@ -109,15 +109,18 @@ impl Watch {
         match self.watcher.watch(&at, RecursiveMode::NonRecursive) {
             Ok(()) => {}
             // Gone already; the folder that it was in has been told.
-            Err(err) if is_gone(&err) => self.folders -= 1,
+            Err(err) if is_gone(&err) => {
+                self.folders.remove(folder);
+            }
             Err(err) => self.broken = Some(err.to_string()),
         }
     }
 
     /// Watches a folder no more.
     pub(super) fn remove(&mut self, folder: &RepoPath) {
-        if ONE_BY_ONE && self.watcher.unwatch(&self.root.join(folder.as_str())).is_ok() {
-            self.folders = self.folders.saturating_sub(1);
+        if ONE_BY_ONE && self.folders.remove(folder) {
+            // The system has let go of one that is gone.
+            let _gone = self.watcher.unwatch(&self.root.join(folder.as_str()));
         }
     }
 }

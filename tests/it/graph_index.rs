@@ -133,6 +133,14 @@ fn changes_new_folders_and_removals_are_heard_of() {
     let gone =
         || read.callers("src/auth.ts:check") == ["app/moved/er/more.ts:more", "app/moved/er/use.ts:late"];
     eventually("the old folder is forgotten", gone);
+    // A folder under a new name is listened to as before, and so is one that was moved elsewhere.
+    fs::rename(read.dir.path().join("app/moved"), read.dir.path().join("elsewhere")).unwrap();
+    read.hears_of("elsewhere/er/use.ts");
+    for round in 0..3 {
+        read.put("elsewhere/er/use.ts", &format!("function round{round}() {{}}\n"));
+        eventually("a change in it is heard of", || !read.index.named(&format!("round{round}")).is_empty());
+    }
+    fs::remove_dir_all(read.dir.path().join("elsewhere")).unwrap();
 
     fs::remove_dir_all(read.dir.path().join("app")).unwrap();
     eventually("all of it is forgotten", || read.callers("src/auth.ts:check").is_empty());
