@@ -215,7 +215,7 @@ impl State {
         Lock {
             at: verb.at.clone(),
             asked: verb.asked.clone(),
-            names: verb.seen.names.clone(),
+            names: self.names_left(who.agent(), verb),
             holder: who.agent().clone(),
             run: run_of(who),
             acquired_at: now,
@@ -226,6 +226,14 @@ impl State {
             process: verb.process,
             reason: verb.reason.clone(),
         }
+    }
+
+    /// The other names of a symbol, without those under which others have it: what a file says may have changed since a
+    /// lock was granted, and its refresh takes nothing from anybody.
+    fn names_left(&self, who: &AgentId, verb: &AcquireLock) -> Vec<Box<str>> {
+        let free =
+            |name: &str| self.locks.rivals(who, verb.at.file(), std::iter::once(name)).next().is_none();
+        verb.seen.names.iter().filter(|name| free(name)).cloned().collect()
     }
 
     /// Somebody else has it: the caller queues up, or is refused.

@@ -10,6 +10,7 @@ mod cli_json;
 mod config;
 mod coordinating;
 mod coordinating_files;
+mod coordinating_storm;
 mod crash;
 mod descriptor;
 mod desktop;
