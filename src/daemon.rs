@@ -260,7 +260,7 @@ async fn assemble(
     let seen = shared.clone();
     let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
     let user = (prepared.user.clone(), prepared.uid);
-    let own = Own::new(provost.clone(), keys.clone(), user, orders, about);
+    let own = Own::new(provost.clone(), keys.clone(), user, orders, about, wiring::bases(places));
     let wit = Wit::new(provost.clone(), keys.clone(), prepared.uid);
     let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
     let options = wiring::devit_options(&start, prepared, config);

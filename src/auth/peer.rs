@@ -111,10 +111,10 @@ impl PeerId {
 
 /// A running process of our user, to be known again: its number may mean another one some time.
 pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
-    let started = process_began(pid)?;
+    let started = process_began(pid).ok()??;
     let owner = std::fs::metadata(format!("/proc/{pid}")).ok()?.uid();
     // Asked again: if it still is the same one, it has been all along.
-    let same = process_began(pid) == Some(started);
+    let same = process_began(pid).is_ok_and(|it| it == Some(started));
     (owner == user_number() && same).then_some(ProcessMark { pid, started })
 }
 

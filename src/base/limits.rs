@@ -521,3 +521,11 @@ pub const INDEX_SETTLE_STEP: usize = 64;
 
 /// Size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
 pub const SCIP_BYTES_MAX: usize = 64 << 20;
+
+/// Largest body of a request of our own client that carries contents of files, in bytes. A commit that has more is
+/// asked about in pieces.
+pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
+
+/// Contents of files in one such request, in bytes, before they are spelt out in a third more; or one file if that has
+/// more.
+pub const FILES_AT_ONCE_BYTES: usize = 8 << 20;

@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    allow, approvals, delegate, graph, hook, jail, journal, keys, log, policy, screenshot, secrets, tasks, up,
+    allow, approvals, contracts, delegate, git, graph, guard, hook, intents, jail, journal, keys, locks, log,
+    policy, screenshot, secrets, tasks, up, watch,
 };
 use crate::base::Ttl;
 
@@ -23,7 +24,7 @@ Examples:
   eval \"$(provost env)\"                 point existing clients at this daemon
 
 Exit codes: 0 done; 1 failed or denied; 2 the command line makes no sense; 3 no daemon runs; 4 refused;
-130 interrupted; 141 nobody reads the output. `delegate --wait` ends with the exit code of the worker, `jail try` with
+5 somebody else has it; 6 it could not be checked; 130 interrupted; 141 nobody reads the output. `delegate --wait` ends with the exit code of the worker, `jail try` with
 that of the command.";
 
 /// `provost`.
@@ -92,6 +93,49 @@ pub(super) enum Command {
     /// List agents that are known
     #[command(after_help = "Example:\n  provost agents")]
     Agents,
+    /// Take a lock on a symbol, or refresh it
+    #[command(
+        after_help = "Examples:\n  provost lock src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock src/auth.ts:login --wait 2m --ttl 10m\n  provost lock src/auth.ts --while-parent --as agent-a\n\nExit codes: 0 it is yours; 5 somebody else has it; 4 refused. With --json, `data` has the holder, until when, and the\nnumber of the grant."
+    )]
+    Lock(locks::Take),
+    /// Give a lock up, or all of them
+    #[command(
+        after_help = "Examples:\n  provost unlock src/auth.ts:login\n  provost unlock --all --as agent-a\n  provost unlock src/auth.ts:login --force"
+    )]
+    Unlock(locks::Unlock),
+    /// List locks, and who waits for one
+    #[command(after_help = "Examples:\n  provost locks\n  provost locks --mine --json")]
+    Locks(locks::List),
+    /// Say what you will change, and hear what it collides with
+    #[command(
+        after_help = "Examples:\n  provost intend \"rename renew to refresh\" --file src/auth.ts --symbol Session.renew\n  provost intend \"new parser\" --file src/parse.py --ttl 2h --json"
+    )]
+    Intend(intents::Intend),
+    /// List intents
+    #[command(
+        after_help = "Examples:\n  provost intents\n  provost intents --file src/auth.ts --status resolved"
+    )]
+    Intents(intents::List),
+    /// Say how an intent goes on
+    #[command(after_help = "Examples:\n  provost intent 3f0c2a active\n  provost intent 3f0c2a resolved")]
+    Intent(intents::Update),
+    /// Agree on the signature of a symbol, and hold commits to it
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost contract propose src/auth.ts:login --as agent-a\n  provost contract accept 3f0c2a --as agent-b\n  provost contract check"
+    )]
+    Contract(contracts::Contract),
+    /// Watch locks, intents and contracts as they come and go; end with Ctrl-C
+    #[command(after_help = "Examples:\n  provost watch\n  provost watch --json | jq --unbuffered .kind")]
+    Watch(watch::Watch),
+    /// Ask whether you may write somewhere
+    #[command(
+        after_help = "Examples:\n  provost guard src/auth.ts --agent agent-a || exit\n  provost guard src/auth.ts --stdin-content < new.ts\n\nExit codes: 0 free; 5 somebody else has it; 6 it could not be found out. It never takes longer than git.deadline."
+    )]
+    Guard(guard::Guard),
+    /// Hooks that hold commits and pushes to contracts and locks
+    #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
+    Git(git::Git),
     /// Keys of agents that nobody may imitate
     #[command(
         subcommand,

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::out;
 use crate::client::{ClientError, keys::KeyError};
@@ -21,6 +21,10 @@ pub(super) const USAGE: u8 = 2;
 pub(super) const NOT_RUNNING: u8 = 3;
 /// The daemon, or a safeguard of ours, refuses.
 pub(super) const REFUSED: u8 = 4;
+/// Somebody else has it: a lock, or what would be written.
+pub(super) const HELD: u8 = 5;
+/// Whether somebody else has it could not be found out.
+pub(super) const UNCHECKED: u8 = 6;
 /// Ended by Ctrl-C, as shells count it.
 pub(super) const INTERRUPTED: u8 = 130;
 /// Nobody reads what we write, as shells count it.
@@ -32,6 +36,8 @@ pub(super) struct Complaint {
     what: String,
     cause: Option<String>,
     next: Option<String>,
+    /// What a program may want to know besides.
+    data: Option<Value>,
     code: u8,
     /// Whether whoever reads it is a program.
     json: bool,
@@ -40,7 +46,7 @@ pub(super) struct Complaint {
 impl Complaint {
     /// Something failed.
     pub(super) fn of(what: impl Display) -> Self {
-        Self { what: what.to_string(), cause: None, next: None, code: FAILED, json: false }
+        Self { what: what.to_string(), cause: None, next: None, data: None, code: FAILED, json: false }
     }
 
     /// Something is refused.
@@ -50,7 +56,7 @@ impl Complaint {
 
     /// Nothing more to say than the exit code.
     pub(super) fn silent(code: u8) -> Self {
-        Self { what: String::new(), cause: None, next: None, code, json: false }
+        Self { code, ..Self::of("") }
     }
 
     /// Standard output could not be written.
@@ -82,6 +88,12 @@ impl Complaint {
         self.code
     }
 
+    /// What happened, and why, in one line.
+    pub(super) fn in_short(&self) -> String {
+        let cause = self.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        out::one_line(&format!("{}{cause}", self.what), 400)
+    }
+
     /// Whether it is that no daemon runs.
     pub(super) fn is_not_running(&self) -> bool {
         self.code == NOT_RUNNING
@@ -105,7 +117,11 @@ impl Complaint {
         }
         if self.json {
             let (cause, next) = (&self.cause, &self.next);
-            out::note(json!({ "error": self.what, "cause": cause, "try": next, "exit_code": self.code }));
+            let mut said = json!({ "error": self.what, "cause": cause, "try": next, "exit_code": self.code });
+            if let Some(data) = &self.data {
+                said["data"] = data.clone();
+            }
+            out::note(said);
         } else {
             out::note(self.text());
         }
@@ -124,9 +140,13 @@ impl From<ClientError> for Complaint {
                 .next("remove it if it is yours, then: provost up"),
             ClientError::Version(_) => Self::refusal(&err).next("provost down && provost up"),
             ClientError::Refused { status, fault } => {
-                let code =
-                    if matches!(status, 404 | 500..) || fault.error == "denied" { FAILED } else { REFUSED };
-                let complaint = Self::of(&fault.message).with_code(code);
+                let code = match fault.error.as_str() {
+                    "lock_conflict" | "would_deadlock" => HELD,
+                    "denied" => FAILED,
+                    _ if matches!(status, 404 | 500..) => FAILED,
+                    _ => REFUSED,
+                };
+                let complaint = Self { data: fault.data, ..Self::of(&fault.message).with_code(code) };
                 match fault.hint {
                     Some(hint) => complaint.next(hint),
                     None => complaint,

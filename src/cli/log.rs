@@ -110,7 +110,8 @@ fn in_words(at: &Value) -> Value {
     moment.map_or(at.clone(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true).into())
 }
 
-fn show(here: &Here, event: &Value) -> Result<(), Complaint> {
+/// One event, as a line.
+pub(super) fn show(here: &Here, event: &Value) -> Result<(), Complaint> {
     if here.json {
         return out::json_line(event);
     }

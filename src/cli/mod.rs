@@ -10,26 +10,33 @@ mod allow;
 mod approvals;
 mod args;
 mod complaint;
+mod contracts;
 mod delegate;
 mod devitd;
 mod doctor;
 mod follow;
+mod git;
 mod graph;
+mod guard;
 mod here;
 mod hook;
 mod init;
+mod intents;
 mod jail;
 mod journal;
 mod keys;
+mod locks;
 mod log;
 mod manual;
 mod out;
 mod policy;
 mod screenshot;
 mod secrets;
+mod speaker;
 mod status;
 mod tasks;
 mod up;
+mod watch;
 #[cfg(unix)]
 mod worker;
 
@@ -77,6 +84,8 @@ fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Com
         Some(Command::Man) => manual::page(),
         Some(Command::Doctor) => doctor::doctor(json),
         Some(Command::Hook(it)) => hook::hook(it, json),
+        // Its hooks have a word of their own where there is no repository to speak of.
+        Some(Command::Git(it)) => git::git(it, json),
         #[cfg(unix)]
         Some(Command::Worker(it)) => worker::worker(&it, json),
         Some(Command::Jail(it)) => Here::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
@@ -102,6 +111,15 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Approve(it) => approvals::approve(here, it),
         Command::Deny(it) => approvals::deny(here, it),
         Command::Agents => status::agents(here),
+        Command::Lock(it) => locks::lock(here, it),
+        Command::Unlock(it) => locks::unlock(here, it),
+        Command::Locks(it) => locks::list(here, it),
+        Command::Intend(it) => intents::intend(here, it),
+        Command::Intents(it) => intents::list(here, it),
+        Command::Intent(it) => intents::update(here, it),
+        Command::Contract(it) => contracts::contract(here, it),
+        Command::Watch(it) => watch::watch(here, &it),
+        Command::Guard(it) => guard::guard(here, it),
         Command::Key(it) => keys::key(here, it),
         Command::Secret(it) => secrets::secret(here, it),
         Command::Allow(it) => allow::allow(here, &it),
@@ -112,9 +130,12 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Graph(it) => graph::graph(here, it),
         #[cfg(unix)]
         Command::Worker(_) => Ok(complaint::DONE),
-        Command::Completions(_) | Command::Man | Command::Doctor | Command::Hook(_) | Command::Jail(_) => {
-            Ok(complaint::DONE)
-        }
+        Command::Completions(_)
+        | Command::Man
+        | Command::Doctor
+        | Command::Hook(_)
+        | Command::Git(_)
+        | Command::Jail(_) => Ok(complaint::DONE),
     }
 }
 

@@ -82,7 +82,8 @@ macro_rules! questions {
         /// [`ClientError`].
         pub async fn $name(&self $(, query: &$query)?) -> Result<$Answer, ClientError> {
             let query: Option<Value> = None$(.or(Some(to_value::<$query>(query)?)))?;
-            self.ask(Method::GET, $path, query, Bytes::new()).await
+            let wait_ms = query.as_ref().map_or(0, waiting_for);
+            self.ask((Method::GET, $path, wait_ms), query, Bytes::new()).await
         }
     )+};
 }
@@ -95,8 +96,9 @@ macro_rules! verbs {
         /// [`ClientError`].
         pub async fn $name(&self $(, body: &$body)?) -> Result<$Answer, ClientError> {
             let body: Option<Value> = None$(.or(Some(to_value::<$body>(body)?)))?;
+            let wait_ms = body.as_ref().map_or(0, waiting_for);
             let body = body.map_or(Bytes::new(), |body| Bytes::from(body.to_string()));
-            self.ask(Method::POST, $path, None, body).await
+            self.ask((Method::POST, $path, wait_ms), None, body).await
         }
     )+};
 }
@@ -134,6 +136,12 @@ impl Client {
         callers "/graph/callers" (wire::GraphQuery) -> wire::Calls;
         /// What a symbol calls.
         callees "/graph/callees" (wire::GraphQuery) -> wire::Calls;
+        /// Locks, and who waits for one.
+        locks "/locks" (wire::Whose) -> wire::Locks;
+        /// Intents.
+        intents "/intents" (wire::Whose) -> Vec<wire::Intent>;
+        /// Contracts.
+        contracts "/contracts" (wire::ContractsQuery) -> Vec<wire::Contract>;
     }
 
     verbs! {
@@ -147,6 +155,28 @@ impl Client {
         report "/report-task" (wire::Report) -> wire::TaskState;
         /// Answers an approval.
         answer "/answer-approval" (wire::Answer) -> wire::Answered;
+        /// Takes a lock, or refreshes it.
+        lock "/lock" (wire::TakeLock) -> wire::Locked;
+        /// Gives a lock up.
+        unlock "/unlock" (wire::Unlock) -> wire::Lock;
+        /// Ends the caller's session.
+        leave "/leave" (wire::Leave) -> wire::Left;
+        /// Declares an intent.
+        declare "/declare" (wire::Declare) -> wire::Declared;
+        /// Says how an intent goes on.
+        update_intent "/update-intent" (wire::UpdateIntent) -> wire::Intent;
+        /// Offers a contract.
+        propose "/propose-contract" (wire::Propose) -> wire::Contract;
+        /// Accepts or rejects one.
+        answer_contract "/answer-contract" (wire::AnswerContract) -> wire::Contract;
+        /// Takes one back.
+        withdraw_contract "/withdraw-contract" (wire::WithdrawContract) -> wire::Contract;
+        /// Which files have contracts or locks on them.
+        concerned "/concerned" (wire::Paths) -> wire::Concerned;
+        /// Compares files with the contracts in force.
+        check_contracts "/check-contracts" (wire::CheckContracts) -> wire::Checked;
+        /// Whether the caller may write somewhere.
+        guard "/guard" (wire::Guard) -> wire::Guarded;
         /// Puts something on record.
         record "/record" (wire::Record) -> wire::Done;
         /// Opens the DevIt door at another address, for this run.
@@ -159,12 +189,10 @@ impl Client {
 
     async fn ask<A: DeserializeOwned>(
         &self,
-        method: Method,
-        path: &str,
+        (method, path, wait_ms): (Method, &str, u64),
         query: Option<Value>,
         body: Bytes,
     ) -> Result<A, ClientError> {
-        let wait_ms = query.as_ref().and_then(|query| query["wait_ms"].as_u64()).unwrap_or(0);
         let patience = Duration::from_millis(OWN_ANSWER_MS_MAX.saturating_add(wait_ms));
         let target = format!("{path}{}", query.map(|query| query_text(&query)).unwrap_or_default());
         let mut request = Request::builder()
@@ -209,8 +237,14 @@ async fn answer<A: DeserializeOwned>(response: Response<hyper::body::Incoming>) 
         error: "unavailable".into(),
         message: format!("the daemon answered {}", head.status),
         hint: None,
+        data: None,
     });
     Err(ClientError::Refused { status: head.status.as_u16(), fault })
+}
+
+/// How long a request asks the daemon to wait, in milliseconds.
+fn waiting_for(request: &Value) -> u64 {
+    request["wait_ms"].as_u64().unwrap_or(0)
 }
 
 fn to_value<T: Serialize>(it: &T) -> Result<Value, ClientError> {

@@ -65,6 +65,17 @@ pub const VARIABLES: &[Variable] = &[
         "Given to a worker in tier `ll`: the number of the connected socket that is the door of its run.",
     ),
     variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
+    variable(
+        "PROVOST_AGENT",
+        "clients",
+        "As which agent the commands for locks, intents and contracts speak, and the git hooks; otherwise as the user.",
+    ),
+    variable(
+        "WIT_SESSION",
+        "clients",
+        "The same, without `PROVOST_AGENT`: what wit's clients call themselves.",
+    ),
+    variable("CLAUDE_SESSION_ID", "clients", "The same, without both."),
     variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
     variable(
@@ -114,6 +125,8 @@ pub struct Environment {
     pub socket: Option<PathBuf>,
     /// `DEVIT_SECRET`, even if empty or well known; [`weak_secret`] tells.
     pub secret: Option<Secret>,
+    /// `PROVOST_AGENT`, or `WIT_SESSION`, or `CLAUDE_SESSION_ID`: who a client is.
+    pub agent: Option<String>,
     /// `DEVIT_EXPECTED_DAEMON_VERSION`.
     pub expected_daemon_version: Option<String>,
     /// Whether a client may start a daemon: neither `DEVIT_NO_AUTO_START` nor `CI` is set.
@@ -152,6 +165,9 @@ impl Environment {
             devit_config: path("DEVIT_CORE_CONFIG"),
             socket: path("DEVIT_SOCK").or_else(|| path("DEVIT_DAEMON_SOCKET")),
             secret: get("DEVIT_SECRET").map(|value| Secret::new(value.into_encoded_bytes())),
+            agent: ["PROVOST_AGENT", "WIT_SESSION", "CLAUDE_SESSION_ID"]
+                .into_iter()
+                .find_map(|name| present(name).map(|(_, text)| text)),
             expected_daemon_version: present("DEVIT_EXPECTED_DAEMON_VERSION").map(|(_, text)| text),
             auto_start: get("DEVIT_NO_AUTO_START").is_none() && get("CI").is_none(),
             texts: SETTINGS.iter().filter_map(|(name, ..)| present(name)).collect(),

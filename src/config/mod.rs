@@ -27,10 +27,10 @@ pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
-    Approvals, Config, Daemon, Desktop, Devit, Limits, LogSettings, Notify, PolicySettings, Screenshot,
-    StoreSettings, WitSettings, Worker, Workspace,
+    Approvals, Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, Notify,
+    PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
-    ByteSize, Context, DesktopTasks, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
-    ScreenBackend, Tier, Value, Versions, WitOpen, WorkerKind,
+    ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network, ParseMode,
+    Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind,
 };

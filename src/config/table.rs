@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
-    ByteSize, Context, DesktopTasks, Durability, ImageFormat, LogLevel, Mark, Network, ParseMode, Row, Rules,
-    ScreenBackend, Tier, Value, Versions, WitOpen, WorkerKind, checked,
+    ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network, ParseMode,
+    Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -181,6 +181,16 @@ settings! {
         open: WitOpen = WitOpen::Found, "", Strict;
     }
 
+    /// The hooks of `provost git install`, and `provost guard`.
+    ["git"] git: GitSettings {
+        /// What becomes of a commit or push that could not be checked, say because no daemon runs: `pass`: it goes on, with a warning; `block`: it is refused.
+        when_unchecked: Unchecked = Unchecked::Pass, "", Strict;
+        /// A check that takes longer counts as one that could not be made.
+        deadline: Ttl = Ttl::seconds_clamped(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(5), Strict;
+        /// Whether the hooks start a daemon where none runs, within that time.
+        start_daemon: bool = false, "";
+    }
+
     /// What is run for every notification, outside of the jail. How many run at once is in `limits.hooks`.
     ["hooks.notify"] notify: Notify {
         /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables.
@@ -255,8 +265,10 @@ settings! {
         max_files: u32 = 14, "files" within 1..=1_000, Owner;
     }
 
-    /// What is known of the code that agents edit.
+    /// Agents that work side by side: what is known of the code that they edit, and what their locks mean.
     ["coordination"] coordination: Coordination {
+        /// What `provost git`'s pre-commit hook does with a change of a symbol that somebody else has locked: `deny`: refuses the commit; `advise`: says so; `off`: nothing.
+        enforce: Enforce = Enforce::Advise, "", Strict;
         /// Whether the repository is read in the background, so that callers in other files are known.
         index: bool = true, "", Owner;
         /// Source files that are read for it at most; what is beyond is missing, and said to be.

@@ -456,6 +456,22 @@ words! {
         /// None.
         None = "none",
     }
+    /// What a lock means for a commit by somebody else.
+    Enforce {
+        /// It is refused.
+        Deny = "deny",
+        /// It is told.
+        Advise = "advise",
+        /// Nothing.
+        Off = "off",
+    }
+    /// What becomes of a commit that could not be checked.
+    Unchecked {
+        /// It goes on, with a warning.
+        Pass = "pass",
+        /// It is refused.
+        Block = "block",
+    }
     /// Where the wit door has sockets.
     WitOpen {
         /// In all work trees, once one of them has a folder `.wit`.

@@ -9,15 +9,16 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
 use super::{Prepared, Start, pictures};
+use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Json};
 use crate::config::env::Environment;
 use crate::config::{self, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
-use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile};
+use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
 use crate::protocols::devit;
-use crate::service::Profiles;
+use crate::service::{Base, Profiles};
 use crate::store::Retention;
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
@@ -58,6 +59,15 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, Vec::new(), broken));
     }
     (settings, Arc::new(profiles))
+}
+
+/// The work trees of the repository, for those who ask about files in one of them.
+pub(super) fn bases(places: &Places) -> crate::protocols::own::Bases {
+    let places = places.clone();
+    Box::new(move |at| {
+        let known = places.worktrees(WIT_WORKTREES_MAX).iter().any(|top| top == at);
+        known.then(|| Root::open(at).ok().map(Base::new)).flatten()
+    })
 }
 
 /// What is run for notifications, if anything is.

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::desk::Desk;
 use crate::domain::command::ReapLocks;
 use crate::domain::view::BoundLocks;
-use crate::domain::{Answer, Lock};
+use crate::domain::{Answer, Lock, ProcessMark};
 use crate::system::process_began;
 
 /// How often processes are looked at.
@@ -39,5 +39,7 @@ pub(super) async fn look_on(desk: Desk) {
 }
 
 fn has_ended(lock: &Lock) -> bool {
-    lock.process.is_some_and(|it| process_began(it.pid) != Some(it.started))
+    // What cannot be found out is left to the lock's time.
+    let ended = |it: ProcessMark| process_began(it.pid).is_ok_and(|began| began != Some(it.started));
+    lock.process.is_some_and(ended)
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -165,18 +165,6 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     options
 }
 
-/// When a process began, in the system's own unit: with its number it means this process and no later one. `None` for
-/// one that has ended, or where the system does not tell.
-pub fn process_began(pid: u32) -> Option<u64> {
-    let mut text = String::new();
-    File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_string(&mut text).ok()?;
-    // The name is in parentheses and may contain anything; the last one closes it. The state follows, and the
-    // nineteenth field after that is the time; a process that is dead and not waited for has ended.
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
-}
-
 /// Where a door of this name is, given the folder of the repository's sockets.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {
     runtime.join(format!("{name}.sock"))
@@ -260,6 +248,45 @@ impl Process {
         let patience = Timespec::try_from(at_most).ok();
         rustix::event::poll(&mut polled, patience.as_ref()).is_ok_and(|ready| ready > 0)
     }
+}
+
+/// Lets everybody run a file whom its folder lets in.
+///
+/// # Errors
+/// What the system says.
+pub fn make_executable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(std::fs::Permissions::from_mode(0o755))
+}
+
+/// When a process began, in the system's own unit: with its number it means this process and no later one. `None` when
+/// there is none, or it has ended and only its parent has not taken notice.
+///
+/// # Errors
+/// It cannot be found out, which does not say that it has ended.
+pub fn process_began(pid: u32) -> io::Result<Option<u64>> {
+    let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(err) if err.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => return Ok(None),
+        Err(err) => return Err(err),
+    };
+    // The name is in parentheses and may contain anything, parentheses included; the state follows it, and the time
+    // is the twentieth word from there.
+    let after = stat.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
+    let after = String::from_utf8_lossy(after);
+    let mut words = after.split_ascii_whitespace();
+    let state = words.next();
+    match words.nth(18).and_then(|word| word.parse().ok()) {
+        Some(_) if matches!(state, Some("Z" | "X" | "x")) => Ok(None),
+        Some(began) => Ok(Some(began)),
+        None => Err(io::Error::other("/proc has an unknown form")),
+    }
+}
+
+/// The process that started this one.
+pub fn parent_process() -> Option<u32> {
+    Some(std::os::unix::process::parent_id())
 }
 
 /// What others tell this process to do.

@@ -190,11 +190,6 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     options
 }
 
-/// When a process began; nothing here ends with one.
-pub fn process_began(_pid: u32) -> Option<u64> {
-    None
-}
-
 /// The pipe of a door of this name. Pipes have no folders: a digest of the folder where a socket would be, which is
 /// another one for every user and repository, is part of its name.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {
@@ -363,6 +358,27 @@ pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     // SAFETY: the handle is open for as long as it is borrowed; `pid` is writable and outlives the call.
     let known = unsafe { GetNamedPipeServerProcessId(pipe.as_raw_handle(), &raw mut pid) };
     if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
+/// Lets everybody run a file; here every file may be run.
+///
+/// # Errors
+/// Never.
+pub fn make_executable(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// When a process began, in the system's own unit.
+///
+/// # Errors
+/// Always: nothing is bound to a process here.
+pub fn process_began(_pid: u32) -> io::Result<Option<u64>> {
+    Err(io::Error::other("this system has no locks that end with a process"))
+}
+
+/// The process that started this one.
+pub fn parent_process() -> Option<u32> {
+    None
 }
 
 /// What others tell this process to do.

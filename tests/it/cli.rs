@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 52] = [
+const COMMANDS: [&str; 71] = [
     "init",
     "up",
     "down",
@@ -54,6 +54,25 @@ const COMMANDS: [&str; 52] = [
     "policy test",
     "policy explain",
     "policy diff",
+    "lock",
+    "unlock",
+    "locks",
+    "intend",
+    "intents",
+    "intent",
+    "contract",
+    "contract propose",
+    "contract accept",
+    "contract reject",
+    "contract withdraw",
+    "contract list",
+    "contract check",
+    "watch",
+    "guard",
+    "git",
+    "git install",
+    "git uninstall",
+    "git status",
     "jail",
     "jail explain",
     "jail try",

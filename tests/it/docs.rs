@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::source::{files, project_root};
 use crate::support::{Client, Daemon, Reply, World, provost};
 
-/// Commands below `policy`, `journal` and `key` are two words.
-const GROUPS: [&str; 4] = ["journal", "key", "policy", "secret"];
+/// Commands below these are two words.
+const GROUPS: [&str; 6] = ["contract", "git", "journal", "key", "policy", "secret"];
 
 /// Every document, by its path from the project's root.
 fn documents() -> Vec<(String, String)> {

@@ -1,5 +1,7 @@
 //! The own API's words and ours.
 
+pub(super) mod coordinate;
+
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -26,7 +28,8 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
-        Self { status, body: wire::Fault { error: error.into(), message: message.into(), hint: None } }
+        let body = wire::Fault { error: error.into(), message: message.into(), hint: None, data: None };
+        Self { status, body }
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
@@ -35,6 +38,11 @@ impl Fault {
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn data(mut self, data: Value) -> Self {
+        self.body.data = Some(data);
         self
     }
 }
@@ -85,7 +93,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approvals` lists what waits"),
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::Busy { .. } => fault.hint("try again in a moment"),
-        _ => fault,
+        refusal => coordinate::with_data(fault, &refusal),
     }
 }
 

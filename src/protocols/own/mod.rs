@@ -4,6 +4,7 @@
 //! agent whose name nobody has reserved. Approvals are answered from a terminal that is not below any agent.
 #![forbid(unsafe_code)]
 
+mod coordinate;
 mod map;
 mod routes;
 pub mod wire;
@@ -27,7 +28,7 @@ use crate::auth::role;
 use crate::base::AgentId;
 use crate::domain::Principal;
 use crate::domain::view::AgentPids;
-use crate::service::Provost;
+use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use map::Fault;
@@ -55,6 +56,12 @@ pub type Ordered = (Order, oneshot::Sender<Result<String, String>>);
 #[derive(Clone)]
 pub struct Own(Arc<Parts>);
 
+/// Finds the work tree of the repository that is at a path, if one is. Blocks for as long as the disk does.
+pub type Bases = Box<dyn Fn(&std::path::Path) -> Option<Base> + Send + Sync>;
+
+/// Large bodies held at once; further ones wait for their turn.
+const LARGE_BODIES_MAX: usize = 4;
+
 struct Parts {
     provost: Provost,
     keys: Arc<KeyRing>,
@@ -62,18 +69,23 @@ struct Parts {
     uid: u32,
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
+    bases: Bases,
+    large: tokio::sync::Semaphore,
 }
 
 impl Own {
-    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself.
+    /// A door for the processes of `user`, whose `about` tells what the daemon knows of itself, and `bases` where
+    /// the files of its work trees are.
     pub fn new(
         provost: Provost,
         keys: Arc<KeyRing>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
         about: Box<dyn Fn() -> wire::About + Send + Sync>,
+        bases: Bases,
     ) -> Self {
-        Self(Arc::new(Parts { provost, keys, user, uid, orders, about }))
+        let large = tokio::sync::Semaphore::new(LARGE_BODIES_MAX);
+        Self(Arc::new(Parts { provost, keys, user, uid, orders, about, bases, large }))
     }
 
     async fn converse(self, stream: Stream, guard: Guard) {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{FromRequestParts, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::map::{self, Fault};
-use super::{Order, Own, wire};
+use super::{Order, Own, coordinate, wire};
 use crate::auth::peer::PeerId;
 use crate::base::EventSeq;
-use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX};
+use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
 use crate::domain::command::AckTask;
 use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Answer, Principal, Verb};
@@ -30,7 +30,7 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long a request's body may take.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
-type Answered<T> = Result<Json<T>, Fault>;
+pub(super) type Answered<T> = Result<Json<T>, Fault>;
 
 pub(super) fn router(own: Own) -> Router {
     Router::new()
@@ -53,11 +53,13 @@ pub(super) fn router(own: Own) -> Router {
         .route("/reload", post(reload))
         .route("/listen", post(listen))
         .route("/stop", post(stop))
+        .merge(coordinate::routes())
         .fallback(|| async { Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path") })
         .method_not_allowed_fallback(|| async {
             Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", "questions are GET, verbs are POST")
         })
-        .layer(from_fn(whole_body))
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(own.clone(), whole_body))
         .layer(from_fn(version))
         .with_state(own)
 }
@@ -78,14 +80,18 @@ async fn version(request: Request, next: Next) -> Response {
     response
 }
 
-/// Takes the whole body in before anything is done, within bounds of size and time.
-async fn whole_body(request: Request, next: Next) -> Response {
+/// Takes the whole body in before anything is done, within bounds of size and time. Contents of files may be large,
+/// a few of them at once.
+async fn whole_body(State(own): State<Own>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
-    let read = axum::body::to_bytes(body, FRAME_LEN_MAX);
+    let large = matches!(head.uri.path(), "/check-contracts" | "/guard");
+    let _turn = if large { own.0.large.acquire().await.ok() } else { None };
+    let most = if large { OWN_FILES_BYTES_MAX } else { FRAME_LEN_MAX };
+    let read = axum::body::to_bytes(body, most);
     let fault = match tokio::time::timeout(BODY_TIME_MAX, read).await {
         Ok(Ok(bytes)) => return next.run(Request::from_parts(head, bytes.into())).await,
         Ok(Err(_)) => {
-            let message = "the body is larger than 1 MiB, or broke off";
+            let message = format!("the body is larger than {} MiB, or broke off", most >> 20);
             Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid", message)
         }
         Err(_) => Fault::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body did not come in time"),
@@ -112,7 +118,7 @@ impl From<QueryRejection> for Fault {
 }
 
 /// The caller of a request, proved by its connection.
-struct Caller(Principal);
+pub(super) struct Caller(pub(super) Principal);
 
 impl FromRequestParts<Own> for Caller {
     type Rejection = Fault;

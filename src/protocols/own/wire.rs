@@ -3,8 +3,12 @@
 //! Used by this door and by `client`. Members that are absent are `null` or left out; unknown ones are ignored,
 //! so that an older client can talk to a newer daemon of the same version header.
 
+mod coordinate;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use coordinate::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.
 pub const API_VERSION: &str = "1";
@@ -25,6 +29,9 @@ pub struct Fault {
     /// The next step, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What a program may want to know besides: of a lock, its holder and how long it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
 }
 
 /// `POST /delegate`.

@@ -1,0 +1,219 @@
+//! Holding files against contracts and locks: which of them matter, what is in those, and what the daemon says.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::changes::{Blobs, Change, changes};
+use crate::base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
+use crate::cli::{Complaint, Here, out};
+use crate::client::{Client, wire};
+
+/// Bytes of paths asked about at once; their spelling takes at most as much again.
+const PATHS_AT_ONCE_BYTES: usize = FRAME_LEN_MAX / 4;
+
+/// Asks the daemon.
+pub(in crate::cli) struct Checker<'a> {
+    here: &'a Here,
+    client: Client,
+}
+
+/// Files with contracts, and files with locks of others.
+#[derive(Default)]
+struct Concerned {
+    contracts: BTreeSet<String>,
+    locks: BTreeSet<String>,
+}
+
+impl<'a> Checker<'a> {
+    pub(in crate::cli) fn new(here: &'a Here, client: Client) -> Self {
+        Self { here, client }
+    }
+
+    /// What is staged, held against contracts.
+    pub(in crate::cli) async fn staged(&self) -> Result<wire::Checked, Complaint> {
+        Ok(self.look_at(&["--cached"], false).await?.0)
+    }
+
+    /// Files as they are on disk, held against contracts.
+    pub(in crate::cli) async fn on_disk(&self, files: &[PathBuf]) -> Result<wire::Checked, Complaint> {
+        let mut asked = Contracts::default();
+        for file in files {
+            let (path, at) = (self.here.path(file)?, self.here.cwd.join(file));
+            match std::fs::read(&at) {
+                Ok(bytes) => asked.file(self, path, None, &bytes).await?,
+                Err(err) if err.kind() == std::io::ErrorKind::NotFound => asked.deleted(path),
+                Err(err) => {
+                    return Err(Complaint::of(format!("{} cannot be read", at.display())).because(err));
+                }
+            }
+        }
+        asked.end(self).await
+    }
+
+    /// What lies between two trees, held against contracts and, if wanted, locks.
+    pub(super) async fn look_at(
+        &self,
+        between: &[&str],
+        locks: bool,
+    ) -> Result<(wire::Checked, Vec<wire::Blocked>), Complaint> {
+        let changes = changes(between).await?;
+        let concerned = self.concerned(&changes).await?;
+        let touched = !concerned.contracts.is_empty() || (locks && !concerned.locks.is_empty());
+        if !touched {
+            return Ok(Default::default());
+        }
+        let mut blobs = Blobs::open()?;
+        let checked = self.contracts(&changes, &concerned, &mut blobs).await?;
+        let blocked = if locks { self.locks(&changes, &concerned, &mut blobs).await? } else { Vec::new() };
+        Ok((checked, blocked))
+    }
+
+    /// Most commits touch nothing that anybody has a say in, and then no content is read at all.
+    async fn concerned(&self, changes: &[Change]) -> Result<Concerned, Complaint> {
+        let mut all = changes.iter().flat_map(|it| it.path.iter().chain(&it.from)).cloned().peekable();
+        let mut found = Concerned::default();
+        while all.peek().is_some() {
+            let (mut paths, mut bytes) = (Vec::new(), 0);
+            while let Some(path) = all.next_if(|it| {
+                paths.is_empty() || (paths.len() < STAGED_FILES_MAX && bytes + it.len() < PATHS_AT_ONCE_BYTES)
+            }) {
+                bytes += path.len() + 4;
+                paths.push(path);
+            }
+            let said = self.client.concerned(&wire::Paths { paths }).await?;
+            found.contracts.extend(said.contracts);
+            found.locks.extend(said.locks);
+        }
+        Ok(found)
+    }
+
+    async fn contracts(
+        &self,
+        changes: &[Change],
+        concerned: &Concerned,
+        blobs: &mut Blobs,
+    ) -> Result<wire::Checked, Complaint> {
+        let mut asked = Contracts::default();
+        let binds =
+            |path: &Option<String>| path.as_ref().filter(|it| concerned.contracts.contains(*it)).cloned();
+        for change in changes {
+            let (path, from) = (binds(&change.path), binds(&change.from));
+            match (&change.new, &change.path) {
+                _ if path.is_none() && from.is_none() => {}
+                (Some(new), Some(at)) => {
+                    let content = blobs.get(new).await?;
+                    asked.file(self, at.clone(), from, &content).await?;
+                }
+                // What it was is not there any more: deleted, no file any more, or under no name of ours.
+                _ => path.into_iter().chain(from).for_each(|it| asked.deleted(it)),
+            }
+        }
+        asked.end(self).await
+    }
+
+    async fn locks(
+        &self,
+        changes: &[Change],
+        concerned: &Concerned,
+        blobs: &mut Blobs,
+    ) -> Result<Vec<wire::Blocked>, Complaint> {
+        let mut blocked = Vec::new();
+        let is_locked = |path: &&String| concerned.locks.contains(*path);
+        for change in changes {
+            // What is renamed goes away in one place and comes up in another.
+            let (here, there) = match &change.from {
+                Some(from) => (Some(from), change.path.as_ref().map(|path| (path, None))),
+                None => (None, change.path.as_ref().map(|path| (path, change.old.as_deref()))),
+            };
+            if let Some(path) = here.filter(is_locked) {
+                blocked.extend(self.edit(path, (change.old.as_deref(), None), blobs).await?);
+            }
+            if let Some((path, old)) = there.filter(|(path, _)| is_locked(path)) {
+                blocked.extend(self.edit(path, (old, change.new.as_deref()), blobs).await?);
+            }
+        }
+        Ok(blocked)
+    }
+
+    async fn edit(
+        &self,
+        path: &str,
+        (old, new): (Option<&str>, Option<&str>),
+        blobs: &mut Blobs,
+    ) -> Result<Vec<wire::Blocked>, Complaint> {
+        let mut contents = Vec::new();
+        for id in [old, new] {
+            contents.push(match id {
+                Some(id) => blobs.get(id).await?,
+                None => Vec::new(),
+            });
+        }
+        let mut edit = wire::Edit { path: path.to_owned(), ..wire::Edit::default() };
+        if contents.iter().all(|it| it.len() <= SOURCE_BYTES_MAX) {
+            edit.after = contents.pop().map(|it| STANDARD.encode(it));
+            edit.before = contents.pop().map(|it| STANDARD.encode(it));
+        }
+        Ok(self.client.guard(&wire::Guard { edits: vec![edit] }).await?.blocked)
+    }
+}
+
+/// Questions about contracts, a few megabytes at a time.
+#[derive(Default)]
+struct Contracts {
+    next: wire::CheckContracts,
+    bytes: usize,
+    so_far: wire::Checked,
+}
+
+impl Contracts {
+    async fn file(
+        &mut self,
+        checker: &Checker<'_>,
+        path: String,
+        from: Option<String>,
+        content: &[u8],
+    ) -> Result<(), Complaint> {
+        let content = content.get(..=SOURCE_BYTES_MAX).unwrap_or(content);
+        if !self.next.files.is_empty() && self.bytes + content.len() > FILES_AT_ONCE_BYTES {
+            self.ask(checker).await?;
+        }
+        self.bytes += content.len() + path.len();
+        self.next.files.push(wire::StagedFile { path, content: STANDARD.encode(content), from });
+        Ok(())
+    }
+
+    fn deleted(&mut self, path: String) {
+        self.next.deleted.push(path);
+    }
+
+    async fn ask(&mut self, checker: &Checker<'_>) -> Result<(), Complaint> {
+        let mut request = std::mem::take(&mut self.next);
+        self.bytes = 0;
+        request.worktree = checker.here.linked_worktree();
+        let said = checker.client.check_contracts(&request).await?;
+        self.so_far.violations.extend(said.violations);
+        self.so_far.compared += said.compared;
+        Ok(())
+    }
+
+    async fn end(mut self, checker: &Checker<'_>) -> Result<wire::Checked, Complaint> {
+        if !self.next.files.is_empty() || !self.next.deleted.is_empty() {
+            self.ask(checker).await?;
+        }
+        Ok(self.so_far)
+    }
+}
+
+/// Violations on standard error, as wit's hook tells them.
+pub(in crate::cli) fn say_violations(all: &[wire::Violation]) {
+    for it in all {
+        let place = format!("{}, between {}, in {}", it.contract, it.between.join(" and "), it.file);
+        out::note(format!("Contract violation: {}", out::one_line(&it.symbol, 800)));
+        out::note(format!("  expected: {}", out::one_line(&it.expected, 800)));
+        out::note(format!("  actual:   {}", out::one_line(&it.actual, 800)));
+        out::note(format!("  contract: {}", out::one_line(&place, 800)));
+    }
+}

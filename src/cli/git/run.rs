@@ -1,0 +1,297 @@
+//! What the hooks do: within their deadline, and never in silence when they could not.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::changes::{ask, changes};
+use super::checker::{Checker, say_violations};
+use crate::cli::complaint::{DONE, FAILED};
+use crate::cli::guard::held;
+use crate::cli::here::wait_for;
+use crate::cli::speaker::Speaker;
+use crate::cli::{Complaint, Here, out};
+use crate::client::{Client, ClientError, wire};
+use crate::config::{Enforce, GitSettings, Unchecked};
+
+/// Refs of a push that are looked at; more is a mirror, and is said to be unchecked.
+const REFS_MAX: usize = 1_000;
+
+/// Remote branches among which the common past of a new branch is looked for, newest first.
+const REMOTE_REFS: &str = "--count=500";
+
+/// `provost git run`.
+#[derive(Subcommand, Debug)]
+pub(in crate::cli) enum Run {
+    /// Hold what is staged against contracts and locks
+    PreCommit,
+    /// Add trailers that name the intents of the commit
+    PrepareCommitMsg(Message),
+    /// Hold what is pushed against contracts
+    PrePush(Push),
+}
+
+/// What git tells `prepare-commit-msg`.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Message {
+    file: PathBuf,
+    /// Where the message comes from
+    source: Option<String>,
+    /// The commit that is amended
+    commit: Option<String>,
+}
+
+/// What git tells `pre-push`.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Push {
+    /// The remote's name
+    remote: String,
+    /// And its address
+    address: Option<String>,
+}
+
+/// Whether git may go on.
+enum Checked {
+    Fine,
+    Refused,
+}
+
+/// What was set, as far as that can be read.
+struct Settings {
+    here: Here,
+    enforce: Enforce,
+    git: GitSettings,
+}
+
+impl Settings {
+    fn read(here: Here) -> Result<Self, Complaint> {
+        let config = here.config(None)?.config;
+        Ok(Self { here, enforce: config.coordination.enforce, git: config.git })
+    }
+
+    /// The daemon; started if that is wanted.
+    async fn client(&self) -> Result<Client, Complaint> {
+        let agent = Speaker::named(&self.here, None)?;
+        let client = self.here.client().speaking_as(agent);
+        if self.git.start_daemon
+            && matches!(self.here.client().about().await, Err(ClientError::NotRunning(_)))
+        {
+            start().await?;
+        }
+        Ok(client)
+    }
+}
+
+/// A daemon outlives the hook, and must not take what git says to hooks for its own.
+async fn start() -> Result<(), Complaint> {
+    let mut up = tokio::process::Command::new(crate::system::this_program());
+    let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
+        up.env_remove(name);
+    }
+    let done = up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).output().await;
+    let done = done.map_err(|err| Complaint::of("no daemon could be started").because(err))?;
+    match done.status.success() {
+        true => Ok(()),
+        false => {
+            Err(Complaint::of("no daemon could be started")
+                .because(String::from_utf8_lossy(&done.stderr).trim()))
+        }
+    }
+}
+
+pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
+    let here = match Here::find(false) {
+        Ok(here) => here,
+        // Without a home there is no daemon, and nobody has set anything.
+        Err(complaint) => {
+            out::note(format!("provost: warning: not checked: {}", complaint.in_short()));
+            return Ok(DONE);
+        }
+    };
+    let settings = match Settings::read(here) {
+        Ok(settings) => settings,
+        // Whoever wrote a configuration that cannot be used may have wanted commits to be blocked.
+        Err(complaint) if !matches!(asked, Run::PrepareCommitMsg(_)) => {
+            return Err(complaint.because("so nothing was checked; `git commit --no-verify` goes on without"));
+        }
+        Err(complaint) => return Ok(no_trailers(&complaint)),
+    };
+    let (what, checked) = match asked {
+        Run::PrepareCommitMsg(message) => {
+            return Ok(in_time(&settings, trailers(&settings, message)).unwrap_or_else(|it| no_trailers(&it)));
+        }
+        Run::PreCommit => ("commit", in_time(&settings, pre_commit(&settings))),
+        Run::PrePush(push) => {
+            let refs = pushed()?;
+            ("push", in_time(&settings, pre_push(&settings, push, refs)))
+        }
+    };
+    match (checked, settings.git.when_unchecked) {
+        (Ok(Checked::Fine), _) => Ok(DONE),
+        (Ok(Checked::Refused), _) => Ok(FAILED),
+        (Err(complaint), Unchecked::Pass) => {
+            out::note(format!(
+                "provost: warning: not checked, and the {what} goes on: {}",
+                complaint.in_short()
+            ));
+            Ok(DONE)
+        }
+        (Err(complaint), Unchecked::Block) => {
+            out::note(format!("provost: not checked, so the {what} is refused: {}", complaint.in_short()));
+            out::note(format!("  try: provost up, then once more; or git {what} --no-verify"));
+            Ok(FAILED)
+        }
+    }
+}
+
+fn no_trailers(complaint: &Complaint) -> u8 {
+    out::note(format!("provost: warning: no trailers added: {}", complaint.in_short()));
+    DONE
+}
+
+fn in_time<T>(settings: &Settings, work: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
+    let deadline: Duration = settings.git.deadline.as_duration();
+    wait_for(async {
+        tokio::time::timeout(deadline, work).await.unwrap_or_else(|_| {
+            Err(Complaint::of(format!("it took longer than git.deadline, {} s", deadline.as_secs())))
+        })
+    })
+}
+
+async fn pre_commit(settings: &Settings) -> Result<Checked, Complaint> {
+    let checker = Checker::new(&settings.here, settings.client().await?);
+    let locks = settings.enforce != Enforce::Off;
+    let (contracts, blocked) = checker.look_at(&["--cached"], locks).await?;
+    let denied = !blocked.is_empty() && settings.enforce == Enforce::Deny;
+    let broken = !contracts.violations.is_empty();
+    say_violations(&contracts.violations);
+    for it in &blocked {
+        let word = if denied { "" } else { "warning: " };
+        let what = if it.touched {
+            "this commit changes what is "
+        } else {
+            "this commit changes a file with what is "
+        };
+        out::note(out::one_line(&format!("provost: {word}{what}{}", held(it)), 800));
+    }
+    if broken {
+        out::note(
+            "provost: the commit is refused; restore the signature, or agree on a new one \
+             (provost contract propose, then the other side accepts), or git commit --no-verify",
+        );
+    }
+    if denied {
+        out::note(
+            "provost: the commit is refused; wait for the lock (provost lock SYMBOL --wait 2m), ask its holder, \
+             leave the symbol out, or git commit --no-verify",
+        );
+    }
+    Ok(if broken || denied { Checked::Refused } else { Checked::Fine })
+}
+
+/// What is pushed is held against contracts alone: locks are about who edits, and these edits are made.
+async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result<Checked, Complaint> {
+    let checker = Checker::new(&settings.here, settings.client().await?);
+    let mut broken = false;
+    for pushed in &refs {
+        let base = past(&pushed.local, &pushed.remote, &push.remote).await?;
+        let (contracts, _) = checker.look_at(&[&base, &pushed.local], false).await?;
+        if !contracts.violations.is_empty() {
+            say_violations(&contracts.violations);
+            out::note(out::one_line(&format!("provost: {} is not pushed", pushed.name), 400));
+            broken = true;
+        }
+    }
+    if broken {
+        out::note(
+            "provost: the push is refused; restore the signature, or agree on a new one \
+             (provost contract propose, then the other side accepts), or git push --no-verify",
+        );
+    }
+    Ok(if broken { Checked::Refused } else { Checked::Fine })
+}
+
+/// A ref that is pushed.
+struct Pushed {
+    name: String,
+    local: String,
+    remote: String,
+}
+
+/// What git says on standard input: `name id remote-name remote-id`, a line for each. A deletion changes no file.
+fn pushed() -> Result<Vec<Pushed>, Complaint> {
+    let unreadable = |why: String| Complaint::of("git does not say what is pushed").because(why);
+    let mut text = String::new();
+    let most = (REFS_MAX as u64) << 12;
+    std::io::stdin()
+        .lock()
+        .take(most)
+        .read_to_string(&mut text)
+        .map_err(|err| unreadable(err.to_string()))?;
+    let mut refs = Vec::new();
+    for line in text.lines() {
+        let [name, local, _, remote] =
+            line.split(' ').collect::<Vec<_>>().try_into().map_err(|_| unreadable(line.to_owned()))?;
+        if !is_none(local) {
+            refs.push(Pushed { name: name.to_owned(), local: local.to_owned(), remote: remote.to_owned() });
+        }
+    }
+    match refs.len() > REFS_MAX {
+        true => Err(unreadable(format!("more than {REFS_MAX} refs at once"))),
+        false => Ok(refs),
+    }
+}
+
+fn is_none(id: &str) -> bool {
+    id.bytes().all(|byte| byte == b'0')
+}
+
+/// What the remote has already: its ref where we know that commit, else what the pushed one has in common with the
+/// remote's other branches; the empty tree when there is nothing.
+async fn past(local: &str, remote_id: &str, remote: &str) -> Result<String, Complaint> {
+    let known = format!("{remote_id}^{{commit}}");
+    if !is_none(remote_id) && ask(&["cat-file", "-e", &known]).await.is_ok() {
+        return Ok(remote_id.to_owned());
+    }
+    let pattern = format!("refs/remotes/{remote}/");
+    let list = ["for-each-ref", REMOTE_REFS, "--sort=-committerdate", "--format=%(objectname)", &pattern];
+    let others = ask(&list).await?;
+    let others = String::from_utf8_lossy(&others);
+    let others: Vec<&str> = others.lines().collect();
+    if !others.is_empty()
+        && let Ok(base) = ask(&[&["merge-base", local][..], &others].concat()).await
+    {
+        return Ok(String::from_utf8_lossy(&base).trim().to_owned());
+    }
+    let empty = ask(&["hash-object", "-t", "tree", "--stdin"]).await?;
+    Ok(String::from_utf8_lossy(&empty).trim().to_owned())
+}
+
+/// Names the speaker's live intents for files of the commit, each once.
+async fn trailers(settings: &Settings, message: &Message) -> Result<u8, Complaint> {
+    let client = settings.client().await?;
+    let mine = wire::Whose { mine: true, ..wire::Whose::default() };
+    let intents = client.intents(&mine).await?;
+    if intents.is_empty() {
+        return Ok(DONE);
+    }
+    let staged = changes(&["--cached"]).await?;
+    let is_staged = |path: &String| {
+        staged.iter().any(|it| it.path.as_ref() == Some(path) || it.from.as_ref() == Some(path))
+    };
+    let meant = intents.iter().filter(|it| it.files.iter().any(|file| is_staged(&file.path)));
+    let trailers: Vec<String> = meant.map(|it| format!("Wit-Intent: {}", it.id)).collect();
+    if trailers.is_empty() {
+        return Ok(DONE);
+    }
+    let file = message.file.to_str().ok_or_else(|| Complaint::of("the message's path is not UTF-8"))?;
+    let mut args = vec!["interpret-trailers", "--in-place", "--if-exists", "addIfDifferent"];
+    trailers.iter().for_each(|it| args.extend(["--trailer", it]));
+    args.extend(["--", file]);
+    ask(&args).await?;
+    Ok(DONE)
+}

@@ -1,0 +1,108 @@
+//! `provost guard`: whether an agent may write somewhere, for the hooks of agents. It always ends in time.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use super::complaint::{DONE, HELD, UNCHECKED, USAGE};
+use super::here::wait_for;
+use super::speaker::Speaker;
+use super::tasks::short_time;
+use super::{Complaint, Here, out};
+use crate::base::AgentId;
+use crate::base::limits::SOURCE_BYTES_MAX;
+use crate::client::wire;
+
+/// `provost guard`.
+#[derive(Args, Debug)]
+pub(super) struct Guard {
+    /// The files
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    paths: Vec<PathBuf>,
+    /// Which agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else the user
+    #[arg(long, alias = "as", value_name = "AGENT")]
+    agent: Option<AgentId>,
+    /// The new content of the file is on standard input: only locks on what it changes count
+    #[arg(long)]
+    stdin_content: bool,
+}
+
+pub(super) fn guard(here: &Here, asked: Guard) -> Result<u8, Complaint> {
+    let guarded = look(here, &asked).map_err(|complaint| match complaint.code() {
+        USAGE => complaint,
+        _ => complaint.with_code(UNCHECKED),
+    })?;
+    let free = guarded.blocked.is_empty();
+    if here.json {
+        out::json(&json!({ "free": free, "agent": guarded.agent, "blocked": guarded.blocked }))?;
+    } else {
+        guarded.blocked.iter().for_each(|it| out::note(out::one_line(&held(it), 800)));
+    }
+    Ok(if free { DONE } else { HELD })
+}
+
+/// Whose it is, for how long, and what for.
+pub(super) fn held(it: &wire::Blocked) -> String {
+    let lock = &it.lock;
+    let reason = lock.reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+    let until = short_time(&lock.until);
+    format!("locked: {} by {} until {until} (grant {}){reason}", lock.symbol, lock.holder, lock.fence)
+}
+
+fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
+    let agent = Speaker::named(here, asked.agent.clone())?;
+    let deadline = here.config(None)?.config.git.deadline.as_duration();
+    let mut edits = Vec::new();
+    for path in &asked.paths {
+        edits.push(wire::Edit { path: here.path(path)?, ..wire::Edit::default() });
+    }
+    if asked.stdin_content {
+        let [path] = asked.paths.as_slice() else {
+            return Err(Complaint::of("--stdin-content is about one file")
+                .next("provost guard FILE --stdin-content < new-content")
+                .with_code(USAGE));
+        };
+        (edits[0].before, edits[0].after) = contents(&here.cwd.join(path), deadline)?;
+    }
+    wait_for(async {
+        let asking = async { Ok(here.daemon(agent).await?.guard(&wire::Guard { edits }).await?) };
+        tokio::time::timeout(deadline, asking).await.unwrap_or_else(|_| {
+            Err(Complaint::of("the daemon did not answer in time")
+                .next("provost doctor, or a longer git.deadline"))
+        })
+    })
+}
+
+/// What the file has now and what it will have; neither when one is larger than files are read, and then every lock
+/// in it counts.
+fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<String>), Complaint> {
+    let unreadable = |err| Complaint::of(format!("{} cannot be read", path.display())).because(err);
+    let before = match path.metadata() {
+        Ok(meta) if meta.is_file() => {
+            limited(&mut std::fs::File::open(path).map_err(unreadable)?).map_err(unreadable)?
+        }
+        Ok(_) => return Err(Complaint::of(format!("{} is no file", path.display())).with_code(USAGE)),
+        Err(_) => Vec::new(),
+    };
+    let (give, take) = mpsc::channel();
+    // Ends with this program if nobody says anything.
+    std::thread::spawn(move || give.send(limited(&mut std::io::stdin().lock())));
+    let after =
+        take.recv_timeout(deadline).map_err(|_| Complaint::of("standard input did not end in time"))?;
+    let after = after.map_err(|err| Complaint::of("standard input cannot be read").because(err))?;
+    if before.len().max(after.len()) > SOURCE_BYTES_MAX {
+        return Ok((None, None));
+    }
+    Ok((Some(STANDARD.encode(before)), Some(STANDARD.encode(after))))
+}
+
+fn limited(file: &mut dyn std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map(|_| bytes)
+}

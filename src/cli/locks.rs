@@ -1,0 +1,194 @@
+//! Locks on symbols: taking one, giving it up, and whose they are.
+
+use clap::Args;
+
+use super::args::duration;
+use super::complaint::{DONE, USAGE};
+use super::here::wait_for;
+use super::speaker::Speaker;
+use super::tasks::short_time;
+use super::{Complaint, Here, out};
+use crate::base::{AgentId, Fence, Ttl};
+use crate::client::wire;
+
+/// `provost lock`.
+#[derive(Args, Debug)]
+pub(super) struct Take {
+    /// Of what, as FILE:SYMBOL with FILE from the current directory; FILE alone is everything in it
+    symbol: String,
+    /// For how long
+    #[arg(long, value_parser = duration, value_name = "30m")]
+    ttl: Option<Ttl>,
+    /// When somebody else has it, wait so long for it
+    #[arg(long, value_parser = duration, value_name = "2m")]
+    wait: Option<Ttl>,
+    /// What for, for others to read
+    #[arg(long)]
+    reason: Option<String>,
+    /// It ends with this process of yours, too
+    #[arg(long, value_name = "NUMBER")]
+    pid: Option<u32>,
+    /// It ends with the process that runs this command, too
+    #[arg(long, conflicts_with = "pid")]
+    while_parent: bool,
+    #[command(flatten)]
+    speaker: Speaker,
+}
+
+/// `provost unlock`.
+#[derive(Args, Debug)]
+pub(super) struct Unlock {
+    /// Which, as FILE:SYMBOL
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    symbol: Option<String>,
+    /// Only if it still is this grant
+    #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
+    fence: Option<Fence>,
+    /// All of the speaker's own
+    #[arg(long)]
+    all: bool,
+    /// With --all: abandon its intents, too
+    #[arg(long, requires = "all")]
+    intents: bool,
+    /// Whoever has it; the user's right alone
+    #[arg(long, conflicts_with = "all")]
+    force: bool,
+    #[command(flatten)]
+    speaker: Speaker,
+}
+
+/// `provost locks`.
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only the speaker's own
+    #[arg(long)]
+    mine: bool,
+    /// Only this agent's
+    #[arg(long, conflicts_with = "mine")]
+    agent: Option<AgentId>,
+    /// Only those in this file
+    #[arg(long, value_hint = clap::ValueHint::FilePath)]
+    file: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    speaker: Speaker,
+}
+
+pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
+    let pid = match asked.while_parent {
+        false => asked.pid,
+        true => Some(crate::system::parent_process().ok_or_else(|| {
+            Complaint::of("a lock cannot be bound to a process on this system")
+                .next("provost lock SYMBOL --ttl 5m, refreshed as long as it is needed")
+                .with_code(USAGE)
+        })?),
+    };
+    let millis = |ttl: Option<Ttl>| ttl.map(|ttl| u64::from(ttl.as_millis()));
+    let request = wire::TakeLock {
+        symbol: here.symbol(&asked.symbol)?,
+        ttl_ms: millis(asked.ttl),
+        wait_ms: millis(asked.wait),
+        reason: asked.reason,
+        pid,
+        worktree: here.linked_worktree(),
+    };
+    Speaker::start(here)?;
+    let locked = wait_for(async {
+        let client = asked.speaker.daemon(here).await?;
+        let mut progress = out::Progress::begin("waiting for the lock");
+        let answer = client.lock(&request);
+        tokio::pin!(answer);
+        loop {
+            tokio::select! {
+                answer = &mut answer => return Ok(answer?),
+                () = tokio::time::sleep(std::time::Duration::from_millis(250)) => progress.tick(),
+            }
+        }
+    })?;
+    if here.json {
+        return out::json(&locked).map(|()| DONE);
+    }
+    let lock = &locked.lock;
+    out::line(out::one_line(
+        &format!("locked: {} until {} (grant {})", lock.symbol, short_time(&lock.until), lock.fence),
+        400,
+    ))?;
+    told("warning", &locked.warnings, locked.more);
+    Ok(DONE)
+}
+
+/// What somebody should know besides the answer.
+pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
+    for it in all {
+        out::note(out::one_line(&format!("{word} [{}]: {}", it.kind, it.message), 800));
+    }
+    if more > 0 {
+        out::note(format!("{word}: and {more} more"));
+    }
+}
+
+pub(super) fn unlock(here: &Here, asked: Unlock) -> Result<u8, Complaint> {
+    let Some(symbol) = &asked.symbol else {
+        let leave = wire::Leave { intents: asked.intents };
+        let left = wait_for(async { Ok(asked.speaker.daemon(here).await?.leave(&leave).await?) })?;
+        if here.json {
+            return out::json(&left).map(|()| DONE);
+        }
+        let intents = asked.intents.then(|| format!(", abandoned {} intents", left.intents));
+        return out::line(format!("released {} locks{}", left.locks, intents.unwrap_or_default()))
+            .map(|()| DONE);
+    };
+    let request = wire::Unlock {
+        symbol: here.symbol(symbol)?,
+        fence: asked.fence.map(|it| it.0),
+        force: asked.force,
+        worktree: here.linked_worktree(),
+    };
+    let lock = wait_for(async { Ok(asked.speaker.daemon(here).await?.unlock(&request).await?) })?;
+    if here.json {
+        return out::json(&lock).map(|()| DONE);
+    }
+    out::line(out::one_line(&format!("released: {}", lock.symbol), 400)).map(|()| DONE)
+}
+
+pub(super) fn list(here: &Here, asked: List) -> Result<u8, Complaint> {
+    let query = wire::Whose {
+        mine: asked.mine,
+        agent: asked.agent.map(|it| it.to_string()),
+        file: asked.file.map(|it| here.path(&it)).transpose()?,
+        status: None,
+    };
+    let locks = wait_for(async { Ok(asked.speaker.daemon(here).await?.locks(&query).await?) })?;
+    if here.json {
+        return out::json(&locks).map(|()| DONE);
+    }
+    if locks.locks.is_empty() {
+        out::note("nothing is locked");
+    } else {
+        out::text_as_is(&table(&locks.locks))?;
+    }
+    for it in &locks.waiting {
+        let until = short_time(&it.until);
+        out::line(out::one_line(&format!("waits until {until}: {} for {}", it.agent, it.symbol), 400))?;
+    }
+    Ok(DONE)
+}
+
+/// Locks as rows.
+pub(super) fn table(locks: &[wire::Lock]) -> String {
+    let mut rows = vec![["SYMBOL", "HOLDER", "GRANT", "UNTIL", "REASON"].map(String::from)];
+    rows.extend(locks.iter().map(|lock| {
+        let holder =
+            lock.name.as_ref().map_or(lock.holder.clone(), |name| format!("{} ({name})", lock.holder));
+        let bound = lock.pid.map(|pid| format!("[process {pid}] ")).unwrap_or_default();
+        let reason =
+            format!("{bound}{}", lock.reason.as_deref().unwrap_or(if bound.is_empty() { "-" } else { "" }));
+        [
+            out::one_line(&lock.symbol, 120),
+            out::one_line(&holder, 60),
+            lock.fence.to_string(),
+            short_time(&lock.until),
+            out::one_line(&reason, 80),
+        ]
+    }));
+    out::table(&rows)
+}

@@ -1,0 +1,102 @@
+//! As whom a command for locks, intents and contracts speaks, and what its paths mean.
+
+use std::path::{Component, Path, PathBuf};
+
+use clap::Args;
+
+use super::complaint::USAGE;
+use super::{Complaint, Here, up};
+use crate::base::AgentId;
+use crate::base::limits::WIT_WORKTREES_MAX;
+use crate::client::Client;
+use crate::system::real_path;
+
+/// Who speaks.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Speaker {
+    /// Speak as this agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as yourself
+    #[arg(long = "as", value_name = "AGENT")]
+    speak_as: Option<AgentId>,
+}
+
+impl Speaker {
+    /// The agent that a flag names, or the environment; `None` is the user.
+    pub(super) fn named(here: &Here, flag: Option<AgentId>) -> Result<Option<AgentId>, Complaint> {
+        let Some(name) = flag.is_none().then_some(here.environment.agent.as_deref()).flatten() else {
+            return Ok(flag);
+        };
+        AgentId::parse(name).map(Some).map_err(|err| {
+            Complaint::of("the environment names no usable agent")
+                .because(format!("PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID {err}"))
+                .next("set PROVOST_AGENT to a short plain name, or use --as AGENT")
+                .with_code(USAGE)
+        })
+    }
+
+    /// The daemon, spoken to as this agent.
+    pub(super) async fn daemon(&self, here: &Here) -> Result<Client, Complaint> {
+        here.daemon(Self::named(here, self.speak_as.clone())?).await
+    }
+
+    /// The same; starts a daemon where none runs.
+    pub(super) fn start(here: &Here) -> Result<(), Complaint> {
+        up::start_if_absent(here, true)
+    }
+}
+
+impl Here {
+    /// The work tree that the caller is in, when that is not the daemon's own.
+    pub(super) fn linked_worktree(&self) -> Option<String> {
+        (self.places.worktree != self.places.root)
+            .then(|| self.places.worktree.to_str().map(str::to_owned))
+            .flatten()
+    }
+
+    /// A path as the repository names it: from its root, wherever in one of its work trees it was typed.
+    pub(super) fn path(&self, typed: &Path) -> Result<String, Complaint> {
+        let wrong = |why: &str| {
+            Complaint::of(format!("{} names no file of the repository", typed.display()))
+                .because(why)
+                .next("name a file below the current directory, or by its path from there")
+                .with_code(USAGE)
+        };
+        let real = |path: &Path| real_path(path).map_err(|err| wrong(&err.to_string()));
+        let (root, cwd) = (real(&self.places.root)?, real(&self.cwd)?);
+        let tops = self.places.worktrees(WIT_WORKTREES_MAX);
+        // With PROVOST_ROOT set one may be anywhere; paths then begin at the repository.
+        let from = if tops.iter().any(|top| cwd.starts_with(top)) { cwd } else { root };
+        let whole = plain(&from.join(typed)).ok_or_else(|| wrong("it leads out of it"))?;
+        let below = |path: &Path| {
+            // One work tree may lie in another; the innermost is meant.
+            let below = tops.iter().filter_map(|top| path.strip_prefix(top).ok());
+            below.min_by_key(|it| it.components().count()).map(Path::to_owned)
+        };
+        let through_links = || {
+            let folder = real_path(whole.parent()?).ok()?;
+            below(&folder.join(whole.file_name()?))
+        };
+        let found = below(&whole).or_else(through_links).ok_or_else(|| wrong("it is not in there"))?;
+        let text = found.to_str().ok_or_else(|| wrong("its name is not UTF-8"))?;
+        Ok(text.replace(std::path::MAIN_SEPARATOR, "/"))
+    }
+
+    /// The same for `file:symbol`; a file alone is everything in it.
+    pub(super) fn symbol(&self, typed: &str) -> Result<String, Complaint> {
+        let (file, symbol) = typed.split_once(':').unwrap_or((typed, ""));
+        Ok(format!("{}:{symbol}", self.path(Path::new(file))?))
+    }
+}
+
+/// A path without `.`, and by its words without `..`.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.pop() => {}
+            Component::ParentDir => return None,
+            part => plain.push(part),
+        }
+    }
+    Some(plain)
+}

@@ -1,0 +1,80 @@
+//! `provost watch`: locks, intents and contracts as they are, and then as they come and go.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::complaint::{DONE, INTERRUPTED};
+use super::here::wait_for;
+use super::{Complaint, Here, contracts, intents, locks, log, out};
+use crate::base::limits::EVENT_PAGE_MAX;
+use crate::client::{Client, wire};
+
+/// How long one question waits for news, in milliseconds.
+const WAIT_MS: u64 = 20_000;
+
+/// `provost watch`.
+#[derive(Args, Debug)]
+pub(super) struct Watch {
+    /// Without what there is already
+    #[arg(long)]
+    only_new: bool,
+    /// Begin after this event, as `provost log` numbers them
+    #[arg(long, value_name = "NUMBER")]
+    after: Option<u64>,
+}
+
+pub(super) fn watch(here: &Here, asked: &Watch) -> Result<u8, Complaint> {
+    wait_for(async {
+        let client = here.daemon(None).await?;
+        // The place in the log first: what happens meanwhile is told twice rather than not at all.
+        let from = match asked.after {
+            Some(after) => after,
+            None => client.about().await?.journal_seq,
+        };
+        if !asked.only_new {
+            as_it_stands(here, &client, from).await?;
+        }
+        tokio::select! {
+            ended = follow(here, &client, from) => ended,
+            _interrupted = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+        }
+    })
+}
+
+async fn as_it_stands(here: &Here, client: &Client, from: u64) -> Result<u8, Complaint> {
+    let all = wire::Whose::default();
+    let (held, intended) = (client.locks(&all).await?, client.intents(&all).await?);
+    let mut agreed = client.contracts(&wire::ContractsQuery::default()).await?;
+    agreed.retain(|it| matches!(it.status.as_str(), "proposed" | "accepted"));
+    if here.json {
+        let state =
+            json!({ "locks": held.locks, "waiting": held.waiting, "intents": intended, "contracts": agreed });
+        out::json_line(&json!({ "seq": from, "state": state }))?;
+        return Ok(DONE);
+    }
+    let tables = [
+        (held.locks.is_empty(), locks::table(&held.locks)),
+        (intended.is_empty(), intents::table(&intended)),
+        (agreed.is_empty(), contracts::table(&agreed)),
+    ];
+    for (_, table) in tables.iter().filter(|(is_empty, _)| !is_empty) {
+        out::text_as_is(&format!("{table}\n"))?;
+    }
+    out::note("watching; end with Ctrl-C");
+    Ok(DONE)
+}
+
+async fn follow(here: &Here, client: &Client, mut from: u64) -> Result<u8, Complaint> {
+    loop {
+        let query =
+            wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: Some(WAIT_MS) };
+        let page = client.events(&query).await?;
+        page.events.iter().filter(|event| is_about_us(event)).try_for_each(|event| log::show(here, event))?;
+        from = page.next;
+    }
+}
+
+fn is_about_us(event: &Value) -> bool {
+    let kind = event["kind"].as_object().and_then(|it| it.keys().next());
+    kind.is_some_and(|kind| ["lock_", "intent_", "contract_"].iter().any(|start| kind.starts_with(start)))
+}

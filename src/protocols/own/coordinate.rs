@@ -1,0 +1,263 @@
+//! Locks, intents, contracts and the guard: one handler per path.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+
+use super::map::coordinate as words;
+use super::map::{self, Fault};
+use super::routes::{Answered, Caller};
+use super::{Own, wire};
+use crate::auth::peer::process_of_ours;
+use crate::base::{IntentId, Ttl};
+use crate::domain::view::ContractsOn;
+use crate::service::{Base, IntentOrder, LockOrder};
+
+/// How long a lock is for that comes without a time, as at the wit door.
+const LOCK_TTL: Ttl = Ttl::minutes(30);
+
+type Asked<T> = Result<Json<T>, JsonRejection>;
+type Query_<T> = Result<Query<T>, QueryRejection>;
+
+pub(super) fn routes() -> Router<Own> {
+    Router::new()
+        .route("/lock", post(lock))
+        .route("/unlock", post(unlock))
+        .route("/locks", get(locks))
+        .route("/leave", post(leave))
+        .route("/declare", post(declare))
+        .route("/intents", get(intents))
+        .route("/update-intent", post(update_intent))
+        .route("/propose-contract", post(propose))
+        .route("/answer-contract", post(answer_contract))
+        .route("/withdraw-contract", post(withdraw_contract))
+        .route("/contracts", get(contracts))
+        .route("/concerned", post(concerned))
+        .route("/check-contracts", post(check_contracts))
+        .route("/guard", post(guard))
+}
+
+/// The caller's work tree; `None` for the daemon's own.
+async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault> {
+    let Some(worktree) = worktree else { return Ok(None) };
+    let (own, at) = (own.clone(), worktree.clone());
+    let found = tokio::task::spawn_blocking(move || (own.0.bases)(Path::new(&at))).await;
+    found.ok().flatten().map(Some).ok_or_else(|| {
+        let message = format!("{worktree} is no work tree of this repository");
+        Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_worktree", message)
+            .hint("`git worktree list` shows them; `git worktree repair` mends one that was moved")
+    })
+}
+
+async fn lock(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::TakeLock>,
+) -> Answered<wire::Locked> {
+    let body = body?.0;
+    let at = words::symbol(&body.symbol)?;
+    let process = match body.pid {
+        Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
+            let message = format!("{pid} is no running process of this user");
+            Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
+                .hint("name one that runs, or none, and give a time with --ttl")
+        })?),
+        None => None,
+    };
+    let order = LockOrder {
+        base: base(&own, body.worktree).await?,
+        asked: at.to_string().into(),
+        at,
+        ttl: words::ttl(body.ttl_ms, "ttl_ms")?.unwrap_or(LOCK_TTL),
+        wait: words::ttl(body.wait_ms.filter(|it| *it > 0), "wait_ms")?,
+        reason: body.reason.map(|it| words::words(&it, "reason")).transpose()?,
+        process,
+    };
+    let granted = own.0.provost.lock(&who, order).await.map_err(map::fault)?;
+    Ok(Json(words::granted(&granted)))
+}
+
+async fn unlock(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::Unlock>,
+) -> Answered<wire::Lock> {
+    let body = body?.0;
+    let (at, base) = (words::symbol(&body.symbol)?, base(&own, body.worktree).await?);
+    let fence = words::fence(body.fence);
+    let done = own.0.provost.unlock(&who, base.as_ref(), &at, fence, body.force).await.map_err(map::fault)?;
+    Ok(Json(words::lock(&done.lock, None)))
+}
+
+async fn locks(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    query: Query_<wire::Whose>,
+) -> Answered<wire::Locks> {
+    let Query(query) = query?;
+    let holder = words::whose(&query, who.agent())?;
+    let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
+    let files: Vec<_> = files.into_iter().collect();
+    let waiting = own.0.provost.lock_waiters().await.map_err(map::fault)?;
+    let wanted = |it: &&std::sync::Arc<crate::domain::Waiter>| {
+        holder.as_ref().is_none_or(|agent| it.agent == *agent)
+            && (files.is_empty() || files.contains(it.at.file()))
+    };
+    let waiting = waiting.iter().filter(wanted).map(|it| words::waiter(it)).collect();
+    let (locks, _) = own.0.provost.locks(holder, files).await.map_err(map::fault)?;
+    Ok(Json(wire::Locks { locks: locks.iter().map(words::named_lock).collect(), waiting }))
+}
+
+async fn leave(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::Leave>,
+) -> Answered<wire::Left> {
+    let left = own.0.provost.leave(&who, body?.0.intents).await.map_err(map::fault)?;
+    Ok(Json(wire::Left { locks: left.locks, intents: left.intents }))
+}
+
+async fn declare(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::Declare>,
+) -> Answered<wire::Declared> {
+    let body = body?.0;
+    if body.files.is_empty() {
+        return Err(Fault::invalid("files is empty: an intent names at least one"));
+    }
+    let files = words::paths(&body.files, "files")?;
+    let named = |path: crate::base::RepoPath| {
+        let asked = path.as_str().into();
+        (path, asked)
+    };
+    let order = IntentOrder {
+        base: base(&own, body.worktree).await?,
+        id: IntentId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id"),
+        description: words::words(&body.description, "description")?,
+        files: files.into_iter().map(named).collect(),
+        symbols: body.symbols.iter().map(|it| words::words(it, "symbols")).collect::<Result<_, _>>()?,
+        ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
+    };
+    let declared = own.0.provost.declare(&who, order).await.map_err(map::fault)?;
+    Ok(Json(words::declared(&declared)))
+}
+
+async fn intents(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    query: Query_<wire::Whose>,
+) -> Answered<Vec<wire::Intent>> {
+    let wanted = words::intents_wanted(&query?.0, who.agent())?;
+    let found = own.0.provost.intents(wanted).await.map_err(map::fault)?;
+    Ok(Json(found.iter().map(|it| words::intent(&it.it, it.name.as_deref())).collect()))
+}
+
+async fn update_intent(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::UpdateIntent>,
+) -> Answered<wire::Intent> {
+    let body = body?.0;
+    let (id, to) = (words::intent_id(&body.id)?, words::intent_status(&body.to)?);
+    let moved = own.0.provost.update_intent(&who, id, to).await.map_err(map::fault)?;
+    Ok(Json(words::intent(&moved.intent, None)))
+}
+
+async fn propose(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::Propose>,
+) -> Answered<wire::Contract> {
+    let body = body?.0;
+    let (at, base) = (words::symbol(&body.symbol)?, base(&own, body.worktree).await?);
+    let id = crate::base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
+    let done = own.0.provost.propose(&who, base.as_ref(), id, &at, &at.to_string()).await;
+    Ok(Json(words::contract(&*done.map_err(words::proposed)?)))
+}
+
+async fn answer_contract(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::AnswerContract>,
+) -> Answered<wire::Contract> {
+    let body = body?.0;
+    let id = words::contract_id(&body.id)?;
+    let done = own.0.provost.answer_contract(&who, id, body.accept).await.map_err(map::fault)?;
+    Ok(Json(words::contract(&done)))
+}
+
+async fn withdraw_contract(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::WithdrawContract>,
+) -> Answered<wire::Contract> {
+    let id = words::contract_id(&body?.0.id)?;
+    let done = own.0.provost.withdraw_contract(&who, id).await.map_err(map::fault)?;
+    Ok(Json(words::contract(&done)))
+}
+
+async fn contracts(
+    State(own): State<Own>,
+    _caller: Caller,
+    query: Query_<wire::ContractsQuery>,
+) -> Answered<Vec<wire::Contract>> {
+    let wanted = words::contracts_wanted(&query?.0)?;
+    let found = own.0.provost.contracts(wanted).await.map_err(map::fault)?;
+    Ok(Json(found.iter().map(|it| words::contract(it)).collect()))
+}
+
+async fn concerned(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::Paths>,
+) -> Answered<wire::Concerned> {
+    let paths = words::paths(&body?.0.paths, "paths")?;
+    let contracts = own.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
+    let (locks, _) = own.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
+    let foreign = locks.iter().filter(|it| it.it.holder != *who.agent());
+    let locked: BTreeSet<_> = foreign.map(|it| it.it.at.file().clone()).collect();
+    let text = |it: &crate::base::RepoPath| it.as_str().to_owned();
+    Ok(Json(wire::Concerned {
+        locks: paths.iter().filter(|it| locked.contains(*it)).map(text).collect(),
+        contracts: paths
+            .iter()
+            .zip(contracts)
+            .filter(|(_, it)| !it.is_empty())
+            .map(|(it, _)| text(it))
+            .collect(),
+    }))
+}
+
+async fn check_contracts(
+    State(own): State<Own>,
+    _caller: Caller,
+    body: Asked<wire::CheckContracts>,
+) -> Answered<wire::Checked> {
+    let body = body?.0;
+    let base = base(&own, body.worktree).await?;
+    let staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
+    let deleted = words::paths(&body.deleted, "deleted")?;
+    let checked = own.0.provost.check_contracts(base.as_ref(), staged, deleted).await.map_err(map::fault)?;
+    let violations = checked.violations.iter().map(words::violation).collect();
+    Ok(Json(wire::Checked { violations, compared: checked.compared }))
+}
+
+async fn guard(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::Guard>,
+) -> Answered<wire::Guarded> {
+    let edits = body?.0.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
+    if edits.len() > crate::base::limits::STAGED_FILES_MAX {
+        return Err(Fault::invalid("more files than are looked at at once"));
+    }
+    let blocked = own.0.provost.guard(who.agent(), edits).await.map_err(map::fault)?;
+    let agent = who.agent().to_string();
+    Ok(Json(wire::Guarded { agent, blocked: blocked.iter().map(words::blocked).collect() }))
+}

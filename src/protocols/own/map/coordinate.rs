@@ -1,0 +1,353 @@
+//! Locks, intents and contracts: the own API's words and ours.
+
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::super::wire;
+use super::{Fault, agent, text};
+use crate::base::limits::STAGED_FILES_MAX;
+use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
+use crate::domain::command::{Conflict, Declared, Rival, Warning};
+use crate::domain::view::{Named, SomeContracts, SomeIntents};
+use crate::domain::{Contract, ContractStatus, Intent, IntentStatus, Lock, Refusal, Waiter};
+use crate::service::{Blocked, Edit, Granted, ProposeFault, Staged, Violation};
+
+/// What programs may want to know of a refusal, and what to do about it.
+pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
+    match refusal {
+        Refusal::LockConflict(rival) => {
+            let wait = "wait for it with --wait, work on something else, or ask the holder; `provost locks` lists all";
+            fault.data(in_the_way(rival)).hint(wait)
+        }
+        Refusal::WouldDeadlock { circle, rival } => {
+            let mut data = in_the_way(rival);
+            data["cycle"] = json!(circle.iter().map(AgentId::as_str).collect::<Vec<_>>());
+            fault.data(data).hint("give up a lock of yours that one of them waits for, then try again")
+        }
+        Refusal::LockNotFound => fault.hint("`provost locks` lists what there is"),
+        Refusal::LockNotHeld { by, fence } => {
+            let data = json!({ "holder": by.as_str(), "fence": fence.0 });
+            fault.data(data).hint("`provost locks` shows whose it is; the user may end it with --force")
+        }
+        Refusal::IntentNotFound => fault.hint("`provost intents` lists those that live"),
+        Refusal::IntentNotOwned { by } => fault.data(json!({ "owner": by.as_str() })),
+        Refusal::IntentCannot { from, to } => fault.data(json!({ "from": from.word(), "to": to.word() })),
+        Refusal::ContractNotFound => fault.hint("`provost contract list` lists what there is"),
+        Refusal::ContractSettled { status } => fault.data(json!({ "status": status.word() })),
+        Refusal::ContractNotYours { by } => fault.data(json!({ "proposer": by.as_str() })),
+        _ => fault,
+    }
+}
+
+fn in_the_way(rival: &Rival) -> Value {
+    json!({
+        "holder": rival.by.as_str(),
+        "symbol": &*rival.asked,
+        "until": rival.until.rfc3339(),
+        "since": rival.since.rfc3339(),
+        "fence": rival.fence.map(|it| it.0),
+        "reason": rival.reason.as_deref(),
+    })
+}
+
+pub(in super::super) fn proposed(fault: ProposeFault) -> Fault {
+    match fault {
+        ProposeFault::Refused(refusal) => super::fault(refusal),
+        ProposeFault::NoSymbol { why, candidates } => {
+            let fault = Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_symbol", why);
+            match candidates.is_empty() {
+                true => fault,
+                false => fault
+                    .hint(format!("one of: {}", candidates.join(", ")))
+                    .data(json!({ "candidates": candidates })),
+            }
+        }
+    }
+}
+
+/// `file:symbol`; a file alone stands for all that is in it.
+pub(in super::super) fn symbol(text: &str) -> Result<SymbolPath, Fault> {
+    let whole = if text.contains(':') { String::new() } else { format!("{text}:") };
+    let text = if whole.is_empty() { text } else { &whole };
+    SymbolPath::parse(text).map_err(|err| Fault::invalid(format!("symbol {err}")))
+}
+
+pub(in super::super) fn path(text: &str, member: &str) -> Result<RepoPath, Fault> {
+    let path = RepoPath::parse(text).map_err(|err| Fault::invalid(format!("{member} {err}")))?;
+    if path.is_root() {
+        return Err(Fault::invalid(format!("{member} names no file")));
+    }
+    Ok(path)
+}
+
+pub(in super::super) fn ttl(ms: Option<u64>, member: &str) -> Result<Option<Ttl>, Fault> {
+    let wrong = || Fault::invalid(format!("{member} is between one millisecond and a week"));
+    ms.map(|ms| Ttl::from_millis(ms).ok_or_else(wrong)).transpose()
+}
+
+pub(in super::super) fn whose(query: &wire::Whose, caller: &AgentId) -> Result<Option<AgentId>, Fault> {
+    match &query.agent {
+        _ if query.mine => Ok(Some(caller.clone())),
+        Some(name) => agent(name, "agent").map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(in super::super) fn intents_wanted(query: &wire::Whose, caller: &AgentId) -> Result<SomeIntents, Fault> {
+    use IntentStatus::{Abandoned, Active, Declared, Resolved};
+    let status =
+        one_of(query.status.as_deref(), [Active, Declared, Resolved, Abandoned], IntentStatus::word)?;
+    let file = query.file.as_deref().map(|it| path(it, "file")).transpose()?;
+    let file = file.map(|it| it.as_str().into());
+    Ok(SomeIntents { agent: whose(query, caller)?, file, status })
+}
+
+pub(in super::super) fn intent_status(word: &str) -> Result<IntentStatus, Fault> {
+    use IntentStatus::{Abandoned, Active, Resolved};
+    let found = one_of(Some(word), [Active, Resolved, Abandoned], IntentStatus::word)?;
+    found.ok_or_else(|| Fault::invalid("status is missing"))
+}
+
+pub(in super::super) fn contracts_wanted(query: &wire::ContractsQuery) -> Result<SomeContracts, Fault> {
+    use ContractStatus::{Accepted, Proposed, Rejected, Superseded, Withdrawn};
+    let all = [Proposed, Accepted, Rejected, Superseded, Withdrawn];
+    let status = one_of(query.status.as_deref(), all, ContractStatus::word)?;
+    let symbol = query.symbol.as_deref().map(symbol).transpose()?;
+    Ok(SomeContracts { symbol: symbol.map(|it| it.to_string().into()), status })
+}
+
+fn one_of<const N: usize, T: Copy>(
+    word: Option<&str>,
+    all: [T; N],
+    name: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, Fault> {
+    let Some(word) = word else { return Ok(None) };
+    all.into_iter()
+        .find(|it| name(*it) == word)
+        .map(Some)
+        .ok_or_else(|| Fault::invalid(format!("status '{word}' is not one of {}", all.map(&name).join(", "))))
+}
+
+pub(in super::super) fn intent_id(id: &str) -> Result<IntentId, Fault> {
+    IntentId::parse(id).map_err(|err| Fault::invalid(format!("intent {err}")))
+}
+
+pub(in super::super) fn contract_id(id: &str) -> Result<ContractId, Fault> {
+    ContractId::parse(id).map_err(|err| Fault::invalid(format!("contract {err}")))
+}
+
+pub(in super::super) fn words(it: &str, member: &str) -> Result<Box<str>, Fault> {
+    text(Some(it.to_owned())).ok_or_else(|| Fault::invalid(format!("{member} is empty")))
+}
+
+fn bytes(base64: &str, member: &str) -> Result<std::sync::Arc<[u8]>, Fault> {
+    let wrong = |err| Fault::invalid(format!("{member} is not Base64: {err}"));
+    STANDARD.decode(base64).map(Into::into).map_err(wrong)
+}
+
+pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, Fault> {
+    Ok(Staged {
+        path: path(&file.path, "path")?,
+        content: bytes(&file.content, "content")?,
+        renamed_from: file.from.as_deref().map(|it| path(it, "from")).transpose()?,
+    })
+}
+
+pub(in super::super) fn paths(paths: &[String], member: &str) -> Result<Vec<RepoPath>, Fault> {
+    if paths.len() > STAGED_FILES_MAX {
+        return Err(Fault::invalid(format!("{member} has more than {STAGED_FILES_MAX} entries")));
+    }
+    paths.iter().map(|it| path(it, member)).collect()
+}
+
+pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, Fault> {
+    let change = match (&it.before, &it.after) {
+        (Some(before), Some(after)) => Some((bytes(before, "before")?, bytes(after, "after")?)),
+        (None, None) => None,
+        _ => return Err(Fault::invalid("before and after come together")),
+    };
+    Ok(Edit { path: path(&it.path, "path")?, change })
+}
+
+pub(in super::super) fn lock(lock: &Lock, name: Option<&str>) -> wire::Lock {
+    wire::Lock {
+        symbol: lock.at.to_string(),
+        asked: lock.asked.to_string(),
+        holder: lock.holder.to_string(),
+        name: name.map(str::to_owned),
+        fence: lock.fence.0,
+        since: lock.acquired_at.rfc3339(),
+        until: lock.expires_at.rfc3339(),
+        reason: lock.reason.as_ref().map(ToString::to_string),
+        pid: lock.process.map(|it| it.pid),
+        task: lock.run.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(in super::super) fn named_lock<T: AsRef<Lock>>(it: &Named<T>) -> wire::Lock {
+    lock(it.it.as_ref(), it.name.as_deref())
+}
+
+pub(in super::super) fn waiter(it: &Waiter) -> wire::Waiter {
+    wire::Waiter {
+        symbol: it.at.to_string(),
+        agent: it.agent.to_string(),
+        since: it.since.rfc3339(),
+        until: it.until.rfc3339(),
+    }
+}
+
+pub(in super::super) fn granted(it: &Granted) -> wire::Locked {
+    let warnings = it.warnings.iter().map(|warning| warning_told(&it.lock.asked, warning)).collect();
+    wire::Locked { lock: lock(&it.lock, None), warnings, more: it.more }
+}
+
+fn held(lock: &Lock) -> String {
+    let why = lock.reason.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("{} until {}{why}", lock.holder, lock.expires_at)
+}
+
+fn about(lock: &Lock, kind: &str, message: String) -> wire::Told {
+    wire::Told {
+        kind: kind.into(),
+        message,
+        holder: Some(lock.holder.to_string()),
+        symbol: Some(lock.at.to_string()),
+        fence: Some(lock.fence.0),
+        until: Some(lock.expires_at.rfc3339()),
+        intent: None,
+    }
+}
+
+fn plain(kind: &str, message: String) -> wire::Told {
+    wire::Told { kind: kind.into(), message, ..wire::Told::default() }
+}
+
+fn of_intent(intent: &Intent, kind: &str, message: String) -> wire::Told {
+    let (holder, id) = (intent.agent.to_string(), intent.id.to_string());
+    wire::Told { holder: Some(holder), intent: Some(id), ..plain(kind, message) }
+}
+
+fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
+    match warning {
+        Warning::CallerLocked { caller, lock } => {
+            let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
+            about(lock, "caller_locked", message)
+        }
+        Warning::Inside(lock) => {
+            let message = format!("{}, which {asked} is part of, is locked by {}", lock.at, held(lock));
+            about(lock, "container_locked", message)
+        }
+        Warning::Around(lock) => about(
+            lock,
+            "member_locked",
+            format!("{}, a part of {asked}, is locked by {}", lock.at, held(lock)),
+        ),
+        Warning::Intended(intent) => {
+            let message = format!("{} intends to change it: {}", intent.agent, intent.description);
+            of_intent(intent, "intended", message)
+        }
+        Warning::Unknown => plain(
+            "unknown_symbol",
+            format!("{asked} is locked, but its file does not define it; is it spelt right?"),
+        ),
+        Warning::Ambiguous(paths) => plain(
+            "ambiguous_symbol",
+            format!("{asked} is locked, but several symbols have this name: {}", paths.join(", ")),
+        ),
+        Warning::Unreadable(why) => plain(
+            "unread_file",
+            format!("{asked} is locked, but its file was not read as code, so callers are not known: {why}"),
+        ),
+    }
+}
+
+pub(in super::super) fn declared(it: &Declared) -> wire::Declared {
+    let conflicts = it.conflicts.iter().map(conflict_told).collect();
+    wire::Declared { intent: intent(&it.intent, None), conflicts, more: it.more }
+}
+
+fn conflict_told(conflict: &Conflict) -> wire::Told {
+    match conflict {
+        Conflict::Overlap(intent) => {
+            let message =
+                format!("{} intends to work at the same place: {}", intent.agent, intent.description);
+            of_intent(intent, "intent_overlap", message)
+        }
+        Conflict::Locked { symbol, lock } => {
+            about(lock, "symbol_locked", format!("{symbol} is locked by {}", held(lock)))
+        }
+        Conflict::Chain { symbol, lock } => {
+            let message = format!("{symbol} calls {}, which is locked by {}", lock.at, held(lock));
+            about(lock, "callee_locked", message)
+        }
+        Conflict::Within(lock) => {
+            let message = format!("{}, where this intent reaches, is locked by {}", lock.at, held(lock));
+            about(lock, "locked_within", message)
+        }
+    }
+}
+
+pub(in super::super) fn intent(it: &Intent, name: Option<&str>) -> wire::Intent {
+    let file = |file: &crate::domain::IntentFile| wire::IntentFile {
+        path: file.path.to_string(),
+        spans: file.spans.iter().map(|span| (span.start, span.end)).collect(),
+    };
+    wire::Intent {
+        id: it.id.to_string(),
+        agent: it.agent.to_string(),
+        name: name.map(str::to_owned),
+        description: it.description.to_string(),
+        files: it.files.iter().map(file).collect(),
+        symbols: it.symbols.iter().map(ToString::to_string).collect(),
+        status: it.status.word().into(),
+        declared_at: it.declared_at.rfc3339(),
+        updated_at: it.updated_at.rfc3339(),
+        expires_at: it.expires_at.rfc3339(),
+    }
+}
+
+pub(in super::super) fn contract(it: &Contract) -> wire::Contract {
+    wire::Contract {
+        id: it.id.to_string(),
+        symbol: it.at.to_string(),
+        also: it.also.iter().map(ToString::to_string).collect(),
+        signature: it.signature.to_string(),
+        proposer: it.proposer.to_string(),
+        responder: it.responder.as_ref().map(ToString::to_string),
+        status: it.status.word().into(),
+        proposed_at: it.proposed_at.rfc3339(),
+        responded_at: it.responded_at.map(|it| it.rfc3339()),
+    }
+}
+
+pub(in super::super) fn violation(it: &Violation) -> wire::Violation {
+    use crate::service::Fault::{Changed, Deleted, Missing, Untold};
+    let (fault, actual) = match &it.fault {
+        Changed(signature) => ("changed", signature.to_string()),
+        Missing => ("missing", "(the symbol is gone)".into()),
+        Deleted => ("deleted", "(the file is gone)".into()),
+        Untold(why) => ("untold", format!("(not known: {why})")),
+    };
+    let contract = &it.contract;
+    let between = std::iter::once(&contract.proposer).chain(&contract.responder);
+    wire::Violation {
+        contract: contract.id.to_string(),
+        symbol: contract.at.to_string(),
+        file: it.file.to_string(),
+        fault: fault.into(),
+        expected: contract.signature.to_string(),
+        actual,
+        between: between.map(ToString::to_string).collect(),
+    }
+}
+
+pub(in super::super) fn blocked(it: &Blocked) -> wire::Blocked {
+    wire::Blocked { lock: named_lock(&it.lock), touched: it.touched }
+}
+
+pub(in super::super) fn fence(it: Option<u64>) -> Option<Fence> {
+    it.map(Fence)
+}

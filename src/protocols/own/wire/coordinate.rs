@@ -1,0 +1,385 @@
+//! Locks, intents and contracts as they travel. Paths and symbols are named from the root of the repository, and mean
+//! the same in all its work trees; `worktree` is the absolute path of the one where the caller's files are.
+
+use serde::{Deserialize, Serialize};
+
+/// `POST /lock`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TakeLock {
+    /// `file:symbol`; without a symbol, the whole file.
+    pub symbol: String,
+    /// For how long, in milliseconds; half an hour when absent.
+    pub ttl_ms: Option<u64>,
+    /// How long to wait for it when somebody else has it, in milliseconds; not at all when absent.
+    pub wait_ms: Option<u64>,
+    /// What for.
+    pub reason: Option<String>,
+    /// The process with which it ends.
+    pub pid: Option<u32>,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// Answer to [`TakeLock`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Locked {
+    /// The lock.
+    pub lock: Lock,
+    /// What its holder should know.
+    pub warnings: Vec<Told>,
+    /// Warnings beyond those.
+    pub more: usize,
+}
+
+/// A lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Lock {
+    /// On what, in the file's one spelling.
+    pub symbol: String,
+    /// The same as the holder wrote it.
+    pub asked: String,
+    /// Who has it.
+    pub holder: String,
+    /// What people call the holder.
+    pub name: Option<String>,
+    /// The grant; rises with every one.
+    pub fence: u64,
+    /// Since the grant, or the last refresh.
+    pub since: String,
+    /// Until when.
+    pub until: String,
+    /// What for.
+    pub reason: Option<String>,
+    /// The process with which it ends.
+    pub pid: Option<u32>,
+    /// The task with which it ends.
+    pub task: Option<String>,
+}
+
+/// Something in the way, or something to know. Never a refusal.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Told {
+    /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`,
+    /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`.
+    pub kind: String,
+    /// One sentence.
+    pub message: String,
+    /// Whose doing it is.
+    pub holder: Option<String>,
+    /// The symbol that is locked.
+    pub symbol: Option<String>,
+    /// The grant.
+    pub fence: Option<u64>,
+    /// Until when.
+    pub until: Option<String>,
+    /// The other intent.
+    pub intent: Option<String>,
+}
+
+/// `POST /unlock`, answered with the lock that it was.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unlock {
+    /// `file:symbol`.
+    pub symbol: String,
+    /// Only if it still is this grant.
+    pub fence: Option<u64>,
+    /// Whoever has it.
+    pub force: bool,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// Query of `GET /locks` and `GET /intents`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Whose {
+    /// Only the caller's own.
+    pub mine: bool,
+    /// Only this agent's.
+    pub agent: Option<String>,
+    /// Only those in this file.
+    pub file: Option<String>,
+    /// Intents only: those that stand so; those that live when absent.
+    pub status: Option<String>,
+}
+
+/// `GET /locks`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Locks {
+    /// In the order of their first grants.
+    pub locks: Vec<Lock>,
+    /// Who waits for one, longest first.
+    pub waiting: Vec<Waiter>,
+}
+
+/// Somebody who waits for a lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Waiter {
+    /// For what.
+    pub symbol: String,
+    /// Who.
+    pub agent: String,
+    /// Since when.
+    pub since: String,
+    /// Until when.
+    pub until: String,
+}
+
+/// `POST /leave`: the caller's session ends, and its locks with it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Leave {
+    /// Whether its intents are abandoned, too.
+    pub intents: bool,
+}
+
+/// Answer to [`Leave`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Left {
+    /// Locks that were released.
+    pub locks: usize,
+    /// Intents that were abandoned.
+    pub intents: usize,
+}
+
+/// `POST /declare`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Declare {
+    /// What is to be done.
+    pub description: String,
+    /// In which files.
+    pub files: Vec<String>,
+    /// In which symbols of them; none for whole files.
+    pub symbols: Vec<String>,
+    /// When it lapses by itself, in milliseconds.
+    pub ttl_ms: Option<u64>,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// Answer to [`Declare`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Declared {
+    /// The intent.
+    pub intent: Intent,
+    /// What it collides with.
+    pub conflicts: Vec<Told>,
+    /// Conflicts beyond those.
+    pub more: usize,
+}
+
+/// An intent. `GET /intents`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Intent {
+    /// Its id.
+    pub id: String,
+    /// Whose.
+    pub agent: String,
+    /// What people call that agent.
+    pub name: Option<String>,
+    /// What is to be done.
+    pub description: String,
+    /// In which files.
+    pub files: Vec<IntentFile>,
+    /// In which symbols of them.
+    pub symbols: Vec<String>,
+    /// `declared`, `active`, `resolved`, `abandoned`.
+    pub status: String,
+    /// When it was declared.
+    pub declared_at: String,
+    /// When it was last moved.
+    pub updated_at: String,
+    /// When it lapses by itself.
+    pub expires_at: String,
+}
+
+/// A file of an intent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IntentFile {
+    /// Its path.
+    pub path: String,
+    /// Where the symbols are in it, as first byte and the byte after the last one.
+    pub spans: Vec<(u32, u32)>,
+}
+
+/// `POST /update-intent`, answered with the intent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UpdateIntent {
+    /// Which.
+    pub id: String,
+    /// `active`, `resolved`, `abandoned`.
+    pub to: String,
+}
+
+/// `POST /propose-contract`, answered with the contract.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Propose {
+    /// `file:symbol`.
+    pub symbol: String,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// `POST /answer-contract`, answered with the contract.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnswerContract {
+    /// Which.
+    pub id: String,
+    /// Yes or no.
+    pub accept: bool,
+}
+
+/// `POST /withdraw-contract`, answered with the contract.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WithdrawContract {
+    /// Which.
+    pub id: String,
+}
+
+/// A contract. `GET /contracts`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Contract {
+    /// Its id.
+    pub id: String,
+    /// On what.
+    pub symbol: String,
+    /// Files to which the symbol was moved; it binds there, too.
+    pub also: Vec<String>,
+    /// The signature that was agreed on.
+    pub signature: String,
+    /// Who offered it.
+    pub proposer: String,
+    /// Who answered.
+    pub responder: Option<String>,
+    /// `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
+    pub status: String,
+    /// When it was offered.
+    pub proposed_at: String,
+    /// When it was answered.
+    pub responded_at: Option<String>,
+}
+
+/// Query of `GET /contracts`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContractsQuery {
+    /// Only those on this symbol.
+    pub symbol: Option<String>,
+    /// Only those that stand so.
+    pub status: Option<String>,
+}
+
+/// `POST /concerned`: which of these files have a contract in force, or a lock of somebody else's.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Paths {
+    /// The files.
+    pub paths: Vec<String>,
+}
+
+/// Answer to [`Paths`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Concerned {
+    /// Files with contracts in force.
+    pub contracts: Vec<String>,
+    /// Files with locks of others.
+    pub locks: Vec<String>,
+}
+
+/// `POST /check-contracts`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckContracts {
+    /// Files as a commit would contain them.
+    pub files: Vec<StagedFile>,
+    /// Files that it would not contain any more.
+    pub deleted: Vec<String>,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// A file as a commit would contain it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StagedFile {
+    /// Where.
+    pub path: String,
+    /// What, in Base64.
+    pub content: String,
+    /// Where it was before, if it was renamed.
+    pub from: Option<String>,
+}
+
+/// Answer to [`CheckContracts`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Checked {
+    /// Contracts that a commit would break.
+    pub violations: Vec<Violation>,
+    /// Contracts that were compared.
+    pub compared: usize,
+}
+
+/// A contract that a commit would break.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Violation {
+    /// Its id.
+    pub contract: String,
+    /// On what.
+    pub symbol: String,
+    /// The file that breaks it.
+    pub file: String,
+    /// `changed`, `missing`, `deleted`, `untold`.
+    pub fault: String,
+    /// The signature that was agreed on.
+    pub expected: String,
+    /// The one it would be, or what has become of it.
+    pub actual: String,
+    /// Between whom it was agreed.
+    pub between: Vec<String>,
+}
+
+/// `POST /guard`: whether the caller may write there.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guard {
+    /// What it would write.
+    pub edits: Vec<Edit>,
+}
+
+/// A file that somebody is about to write.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Edit {
+    /// Which.
+    pub path: String,
+    /// What it contains before, in Base64; with `after` or not at all.
+    pub before: Option<String>,
+    /// What it contains after.
+    pub after: Option<String>,
+}
+
+/// Answer to [`Guard`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guarded {
+    /// As whom the caller was asked about.
+    pub agent: String,
+    /// Locks of others in its way.
+    pub blocked: Vec<Blocked>,
+}
+
+/// A lock of somebody else's on what would be written.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Blocked {
+    /// The lock.
+    pub lock: Lock,
+    /// Whether it is known that the locked symbol changes; otherwise only its file does.
+    pub touched: bool,
+}
