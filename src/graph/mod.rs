@@ -264,6 +264,10 @@ impl Graph {
     fn wake(&mut self, path: &str) {
         for key in keys_of(path) {
             self.unlinked.extend(self.waiting.get(&*key).into_iter().flatten());
+            // Modules of a Python package are its members, which whoever has imported the package may have looked for.
+            let package = modules::package_of(&key).into_iter().find_map(|init| self.files.at(&init));
+            let users = package.and_then(|package| self.dependants.get(&package));
+            self.unresolved.extend(users.into_iter().flatten());
         }
     }
 

@@ -48,6 +48,12 @@ pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
+/// Where the `__init__` of the package is that a module with this key belongs to.
+pub(super) fn package_of(key: &str) -> [String; 2] {
+    let folder = folder_of(key);
+    PYTHON_ENDS.map(|end| joined(folder, &format!("__init__{end}")).unwrap_or_default())
+}
+
 /// `folder/rest`, without `.` and `..`; none if that climbs out of the repository.
 pub(super) fn joined(folder: &str, rest: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();

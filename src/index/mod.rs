@@ -217,10 +217,11 @@ impl Index {
         true
     }
 
-    /// Whether it has this very reading of a file, and nothing else is to be followed before it can answer.
+    /// Whether it can answer at once: it has this very reading of a file, nothing is to be followed first, and nobody is
+    /// at work on it.
     pub fn is_ready(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
-        self.known(|known| known.is_of(path, reading))
-            && self.0.graph.read().unwrap_or_else(PoisonError::into_inner).is_settled()
+        self.0.known.try_lock().is_ok_and(|known| known.is_of(path, reading))
+            && self.0.graph.try_read().is_ok_and(|graph| graph.is_settled())
     }
 
     /// Asks the graph once what has come in is followed, or most of it.

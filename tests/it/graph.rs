@@ -199,6 +199,7 @@ const PYTHON: &[(&str, &str)] = &[
         "import shop.price\nimport shop.tools.text\nimport os.path\nfrom shop import Basket, total_of, models\n\ndef main():\n    b = Basket()\n    shop.price.total_of(b)\n    total_of(b)\n    models.Cart.empty()\n    shop.tools.text.title('x')\n    os.path.join('a')\n    b.total()\n\ndef late():\n    from shop.base import Model\n    Model().save()\n",
     ),
     ("src/shop/json.py", "def loads(s): pass\n"),
+    ("src/shop/late.py", "import shop\ndef g(): return shop.price.total_of(1)\n"),
     ("src/shop/user.py", "import json\ndef parse(): return json.loads('x')\n"),
 ];
 
@@ -227,6 +228,7 @@ fn python_is_followed_through_packages_dots_and_init_files() {
             "app.py:main -> src/shop/models.py:Cart.total",
             "app.py:late -> src/shop/base.py:Model",
             "app.py:late -> src/shop/base.py:Model.save",
+            "src/shop/late.py:g -> src/shop/price.py:total_of",
             "src/shop/user.py:parse -> ?:loads",
         ],
     );
