@@ -263,16 +263,22 @@ fn every_work_tree_has_a_socket_those_that_come_later_too() {
 #[test]
 fn a_repository_cannot_name_a_folder_elsewhere_as_its_work_tree() {
     let world = world();
-    let victim = world.path("victim");
-    fs::create_dir(&victim).unwrap();
-    let entry = world.repo().join(".git/worktrees/v");
-    fs::create_dir_all(&entry).unwrap();
-    fs::write(entry.join("gitdir"), format!("{}\n", victim.join(".git").display())).unwrap();
-    fs::write(entry.join("commondir"), "../..\n").unwrap();
+    // A folder, and the work tree of another repository.
+    let (folder, other, linked) = (world.path("folder"), world.path("other"), world.path("linked"));
+    [&folder, &other].iter().for_each(|it| fs::create_dir(it).unwrap());
+    git(&other, &["init", "--quiet"]);
+    git(&other, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    git(&other, &["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    for (name, victim) in [("a", &folder), ("b", &other), ("c", &linked)] {
+        let entry = world.repo().join(".git/worktrees").join(name);
+        fs::create_dir_all(&entry).unwrap();
+        fs::write(entry.join("gitdir"), format!("{}\n", victim.join(".git").display())).unwrap();
+        fs::write(entry.join("commondir"), "../..\n").unwrap();
+    }
     let _daemon = world.start();
     eventually("an answer", || Wit::of(&world).answers());
     assert_eq!(addresses(&world).len(), 1);
-    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+    assert!([&folder, &other, &linked].iter().all(|it| !it.join(".wit").exists()));
 }
 
 #[test]
