@@ -479,6 +479,7 @@ impl Plan {
         lines.push((Topic::Door, self.describe_entrance().into()));
         let tier = match self.tier {
             Tier::Ns => "ns: own namespaces and root directory, Landlock, system call filter, limits",
+            Tier::Ll if cfg!(target_os = "macos") => "ll: a Seatbelt profile, limits; no namespaces",
             Tier::Ll => "ll: Landlock, system call filter, limits; no namespaces",
             Tier::Job => {
                 "job: writes only: a job object, a write-restricted token of low integrity, limits; it reads what its \
