@@ -405,6 +405,8 @@ fn a_check_that_cannot_be_made_says_so_and_blocks_only_if_configured() {
     goes(&world.commit("c"));
     world.write("src/auth.ts", CHANGED);
     assert!(is_refused(&world.commit("c")).contains("Contract violation"));
+    // No daemon outlives the test: none is started from here on.
+    world.configure("");
     assert!(world.command(&["down"]).output().unwrap().status.success());
     // The program is gone altogether.
     let hook = world.hook("pre-commit");
