@@ -133,9 +133,10 @@ pub(super) fn unlock(here: &Here, asked: Unlock) -> Result<u8, Complaint> {
         if here.json {
             return out::json(&left).map(|()| DONE);
         }
-        let intents = asked.intents.then(|| format!(", abandoned {} intents", left.intents));
-        return out::line(format!("released {} locks{}", left.locks, intents.unwrap_or_default()))
-            .map(|()| DONE);
+        let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let intents = asked.intents.then(|| format!(", abandoned {}", many(left.intents, "intent")));
+        let locks = many(left.locks, "lock");
+        return out::line(format!("released {locks}{}", intents.unwrap_or_default())).map(|()| DONE);
     };
     let request = wire::Unlock {
         symbol: here.symbol(symbol)?,
