@@ -116,7 +116,7 @@ impl Code {
         Self { cache, stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
     }
 
-    /// What the file at a path says now, as far as that can be found out within [`READ_TIME_MAX`].
+    /// What the file at a path says now, as far as that can be found out within two seconds.
     pub async fn read(self: &Arc<Self>, base: &Base, path: &RepoPath) -> Source {
         let until = Instant::now() + READ_TIME_MAX;
         self.read_until(base, path, until).await
