@@ -77,7 +77,7 @@ fn status(here: &Here) -> Result<u8, Complaint> {
         row("calls", graph.edges.to_string()),
         row("memory", format!("{} KiB", graph.bytes >> 10)),
         row("read in", graph.took_ms.map_or("still reading".into(), |ms| format!("{ms} ms"))),
-        row("changes", if graph.watching { "told by the system" } else { "looked for now and then" }.into()),
+        row("changes", if graph.watching { "told by the system" } else { "looked for at intervals" }.into()),
     ];
     if graph.broken > 0 {
         rows.push(row("not read whole", format!("{} files", graph.broken)));

@@ -16,7 +16,7 @@ use super::source::project_root;
 
 /// A file of the fixture, as it is on disk.
 fn fixture(path: &str) -> Vec<u8> {
-    fs::read(project_root().join("tests/it/fixtures/wit").join(path)).unwrap()
+    fs::read(project_root().join("tests/it/vectors/wit/fixture").join(path)).unwrap()
 }
 
 /// What there is in a file of the fixture.
