@@ -31,6 +31,6 @@ pub use table::{
     PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
-    ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network, ParseMode,
-    Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network,
+    ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind,
 };

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
-    ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network, ParseMode,
-    Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network,
+    ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -269,6 +269,8 @@ settings! {
     ["coordination"] coordination: Coordination {
         /// What `provost git`'s pre-commit hook does with a change of a symbol that somebody else has locked: `deny`: refuses the commit; `advise`: says so; `off`: nothing.
         enforce: Enforce = Enforce::Advise, "", Strict;
+        /// What becomes of a claim, lock, intent or plan for a place that another agent has through another door: `advise`: it is granted, and both are told; `deny`: it is refused, as its protocol refuses.
+        across_doors: AcrossDoors = AcrossDoors::Advise, "", Strict;
         /// Whether the repository is read in the background, so that callers in other files are known.
         index: bool = true, "", Owner;
         /// Source files that are read for it at most; what is beyond is missing, and said to be.

@@ -465,6 +465,13 @@ words! {
         /// Nothing.
         Off = "off",
     }
+    /// What becomes of a request for a place that another agent has through another door.
+    AcrossDoors {
+        /// It is granted, and both are told.
+        Advise = "advise",
+        /// It is refused, in the words of its own protocol.
+        Deny = "deny",
+    }
     /// What becomes of a commit that could not be checked.
     Unchecked {
         /// It goes on, with a warning.

@@ -12,7 +12,7 @@ use super::{Prepared, Start, pictures};
 use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Json};
 use crate::config::env::Environment;
-use crate::config::{self, Config, Places, Worker};
+use crate::config::{self, AcrossDoors, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
@@ -30,6 +30,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.lease_min = config.devit.lease_min;
     settings.away_keep = config.devit.away_keep;
     settings.mail_keep = config.devit.mail_keep;
+    settings.deny_across_doors = config.coordination.across_doors == AcrossDoors::Deny;
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Agent, Contract, ContractStatus, Failure, Finding, Held, Intent, IntentStatus, Lock, Mail, Notice,
+    Agent, Contract, ContractStatus, Failure, Finding, Held, Hold, Intent, IntentStatus, Lock, Mail, Notice,
     Parked, Principal, Status, Task, Uses, Verdict, Waiter,
 };
 use crate::base::{
@@ -297,6 +297,19 @@ pub enum EventKind {
         /// To what.
         to: ContractStatus,
     },
+    /// What two agents have through different doors is in the same place; the actor came later.
+    StakesMet {
+        /// Where.
+        file: RepoPath,
+        /// How the actor has it.
+        hold: Hold,
+        /// Whose is the other.
+        by: AgentId,
+        /// How they have it.
+        with: Hold,
+        /// The place, or what for, in their words.
+        asked: Box<str>,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -342,6 +355,7 @@ impl EventKind {
             EventKind::IntentMoved { .. } => "intent_moved",
             EventKind::ContractProposed { .. } => "contract_proposed",
             EventKind::ContractMoved { .. } => "contract_moved",
+            EventKind::StakesMet { .. } => "stakes_met",
             EventKind::Recorded { .. } => "recorded",
         }
     }

@@ -20,7 +20,7 @@ use super::command::{
     Conflict, DeclareIntent, Declared, FreshSpans, IntentUpdated, IntentsRefreshed, RefreshIntents,
     UpdateIntent,
 };
-use super::{Change, EventKind, Lock, Outbox, Principal, Refusal, State};
+use super::{Change, EventKind, Hold, Lock, Outbox, Part, Principal, Refusal, Stake, State, Title};
 use crate::base::limits::{
     DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_PER_AGENT_MAX,
     INTENTS_SETTLED_MAX, TTL_MAX_MS, WARNINGS_MAX,
@@ -113,6 +113,21 @@ impl Intent {
         let spans = || self.files.iter().flat_map(|it| &it.spans);
         let start = spans().map(|it| it.start).min()?;
         Some(Span { start, end: spans().map(|it| it.end).max()? })
+    }
+
+    pub(super) fn stakes(&self) -> Vec<Stake> {
+        let names = |it: &IntentFile| if self.symbols.is_empty() { Vec::new() } else { it.names.clone() };
+        let stake = |it: &IntentFile| Stake {
+            agent: self.agent.clone(),
+            hold: Hold::Intent,
+            at: it.path.clone(),
+            pattern: None,
+            part: Part { names: names(it), lines: Vec::new() },
+            since: self.declared_at,
+            until: Some(self.expires_at),
+            asked: self.description.clone(),
+        };
+        self.files.iter().map(stake).collect()
     }
 
     fn file(&self, path: &RepoPath) -> Option<&IntentFile> {
@@ -235,6 +250,8 @@ impl State {
         self.refreshed(&verb.fresh, out);
         let intent = Arc::new(drafted(now, who, verb, out.next_fence()));
         let mut conflicts = self.collisions(&intent, verb);
+        let met = self.meet(now, who, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
+        conflicts.extend(met.into_iter().map(Conflict::Elsewhere));
         let more = conflicts.len().saturating_sub(WARNINGS_MAX);
         out.say(EventKind::IntentDeclared {
             intent: intent.id.clone(),

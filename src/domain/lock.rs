@@ -22,7 +22,9 @@ use super::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, LocksReaped, QueueLeft, ReapLocks,
     ReleaseLock, Rival, Warning,
 };
-use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, State, Task};
+use super::{
+    Change, EventKind, Hold, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, State, Task, Title,
+};
 use crate::base::limits::{DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WARNINGS_MAX};
 use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 
@@ -78,6 +80,21 @@ impl Lock {
     /// Whether a symbol of the same file is the locked one, or part of it.
     pub fn covers(&self, symbol: &str) -> bool {
         self.all_names().any(|name| name == symbol || encloses(name, symbol))
+    }
+
+    pub(super) fn stake(&self) -> Stake {
+        let names =
+            if self.at.symbol().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
+        Stake {
+            agent: self.holder.clone(),
+            hold: Hold::Lock,
+            at: self.at.file().clone(),
+            pattern: None,
+            part: Part { names, lines: Vec::new() },
+            since: self.acquired_at,
+            until: Some(self.expires_at),
+            asked: self.asked.clone(),
+        }
     }
 
     fn rival(&self) -> Rival {
@@ -157,6 +174,7 @@ impl State {
             out.put(Change::DropWaiter(ticket));
         }
         let lock = Arc::new(self.granted(now, who, verb, own, out));
+        let met = self.meet(now, who, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?;
         out.say(EventKind::LockAcquired {
             symbol: lock.at.clone(),
             fence: lock.fence,
@@ -165,6 +183,7 @@ impl State {
         });
         out.put(Change::PutLock(lock.clone()));
         let mut warnings = self.warnings(who.agent(), verb, &names);
+        warnings.extend(met.into_iter().map(|it| Warning::Elsewhere(it.with)));
         let more = warnings.len().saturating_sub(WARNINGS_MAX);
         warnings.truncate(WARNINGS_MAX);
         Ok(Locked::Held { lock, fresh: own.is_none(), warnings, more })

@@ -8,6 +8,7 @@
 
 mod approval;
 pub mod command;
+mod conflict;
 mod contract;
 mod decide;
 mod event;
@@ -36,6 +37,7 @@ use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
+pub use conflict::{Hold, Meeting, Part, Stake, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
@@ -111,6 +113,8 @@ pub struct State {
     pub intents: Intents,
     /// Agreements on signatures.
     pub contracts: Contracts,
+    /// All of these, and what other doors have, as they are compared.
+    pub stakes: Stakes,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -134,6 +138,7 @@ impl State {
             locks: Locks::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
+            stakes: Stakes::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -143,6 +148,7 @@ impl State {
 
     /// The only place where state changes, for commands and for loading alike.
     pub fn apply(&mut self, change: &Change) {
+        self.stakes.follow(change);
         match change {
             Change::PutTask(task) => self.tasks.put(task.clone()),
             Change::FinishTask(task) => self.tasks.remove(task.id()),

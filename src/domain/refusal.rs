@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
-use super::{ContractStatus, IntentStatus, Nick, Scope, TaskState};
+use super::{ContractStatus, IntentStatus, Nick, Scope, Stake, TaskState};
 use crate::base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
@@ -134,6 +134,9 @@ pub enum Refusal {
         /// Which grant.
         fence: Fence,
     },
+    /// Another agent has the place through another door, and the configuration wants that to be refused.
+    #[error("{} {} {}, through another protocol ({})", _0.at, _0.hold.verb(), _0.agent, _0.hold.word())]
+    HeldElsewhere(Box<Stake>),
     /// No intent goes by this id.
     #[error("no such intent")]
     IntentNotFound,

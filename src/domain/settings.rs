@@ -26,6 +26,8 @@ pub struct Settings {
     pub approval_wait_max: Ttl,
     /// Unfinished tasks that one agent may have asked for.
     pub tasks_per_agent: u32,
+    /// Whether what another agent has through another door is refused, and not only told.
+    pub deny_across_doors: bool,
     /// Whether screens may be captured at all.
     pub screenshots: bool,
     /// Whether there is a notification hook.
@@ -63,6 +65,7 @@ impl Settings {
             mail_keep: Ttl::minutes(24 * 60),
             approval_wait_max: Ttl::minutes(24 * 60),
             tasks_per_agent: 1_000,
+            deny_across_doors: false,
             screenshots: false,
             hooks: false,
             screenshot_rate: None,

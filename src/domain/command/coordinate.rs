@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Span, SymbolPath, Ticket, Timestamp, Ttl};
-use crate::domain::{Contract, Intent, IntentStatus, Lock, ProcessMark};
+use crate::domain::{Contract, Intent, IntentStatus, Lock, Meeting, ProcessMark, Stake};
 
 /// wit `register`: a name for people beside the session id.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -112,6 +112,8 @@ pub enum Warning {
     Around(Arc<Lock>),
     /// Somebody else has said that they will change this.
     Intended(Arc<Intent>),
+    /// Somebody else has the file, or a part of it, through another door.
+    Elsewhere(Arc<Stake>),
     /// The file does not define this symbol.
     Unknown,
     /// Several symbols of the file have this name, and this lock is for none of them: their full names.
@@ -256,6 +258,8 @@ pub enum Conflict {
     },
     /// Another's lock inside a file that is intended as a whole, or in, or around, one of its symbols.
     Within(Arc<Lock>),
+    /// What another has in one of its files through another door.
+    Elsewhere(Meeting),
 }
 
 /// Say how an intent goes on. wit `intent.update`.

@@ -554,6 +554,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         Refusal::AlreadyNamed { .. }
         | Refusal::LockConflict(_)
         | Refusal::WouldDeadlock { .. }
+        | Refusal::HeldElsewhere(_)
         | Refusal::LockNotFound
         | Refusal::IntentNotFound
         | Refusal::IntentCannot { .. }

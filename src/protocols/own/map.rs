@@ -71,6 +71,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::AlreadyNamed { .. } => (StatusCode::CONFLICT, "already_named"),
         Refusal::LockConflict(_) => (StatusCode::CONFLICT, "lock_conflict"),
         Refusal::WouldDeadlock { .. } => (StatusCode::CONFLICT, "would_deadlock"),
+        Refusal::HeldElsewhere(_) => (StatusCode::CONFLICT, "held_elsewhere"),
         Refusal::LockNotFound => (StatusCode::NOT_FOUND, "lock_not_found"),
         Refusal::LockNotHeld { .. } => (StatusCode::FORBIDDEN, "lock_not_held"),
         Refusal::IntentNotFound => (StatusCode::NOT_FOUND, "intent_not_found"),

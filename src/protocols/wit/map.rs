@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::wire::{self, Faults};
 use crate::base::{AgentId, Fence, Timestamp};
 use crate::domain::command::Rival;
-use crate::domain::{Answer, ContractStatus, IntentStatus, Refusal};
+use crate::domain::{Answer, ContractStatus, IntentStatus, Refusal, Stake};
 use crate::service::ProposeFault;
 
 /// A refusal in wit's words.
@@ -81,6 +81,7 @@ fn refused(refusal: &Refusal) -> Fault {
         Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {
             Fault::method("LOCK_CONFLICT", &Conflict::of(refusal, rival))
         }
+        Refusal::HeldElsewhere(stake) => Fault::method("LOCK_CONFLICT", &Conflict::elsewhere(stake, message)),
         Refusal::LockNotFound => Fault::bare("LOCK_NOT_FOUND"),
         Refusal::LockNotHeld { by, fence } => {
             Fault::method("LOCK_NOT_HELD", &json!({ "heldBy": by, "fence": fence }))
@@ -180,6 +181,22 @@ impl Conflict {
             reason: rival.reason.clone(),
             cycle,
             message: refusal.to_string(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Conflict {
+    /// What somebody has through another door. A claim has no end of its own; wit's clients print one.
+    fn elsewhere(stake: &Stake, message: String) -> Self {
+        const NEVER: &str = "9999-12-31T23:59:59.999Z";
+        Self {
+            held_by: stake.agent.to_string(),
+            expires_at: stake.until.map_or_else(|| NEVER.to_owned(), |it| it.rfc3339()),
+            acquired_at: stake.since.rfc3339(),
+            symbol_path: format!("{}:", stake.at).into(),
+            reason: Some(format!("{}: {}", stake.hold.word(), stake.asked).into()),
+            message,
             ..Self::default()
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
 use crate::domain::command::{Conflict, Declared, Warning};
 use crate::domain::view::Named;
-use crate::domain::{Contract, Intent, Lock};
+use crate::domain::{Contract, Hold, Intent, Lock, Meeting, Stake};
 use crate::service;
 
 /// A lock that was granted.
@@ -87,6 +87,14 @@ fn told(asked: &str, warning: &Warning) -> Told {
             intent_id: Some(intent.id.to_string()),
             ..Told::default()
         },
+        Warning::Elsewhere(stake) => Told {
+            locked_symbol: asked.into(),
+            held_by: Some(stake.agent.clone()),
+            r#type: elsewhere(stake.hold),
+            message: format!("{}, where {asked} is, {}", stake.at, had(stake)),
+            expires_at: stake.until.map(|it| it.rfc3339()),
+            ..Told::default()
+        },
         Warning::Unknown => Told {
             locked_symbol: asked.into(),
             r#type: "UNKNOWN_SYMBOL",
@@ -108,6 +116,20 @@ fn told(asked: &str, warning: &Warning) -> Told {
             ..Told::default()
         },
     }
+}
+
+/// The type of what somebody has through another door.
+fn elsewhere(hold: Hold) -> &'static str {
+    match hold {
+        Hold::Claim => "FILE_CLAIMED",
+        Hold::Lock => "LOCKED",
+        Hold::Intent | Hold::Plan => "ANNOUNCED",
+    }
+}
+
+fn had(stake: &Stake) -> String {
+    let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
+    format!("{} {}{until}: {}", stake.hold.verb(), stake.agent, stake.asked)
 }
 
 fn about(lock: &Lock, r#type: &'static str, message: String) -> Told {
@@ -199,7 +221,7 @@ struct Item {
 }
 
 pub(super) fn report(declared: &Declared) -> Report {
-    let ours = |it: &Conflict| matches!(it, Conflict::Within(_));
+    let ours = |it: &Conflict| matches!(it, Conflict::Within(_) | Conflict::Elsewhere(_));
     Report {
         intent_id: declared.intent.id.to_string(),
         conflicts: Conflicts {
@@ -236,6 +258,17 @@ fn item(conflict: &Conflict) -> Item {
             let message = format!("{symbol} calls {}, which is locked by {}", lock.asked, held(lock));
             let (symbol, callee) = (Some(symbol.to_string()), Some(lock.asked.to_string()));
             Item { intent_symbol: symbol, locked_callee: callee, ..locked(lock, "DEP_CHAIN", message) }
+        }
+        Conflict::Elsewhere(Meeting { at, with }) => {
+            let message = format!("{at}, where this intent reaches, {}", had(with));
+            Item {
+                r#type: elsewhere(with.hold),
+                held_by: Some(with.agent.clone()),
+                expires_at: with.until.map(|it| it.rfc3339()),
+                description: message.clone(),
+                message,
+                ..Item::default()
+            }
         }
         Conflict::Within(lock) => {
             let message = format!("{}, where this intent reaches, is locked by {}", lock.asked, held(lock));

@@ -11,7 +11,9 @@ use crate::base::limits::STAGED_FILES_MAX;
 use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
 use crate::domain::command::{Conflict, Declared, Rival, Warning};
 use crate::domain::view::{Named, SomeContracts, SomeIntents};
-use crate::domain::{Contract, ContractStatus, Intent, IntentStatus, Lock, Refusal, Waiter};
+use crate::domain::{
+    Contract, ContractStatus, Hold, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, Waiter,
+};
 use crate::service::{Blocked, Edit, Granted, ProposeFault, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
@@ -25,6 +27,17 @@ pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
             let mut data = in_the_way(rival);
             data["cycle"] = json!(circle.iter().map(AgentId::as_str).collect::<Vec<_>>());
             fault.data(data).hint("give up a lock of yours that one of them waits for, then try again")
+        }
+        Refusal::HeldElsewhere(stake) => {
+            let ask = "work on something else, or ask the holder; `[coordination] across_doors` decides whether this is refused";
+            let data = json!({
+                "holder": stake.agent.as_str(),
+                "hold": stake.hold.word(),
+                "file": stake.at.as_str(),
+                "since": stake.since.rfc3339(),
+                "until": stake.until.map(|it| it.rfc3339()),
+            });
+            fault.data(data).hint(ask)
         }
         Refusal::LockNotFound => fault.hint("`provost locks` lists what there is"),
         Refusal::LockNotHeld { by, fence } => {
@@ -225,6 +238,22 @@ fn plain(kind: &str, message: String) -> wire::Told {
     wire::Told { kind: kind.into(), message, ..wire::Told::default() }
 }
 
+fn had(stake: &Stake) -> String {
+    let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
+    format!("{} {}{until}: {}", stake.hold.verb(), stake.agent, stake.asked)
+}
+
+/// What somebody has through another door.
+fn of_stake(stake: &Stake, message: String) -> wire::Told {
+    let kind = match stake.hold {
+        Hold::Claim => "file_claimed",
+        Hold::Lock => "locked",
+        Hold::Intent | Hold::Plan => "announced",
+    };
+    let until = stake.until.map(|it| it.rfc3339());
+    wire::Told { holder: Some(stake.agent.to_string()), until, ..plain(kind, message) }
+}
+
 fn of_intent(intent: &Intent, kind: &str, message: String) -> wire::Told {
     let (holder, id) = (intent.agent.to_string(), intent.id.to_string());
     wire::Told { holder: Some(holder), intent: Some(id), ..plain(kind, message) }
@@ -248,6 +277,9 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
         Warning::Intended(intent) => {
             let message = format!("{} intends to change it: {}", intent.agent, intent.description);
             of_intent(intent, "intended", message)
+        }
+        Warning::Elsewhere(stake) => {
+            of_stake(stake, format!("{}, where {asked} is, {}", stake.at, had(stake)))
         }
         Warning::Unknown => plain(
             "unknown_symbol",
@@ -282,6 +314,9 @@ fn conflict_told(conflict: &Conflict) -> wire::Told {
         Conflict::Chain { symbol, lock } => {
             let message = format!("{symbol} calls {}, which is locked by {}", lock.at, held(lock));
             about(lock, "callee_locked", message)
+        }
+        Conflict::Elsewhere(Meeting { at, with }) => {
+            of_stake(with, format!("{at}, where this intent reaches, {}", had(with)))
         }
         Conflict::Within(lock) => {
             let message = format!("{}, where this intent reaches, is locked by {}", lock.at, held(lock));

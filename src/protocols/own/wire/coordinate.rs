@@ -62,7 +62,8 @@ pub struct Lock {
 #[serde(default)]
 pub struct Told {
     /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`,
-    /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`.
+    /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
+    /// `file_claimed`, `locked`, `announced`.
     pub kind: String,
     /// One sentence.
     pub message: String,

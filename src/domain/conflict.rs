@@ -1,0 +1,223 @@
+//! One truth: what agents hold and announce through different doors, compared by one rule set.
+//!
+//! A *stake* is what an agent has at a place: a claim on a file (Agent Protocol), a lock or an intent on symbols (wit),
+//! a plan with regions (the broker's `agent.intent`). Stakes of one protocol are compared by that protocol's own rules;
+//! between protocols there is this one:
+//!
+//! | | the same file, or one inside the other's folder | |
+//! |---|---|---|
+//! | one of them is for the whole file | they meet | |
+//! | both name symbols | they meet when a name is the other's, or around or in it | |
+//! | both name lines | they meet when a line is both's | |
+//! | one names symbols, the other lines | they meet: nothing says that they do not | |
+//!
+//! Nobody is in their own way. By default a meeting is told to both sides and stops nobody; where
+//! `[coordination] across_doors` says `deny`, the later one is refused.
+
+mod stakes;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Change, EventKind, Outbox, Principal, Refusal, State};
+use crate::base::limits::WARNINGS_MAX;
+
+use crate::base::{AgentId, RepoPath, Timestamp, WatchPatterns, encloses};
+
+pub use stakes::{Stakes, Title};
+
+/// How an agent has a place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// A claim on a file.
+    Claim,
+    /// A lock on a symbol, or on a whole file.
+    Lock,
+    /// An announced change, as wit has it.
+    Intent,
+    /// An announced change, as the broker has it.
+    Plan,
+}
+
+impl Hold {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Hold::Claim => "claim",
+            Hold::Lock => "lock",
+            Hold::Intent => "intent",
+            Hold::Plan => "plan",
+        }
+    }
+
+    /// What its owner has done with the place, as part of a sentence.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Hold::Claim => "is claimed by",
+            Hold::Lock => "is locked by",
+            Hold::Intent | Hold::Plan => "is to be changed by",
+        }
+    }
+
+    /// Whether a protocol has rules of its own for these two.
+    fn has_rules_with(self, other: Hold) -> bool {
+        let own = |it: Hold| match it {
+            Hold::Claim => 0,
+            Hold::Lock | Hold::Intent => 1,
+            Hold::Plan => 2,
+        };
+        own(self) == own(other)
+    }
+}
+
+/// Which part of a file. Nothing in either list: all of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Part {
+    /// Symbols, under all names that are known of them.
+    pub names: Vec<Box<str>>,
+    /// Lines, counted from 1, the last one included.
+    pub lines: Vec<(u32, u32)>,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.names.is_empty() && self.lines.is_empty()
+    }
+
+    fn meets(&self, other: &Part) -> bool {
+        let mixed = |a: &Part, b: &Part| !a.names.is_empty() && !b.lines.is_empty();
+        self.is_whole()
+            || other.is_whole()
+            || mixed(self, other)
+            || mixed(other, self)
+            || self.names.iter().any(|a| other.names.iter().any(|b| same_symbol(a, b)))
+            || self.lines.iter().any(|a| other.lines.iter().any(|b| a.0 <= b.1 && b.0 <= a.1))
+    }
+}
+
+/// Protocols write names differently: `renew`, `renew()`, `Session.renew`.
+fn same_symbol(a: &str, b: &str) -> bool {
+    let plain = |it: &str| it.trim().trim_end_matches("()").to_lowercase();
+    let (a, b) = (plain(a), plain(b));
+    a == b || encloses(&a, &b) || encloses(&b, &a) || last(&a) == b || last(&b) == a
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// What an agent has at one place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stake {
+    /// Whose.
+    pub agent: AgentId,
+    /// How.
+    pub hold: Hold,
+    /// Where: a file, or a folder and all below; of a pattern, the folder in which it begins.
+    pub at: RepoPath,
+    /// Only paths like this.
+    pub pattern: Option<Box<str>>,
+    /// Which part of the file.
+    pub part: Part,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when; `None` until it is given up.
+    pub until: Option<Timestamp>,
+    /// The place as its owner wrote it, or what for.
+    pub asked: Box<str>,
+}
+
+impl Stake {
+    /// Whether both are about a place in common.
+    pub fn meets(&self, other: &Stake) -> bool {
+        reaches(&self.at, &other.at)
+            && self.covers(other)
+            && other.covers(self)
+            && self.part.meets(&other.part)
+    }
+
+    /// Whether this one's pattern, if it has one, is about the other's path.
+    fn covers(&self, other: &Stake) -> bool {
+        let Some(pattern) = &self.pattern else { return true };
+        // Of two patterns only the folders are compared.
+        other.pattern.is_some()
+            || WatchPatterns::parse(&[pattern]).is_ok_and(|it| it.matches(other.at.as_str()))
+    }
+}
+
+/// Whether one path is the other, or above it.
+fn reaches(a: &RepoPath, b: &RepoPath) -> bool {
+    let (a, b) = (a.as_str(), b.as_str());
+    let above =
+        |a: &str, b: &str| a.is_empty() || b.strip_prefix(a).is_some_and(|rest| rest.starts_with('/'));
+    a == b || above(a, b) || above(b, a)
+}
+
+/// What a new stake meets, across doors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Meeting {
+    /// Where the new one is.
+    pub at: RepoPath,
+    /// What is there already.
+    pub with: std::sync::Arc<Stake>,
+}
+
+impl State {
+    /// Compares what an agent is about to have with what others have through other doors. Only meetings that are new are
+    /// announced; all of them are returned, at most [`WARNINGS_MAX`].
+    ///
+    /// # Errors
+    /// [`Refusal::HeldElsewhere`] where the configuration wants that.
+    pub(super) fn meet(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        title: &Title,
+        new: &[Stake],
+        out: &mut Outbox,
+    ) -> Result<Vec<Meeting>, Refusal> {
+        let mut met: Vec<Meeting> = Vec::new();
+        for mine in new {
+            let foreign = |it: &Stake| {
+                it.agent != *who.agent()
+                    && !it.hold.has_rules_with(mine.hold)
+                    && it.until.is_none_or(|it| it > now)
+            };
+            let room = WARNINGS_MAX - met.len().min(WARNINGS_MAX);
+            let found = self.stakes.near(&mine.at).filter(|it| foreign(it) && it.meets(mine));
+            met.extend(found.take(room).map(|with| Meeting { at: mine.at.clone(), with: with.clone() }));
+        }
+        if let Some(first) = met.first().filter(|_| self.settings.deny_across_doors) {
+            return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
+        }
+        let before = self.stakes.of(title);
+        let known = |it: &Meeting| before.iter().any(|mine| mine.at == it.at && mine.meets(&it.with));
+        for it in met.iter().filter(|it| !known(it)) {
+            out.say(EventKind::StakesMet {
+                file: it.at.clone(),
+                hold: title.hold(),
+                by: it.with.agent.clone(),
+                with: it.with.hold,
+                asked: it.with.asked.clone(),
+            });
+        }
+        Ok(met)
+    }
+}
+
+/// Keeps the stakes in step with what they come from.
+impl Stakes {
+    pub(super) fn follow(&mut self, change: &Change) {
+        match change {
+            Change::PutLock(lock) if lock.lapsed => self.drop(&Title::Lock(lock.at.clone())),
+            Change::PutLock(lock) => self.put(Title::Lock(lock.at.clone()), vec![lock.stake()]),
+            Change::DropLock(at) => self.drop(&Title::Lock(at.clone())),
+            Change::PutIntent(it) if it.status.is_live() => {
+                self.put(Title::Intent(it.id.clone()), it.stakes())
+            }
+            Change::PutIntent(it) => self.drop(&Title::Intent(it.id.clone())),
+            Change::DropIntent(id) => self.drop(&Title::Intent(id.clone())),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! All stakes, by what they come from and by path.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::{Hold, Stake};
+use crate::base::{AgentId, IntentId, RepoPath, SymbolPath};
+
+/// What stakes come from.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Title {
+    /// A claim on this file.
+    Claim(RepoPath),
+    /// The lock on this symbol.
+    Lock(SymbolPath),
+    /// This intent.
+    Intent(IntentId),
+    /// This agent's plan; it has one.
+    Plan(AgentId),
+}
+
+impl Title {
+    /// The kind of stakes that come from it.
+    pub fn hold(&self) -> Hold {
+        match self {
+            Title::Claim(_) => Hold::Claim,
+            Title::Lock(_) => Hold::Lock,
+            Title::Intent(_) => Hold::Intent,
+            Title::Plan(_) => Hold::Plan,
+        }
+    }
+}
+
+/// All stakes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stakes {
+    all: BTreeMap<Title, Vec<Arc<Stake>>>,
+    paths: BTreeMap<RepoPath, BTreeSet<(Title, usize)>>,
+}
+
+impl Stakes {
+    pub(in crate::domain) fn put(&mut self, title: Title, stakes: Vec<Stake>) {
+        self.drop(&title);
+        for (number, stake) in stakes.iter().enumerate() {
+            self.paths.entry(stake.at.clone()).or_default().insert((title.clone(), number));
+        }
+        self.all.insert(title, stakes.into_iter().map(Arc::new).collect());
+    }
+
+    pub(in crate::domain) fn drop(&mut self, title: &Title) {
+        for (number, stake) in self.all.remove(title).into_iter().flatten().enumerate() {
+            if let Some(here) = self.paths.get_mut(&stake.at) {
+                here.remove(&(title.clone(), number));
+                if here.is_empty() {
+                    self.paths.remove(&stake.at);
+                }
+            }
+        }
+    }
+
+    /// What comes from something.
+    pub(super) fn of(&self, title: &Title) -> &[Arc<Stake>] {
+        self.all.get(title).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Stakes at a path, above it, and below it, in this order.
+    pub(super) fn near<'a>(&'a self, path: &'a RepoPath) -> impl Iterator<Item = &'a Arc<Stake>> + 'a {
+        let text = path.as_str();
+        let above =
+            text.match_indices('/').map(|(at, _)| &text[..at]).chain((!text.is_empty()).then_some(""));
+        let exact_and_above = std::iter::once(text).chain(above).filter_map(|it| self.paths.get(it));
+        let prefix = if text.is_empty() { String::new() } else { format!("{text}/") };
+        let first: Bound<&str> = if text.is_empty() { Bound::Excluded("") } else { Bound::Included(&prefix) };
+        let below: Vec<_> = self
+            .paths
+            .range::<str, _>((first, Bound::Unbounded))
+            .take_while(|(it, _)| it.as_str().starts_with(&prefix))
+            .map(|(_, here)| here)
+            .collect();
+        let here = exact_and_above.chain(below).flatten();
+        here.filter_map(|(title, number)| self.all.get(title)?.get(*number))
+    }
+
+    /// How many things have stakes.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
