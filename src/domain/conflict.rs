@@ -28,7 +28,7 @@ pub use stakes::{Stakes, Title};
 /// How an agent has a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hold {
+pub enum StakeKind {
     /// A claim on a file.
     Claim,
     /// A lock on a symbol, or on a whole file.
@@ -39,32 +39,32 @@ pub enum Hold {
     Plan,
 }
 
-impl Hold {
+impl StakeKind {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
-            Hold::Claim => "claim",
-            Hold::Lock => "lock",
-            Hold::Intent => "intent",
-            Hold::Plan => "plan",
+            StakeKind::Claim => "claim",
+            StakeKind::Lock => "lock",
+            StakeKind::Intent => "intent",
+            StakeKind::Plan => "plan",
         }
     }
 
     /// What its owner has done with the place, as part of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
-            Hold::Claim => "is claimed by",
-            Hold::Lock => "is locked by",
-            Hold::Intent | Hold::Plan => "is to be changed by",
+            StakeKind::Claim => "is claimed by",
+            StakeKind::Lock => "is locked by",
+            StakeKind::Intent | StakeKind::Plan => "is to be changed by",
         }
     }
 
     /// Whether a protocol has rules of its own for these two.
-    fn has_rules_with(self, other: Hold) -> bool {
-        let own = |it: Hold| match it {
-            Hold::Claim => 0,
-            Hold::Lock | Hold::Intent => 1,
-            Hold::Plan => 2,
+    fn has_rules_with(self, other: StakeKind) -> bool {
+        let own = |it: StakeKind| match it {
+            StakeKind::Claim => 0,
+            StakeKind::Lock | StakeKind::Intent => 1,
+            StakeKind::Plan => 2,
         };
         own(self) == own(other)
     }
@@ -112,7 +112,7 @@ pub struct Stake {
     /// Whose.
     pub agent: AgentId,
     /// How.
-    pub hold: Hold,
+    pub hold: StakeKind,
     /// Where: a file, or a folder and all below; of a pattern, the folder in which it begins.
     pub at: RepoPath,
     /// Only paths like this.

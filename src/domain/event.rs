@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Agent, Contract, ContractStatus, Failure, Finding, Held, Hold, Intent, IntentStatus, Lock, Mail, Notice,
-    Parked, Principal, Status, Task, Uses, Verdict, Waiter,
+    Agent, Contract, ContractStatus, Failure, Finding, Held, Intent, IntentStatus, Lock, Mail, Notice,
+    Parked, Principal, StakeKind, Status, Task, Uses, Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, RepoPath,
@@ -302,11 +302,11 @@ pub enum EventKind {
         /// Where.
         file: RepoPath,
         /// How the actor has it.
-        hold: Hold,
+        hold: StakeKind,
         /// Whose is the other.
         by: AgentId,
         /// How they have it.
-        with: Hold,
+        with: StakeKind,
         /// The place, or what for, in their words.
         asked: Box<str>,
     },

@@ -20,7 +20,7 @@ use super::command::{
     Conflict, DeclareIntent, Declared, FreshSpans, IntentUpdated, IntentsRefreshed, RefreshIntents,
     UpdateIntent,
 };
-use super::{Change, EventKind, Hold, Lock, Outbox, Part, Principal, Refusal, Stake, State, Title};
+use super::{Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Stake, StakeKind, State, Title};
 use crate::base::limits::{
     DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_PER_AGENT_MAX,
     INTENTS_SETTLED_MAX, TTL_MAX_MS, WARNINGS_MAX,
@@ -119,7 +119,7 @@ impl Intent {
         let names = |it: &IntentFile| if self.symbols.is_empty() { Vec::new() } else { it.names.clone() };
         let stake = |it: &IntentFile| Stake {
             agent: self.agent.clone(),
-            hold: Hold::Intent,
+            hold: StakeKind::Intent,
             at: it.path.clone(),
             pattern: None,
             part: Part { names: names(it), lines: Vec::new() },

@@ -23,7 +23,7 @@ use super::command::{
     ReleaseLock, Rival, Warning,
 };
 use super::{
-    Change, EventKind, Hold, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, State, Task, Title,
+    Change, EventKind, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, StakeKind, State, Task, Title,
 };
 use crate::base::limits::{DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WARNINGS_MAX};
 use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
@@ -87,7 +87,7 @@ impl Lock {
             if self.at.symbol().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
         Stake {
             agent: self.holder.clone(),
-            hold: Hold::Lock,
+            hold: StakeKind::Lock,
             at: self.at.file().clone(),
             pattern: None,
             part: Part { names, lines: Vec::new() },

@@ -37,7 +37,7 @@ use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
-pub use conflict::{Hold, Meeting, Part, Stake, Stakes, Title};
+pub use conflict::{Meeting, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::{Hold, Stake};
+use super::{Stake, StakeKind};
 use crate::base::{AgentId, IntentId, RepoPath, SymbolPath};
 
 /// What stakes come from.
@@ -22,12 +22,12 @@ pub enum Title {
 
 impl Title {
     /// The kind of stakes that come from it.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> StakeKind {
         match self {
-            Title::Claim(_) => Hold::Claim,
-            Title::Lock(_) => Hold::Lock,
-            Title::Intent(_) => Hold::Intent,
-            Title::Plan(_) => Hold::Plan,
+            Title::Claim(_) => StakeKind::Claim,
+            Title::Lock(_) => StakeKind::Lock,
+            Title::Intent(_) => StakeKind::Intent,
+            Title::Plan(_) => StakeKind::Plan,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
 use crate::domain::command::{Conflict, Declared, Warning};
 use crate::domain::view::Named;
-use crate::domain::{Contract, Hold, Intent, Lock, Meeting, Stake};
+use crate::domain::{Contract, Intent, Lock, Meeting, Stake, StakeKind};
 use crate::service;
 
 /// A lock that was granted.
@@ -119,11 +119,11 @@ fn told(asked: &str, warning: &Warning) -> Told {
 }
 
 /// The type of what somebody has through another door.
-fn elsewhere(hold: Hold) -> &'static str {
+fn elsewhere(hold: StakeKind) -> &'static str {
     match hold {
-        Hold::Claim => "FILE_CLAIMED",
-        Hold::Lock => "LOCKED",
-        Hold::Intent | Hold::Plan => "ANNOUNCED",
+        StakeKind::Claim => "FILE_CLAIMED",
+        StakeKind::Lock => "LOCKED",
+        StakeKind::Intent | StakeKind::Plan => "ANNOUNCED",
     }
 }
 

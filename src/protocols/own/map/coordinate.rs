@@ -12,7 +12,7 @@ use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Tt
 use crate::domain::command::{Conflict, Declared, Rival, Warning};
 use crate::domain::view::{Named, SomeContracts, SomeIntents};
 use crate::domain::{
-    Contract, ContractStatus, Hold, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, Waiter,
+    Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, StakeKind, Waiter,
 };
 use crate::service::{Blocked, Edit, Granted, ProposeFault, Staged, Violation};
 
@@ -246,9 +246,9 @@ fn had(stake: &Stake) -> String {
 /// What somebody has through another door.
 fn of_stake(stake: &Stake, message: String) -> wire::Told {
     let kind = match stake.hold {
-        Hold::Claim => "file_claimed",
-        Hold::Lock => "locked",
-        Hold::Intent | Hold::Plan => "announced",
+        StakeKind::Claim => "file_claimed",
+        StakeKind::Lock => "locked",
+        StakeKind::Intent | StakeKind::Plan => "announced",
     };
     let until = stake.until.map(|it| it.rfc3339());
     wire::Told { holder: Some(stake.agent.to_string()), until, ..plain(kind, message) }
