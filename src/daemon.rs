@@ -3,6 +3,7 @@
 mod about;
 mod follow;
 mod logging;
+mod loopback_doors;
 mod notices;
 mod pictures;
 mod policy_file;
@@ -52,6 +53,7 @@ use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
 use crate::transport::listen::{Place, bind};
 use crate::vault::Vault;
+pub use loopback_doors::TakenPorts;
 use policy_file::PolicyFile;
 pub use rehearse::rehearse;
 
@@ -82,6 +84,8 @@ pub struct Start {
     pub devitd: Option<DevitdForm>,
     /// Stop after so many seconds without work; overrides the configuration.
     pub auto_shutdown_after: Option<u64>,
+    /// What to do about a port that is taken.
+    pub ports: TakenPorts,
     /// Whether root may run it.
     pub allow_root: bool,
     /// Whether debug messages are logged.
@@ -184,6 +188,9 @@ struct Daemon {
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
     idle_since: Timestamp,
+    uid: u32,
+    /// What there is to say about ports.
+    port_notes: Vec<String>,
 }
 
 /// What `GET /about` tells, beside what the engine knows.
@@ -199,6 +206,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
+    daemon.open_loopback(&prepared.loaded).await?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     #[cfg(unix)]
     daemon.open_wit(&config).await;
@@ -291,6 +299,8 @@ async fn assemble(
         hook,
         auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
         idle_since: now(),
+        uid: prepared.uid,
+        port_notes: Vec::new(),
     };
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
@@ -367,7 +377,8 @@ impl Daemon {
 
     /// Listens at an address and serves a door there until the daemon stops.
     fn open(&mut self, door: Arc<dyn FrontDoor>, at: &Path, place: Place) -> Result<()> {
-        let ours = self.shared().0.doors.iter().filter(|it| it.door != self.wit.name()).count();
+        let named = ["devit", "own"];
+        let ours = self.shared().0.doors.iter().filter(|it| named.contains(&&*it.door)).count();
         if ours >= ADDRESSES_MAX {
             bail!(
                 "{}: this daemon has {ADDRESSES_MAX} addresses already; use one of those that `provost status` shows",
@@ -477,6 +488,7 @@ impl Daemon {
         self.keys.iter().try_for_each(|ring| ring.reload())?;
         let (settings, profiles) =
             wiring::workers_and_settings(&loaded.config, &Vault::at(self.start.places.secrets()));
+        let notes_about_ports = self.port_notes.clone();
         {
             let about = &mut self.shared().0;
             about.notes = loaded
@@ -484,6 +496,7 @@ impl Daemon {
                 .iter()
                 .map(ToString::to_string)
                 .chain(pictures::note(&loaded.config, &self.start.places))
+                .chain(notes_about_ports)
                 .collect();
             about.workers = about::workers_at(&settings);
         }

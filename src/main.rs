@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use provost::cli::{self, Serve};
-use provost::daemon::{self, DevitdForm, Start};
+use provost::cli::{self, Ports, Serve};
+use provost::daemon::{self, DevitdForm, Start, TakenPorts};
 
 fn main() -> ExitCode {
     // A supervisor forks, so this comes before any thread exists.
@@ -21,6 +21,11 @@ fn serve(asked: Serve) -> anyhow::Result<()> {
         foreground: asked.foreground,
         devitd,
         auto_shutdown_after: asked.auto_shutdown_after,
+        ports: match asked.ports {
+            Ports::AsConfigured => TakenPorts::Refuse,
+            Ports::Unattended => TakenPorts::Avoid,
+            Ports::Any => TakenPorts::Replace,
+        },
         allow_root: asked.allow_root,
         debug: asked.debug,
         ready: asked.ready,

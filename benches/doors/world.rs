@@ -75,6 +75,7 @@ impl World {
             .env("HOME", self.path("home"))
             .env("USER", "bench")
             .env("XDG_RUNTIME_DIR", self.path("run"))
+            .envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

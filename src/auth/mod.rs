@@ -7,8 +7,11 @@
 //! the doors.
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
+pub mod caller;
 pub mod frame;
 pub mod keys;
+#[cfg_attr(not(target_os = "linux"), path = "loopback_elsewhere.rs")]
+pub mod loopback;
 #[cfg(target_os = "linux")]
 pub mod peer;
 #[cfg(windows)]
@@ -54,6 +57,10 @@ pub enum Rejected {
     NotJailed,
     /// The peer has ended, or the kernel would not say who it is.
     Gone,
+    /// The name belongs to somebody who proves it in another way.
+    Reserved,
+    /// The request was not made to this door, or not by a program of this machine.
+    Foreign,
     /// The token is not one of ours, or has expired, or belongs to someone else.
     BadToken,
 }
@@ -75,6 +82,8 @@ impl Rejected {
             Self::Jailed => "the peer is in another pid namespace",
             Self::NotJailed => "the peer is not in a jail",
             Self::Gone => "the peer has gone",
+            Self::Reserved => "the name is reserved",
+            Self::Foreign => "the request was made to another address, or by a page of a browser",
             Self::BadToken => "the token is not valid",
         }
     }

@@ -67,6 +67,12 @@ pub fn wit(agent: AgentId) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), Door::Wit, scopes, Proof::PeerUid)
 }
 
+/// A process of this user at a door over loopback HTTP, which speaks as an agent whose name nobody has reserved.
+pub fn on_loopback(agent: AgentId, door: Door) -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate]);
+    Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::PeerUid)
+}
+
 /// A jailed worker at the door that was made for its run. It works and coordinates; it hands nothing on, answers
 /// no approval and captures nothing. Its session is its task, which is the only one that it has a say in.
 pub fn worker(agent: AgentId, task: &TaskId) -> Principal {

@@ -59,6 +59,7 @@ pub(super) fn main(args: &[OsString], run: &Run) -> Result<u8, Complaint> {
         foreground: true,
         devitd: Some(Devitd { socket: socket.clone(), secret: secret.clone() }),
         auto_shutdown_after: asked.auto_shutdown_after,
+        ports: up::Ports::Unattended,
         allow_root: false,
         debug: asked.debug,
         ready: None,

@@ -10,7 +10,7 @@ use super::complaint::DONE;
 use super::here::now;
 use super::{Complaint, Here, out, up};
 use crate::client::keys::Role;
-use crate::config::{env, print_toml};
+use crate::config::{Ports, env, print_toml};
 use crate::policy::Builtin;
 
 /// Makes what is missing and changes nothing that is there.
@@ -88,7 +88,15 @@ pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
     let secret = here.key_ring()?.shared();
     let top = &here.places.worktree;
     let wit_root = top.join(".wit").is_dir().then_some(top.as_path());
-    let text = env::for_clients(&here.places.devit_socket(), &secret, wit_root, shell).map_err(|why| {
+    let ports = Ports::of(&here.places);
+    let at = env::Whereabouts {
+        socket: &here.places.devit_socket(),
+        secret: &secret,
+        wit_root,
+        agent_protocol: ports.agent_protocol,
+        broker: ports.broker,
+    };
+    let text = env::for_clients(&at, shell).map_err(|why| {
         Complaint::of("clients cannot be pointed here")
             .because(why)
             .next("set XDG_RUNTIME_DIR to a plain path")

@@ -50,7 +50,7 @@ use complaint::Complaint;
 use here::Here;
 
 pub use jail::{Rehearse, Rehearsed, Words};
-pub use up::{Devitd, Serve};
+pub use up::{Devitd, Ports, Serve};
 
 /// Runs the daemon in this process until it ends; given by whoever wires everything together.
 pub type Run = dyn Fn(Serve) -> anyhow::Result<()>;

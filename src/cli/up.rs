@@ -46,6 +46,12 @@ pub(super) struct Up {
     /// End after so many seconds without clients and work; 0 never
     #[arg(long, value_name = "SECONDS")]
     auto_shutdown_after: Option<u64>,
+    /// Where a port is taken, use a free one; `provost env` and `provost status` say which
+    #[arg(long)]
+    auto_ports: bool,
+    /// Nobody has asked for this very start: a port that is taken is no reason not to start
+    #[arg(long, hide = true, conflicts_with = "auto_ports")]
+    unattended: bool,
     /// Run as root all the same, as in a container; workers then run as `daemon.worker_uid`
     #[arg(long)]
     allow_root: bool,
@@ -68,12 +74,25 @@ pub struct Serve {
     pub devitd: Option<Devitd>,
     /// End after so many seconds without clients and work; zero is never.
     pub auto_shutdown_after: Option<u64>,
+    /// What to do about a port that is taken.
+    pub ports: Ports,
     /// Whether root is accepted.
     pub allow_root: bool,
     /// Whether to log more.
     pub debug: bool,
     /// Gets the line `ready` when the doors are open.
     pub ready: Option<File>,
+}
+
+/// What to do about a port that somebody else has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ports {
+    /// Refuse to start, unless it is another repository's daemon and the port is the default.
+    AsConfigured,
+    /// Go without, or with another one.
+    Unattended,
+    /// Use another one.
+    Any,
 }
 
 /// One more address of the DevIt door, and its secret, for this run alone.
@@ -185,7 +204,7 @@ pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
             .next("provost up")
             .with_code(NOT_RUNNING));
     }
-    start(here, &Up::default())
+    start(here, &Up { unattended: true, ..Up::default() })
 }
 
 /// One line for each door, with its address.
@@ -208,6 +227,11 @@ fn serve(here: &Here, up: Up, ready: Option<File>) -> Serve {
         foreground: ready.is_none(),
         devitd: None,
         auto_shutdown_after: up.auto_shutdown_after,
+        ports: match (up.auto_ports, up.unattended) {
+            (true, _) => Ports::Any,
+            (_, true) => Ports::Unattended,
+            (false, false) => Ports::AsConfigured,
+        },
         allow_root: up.allow_root,
         debug: up.debug,
         ready,
@@ -240,7 +264,15 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
     command
         .args(up.auto_shutdown_after.iter().flat_map(|it| ["--auto-shutdown-after".into(), it.to_string()]));
     command.args(
-        [("--allow-root", up.allow_root), ("--debug", up.debug)].iter().filter(|it| it.1).map(|it| it.0),
+        [
+            ("--allow-root", up.allow_root),
+            ("--debug", up.debug),
+            ("--auto-ports", up.auto_ports),
+            ("--unattended", up.unattended),
+        ]
+        .iter()
+        .filter(|it| it.1)
+        .map(|it| it.0),
     );
     command.current_dir(&here.cwd);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

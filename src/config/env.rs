@@ -64,6 +64,12 @@ pub const VARIABLES: &[Variable] = &[
         "workers",
         "Given to a worker in tier `ll`: the number of the connected socket that is the door of its run.",
     ),
+    variable("GIT_PAW_BROKER_URL", "clients", "Address of the broker, for git-paw's agents and hooks."),
+    variable(
+        "AGENT_PROTOCOL_URL",
+        "clients",
+        "Address of Agent Protocol, for scripts; its own adapters take a port.",
+    ),
     variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
     variable(
         "PROVOST_AGENT",
@@ -78,6 +84,8 @@ pub const VARIABLES: &[Variable] = &[
     variable("CLAUDE_SESSION_ID", "clients", "The same, without both."),
     variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
+    variable("PROVOST_AGENT_PROTOCOL_PORT", "daemon", "`agent_protocol.port`, when no file sets it."),
+    variable("PROVOST_BROKER_PORT", "daemon", "`broker.port`, when no file sets it."),
     variable(
         "XDG_CONFIG_HOME",
         "daemon, clients",
@@ -135,11 +143,13 @@ pub struct Environment {
 }
 
 /// Variables that stand in for settings.
-const SETTINGS: [(&str, &str, &str); 4] = [
+const SETTINGS: [(&str, &str, &str); 6] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
     ("DEVIT_NOTIFY_HOOK", "hooks.notify", "command"),
     ("PROVOST_LOG", "log", "level"),
+    ("PROVOST_AGENT_PROTOCOL_PORT", "agent_protocol", "port"),
+    ("PROVOST_BROKER_PORT", "broker", "port"),
 ];
 
 impl Environment {
@@ -199,6 +209,9 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
         }
+        "PROVOST_AGENT_PROTOCOL_PORT" | "PROVOST_BROKER_PORT" => {
+            DeValue::parse(text).map_or_else(|_| DeValue::String(text.into()), toml::Spanned::into_inner)
+        }
         _ => DeValue::String(text.into()),
     }
 }
@@ -226,25 +239,40 @@ pub enum Shell {
     Json,
 }
 
-/// The variables that point existing clients at this daemon. `wit_root` is the work tree whose `.wit` wit's clients are
-/// to find from its subdirectories, too.
+/// Where clients find this daemon.
+// No `Debug`: it holds a secret.
+#[derive(Clone, Copy)]
+pub struct Whereabouts<'a> {
+    /// The DevIt door.
+    pub socket: &'a Path,
+    /// The secret of that door.
+    pub secret: &'a Secret,
+    /// The work tree whose `.wit` wit's clients are to find from its subdirectories, too.
+    pub wit_root: Option<&'a Path>,
+    /// Agent Protocol's port.
+    pub agent_protocol: Option<u16>,
+    /// The broker's port.
+    pub broker: Option<u16>,
+}
+
+/// The variables that point existing clients at this daemon.
 ///
 /// The result holds the secret in plain text: it goes to the caller's own standard output and nowhere else.
 ///
 /// # Errors
 /// When the address or the secret is not UTF-8, which no shell could be told reliably.
-pub fn for_clients(
-    socket: &Path,
-    secret: &Secret,
-    wit_root: Option<&Path>,
-    shell: Shell,
-) -> Result<String, &'static str> {
+pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'static str> {
+    let Whereabouts { socket, secret, wit_root, .. } = at;
+    let url = |port: Option<u16>| port.map(|port| format!("http://127.0.0.1:{port}"));
+    let (agent_protocol, broker) = (url(at.agent_protocol), url(at.broker));
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?;
     let secret = std::str::from_utf8(secret.expose()).map_err(|_| "the secret is not UTF-8")?;
     let mut pairs = vec![("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
     if let Some(root) = wit_root {
         pairs.push(("WIT_REPO_ROOT", root.to_str().ok_or("the work tree's path is not UTF-8")?));
     }
+    pairs.extend(agent_protocol.iter().map(|url| ("AGENT_PROTOCOL_URL", url.as_str())));
+    pairs.extend(broker.iter().map(|url| ("GIT_PAW_BROKER_URL", url.as_str())));
     let lines =
         |line: fn(&str, &str) -> String| pairs.iter().map(|(name, value)| line(name, value)).collect();
     Ok(match shell {

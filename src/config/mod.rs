@@ -14,6 +14,7 @@ pub mod env;
 mod load;
 pub mod pin;
 pub mod places;
+pub mod ports;
 mod print;
 mod rate;
 mod suggest;
@@ -23,12 +24,14 @@ mod worker;
 
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use places::Places;
+pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
-    Approvals, Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, Notify,
-    PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
+    AgentProtocolSettings, Approvals, BrokerSettings, Config, Coordination, Daemon, Desktop, Devit,
+    GitSettings, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Worker,
+    Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network,

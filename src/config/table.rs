@@ -181,6 +181,22 @@ settings! {
         open: WitOpen = WitOpen::Found, "", Strict;
     }
 
+    /// Agent Protocol, over loopback HTTP.
+    ["agent_protocol"] agent_protocol: AgentProtocolSettings {
+        /// Whether the door is open.
+        enabled: bool = true, "", Strict;
+        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where the default is taken, a daemon that was started by a command chooses another; one that is written here is never replaced.
+        port: u16 = 4700, "port", Strict;
+    }
+
+    /// The git-paw broker's protocol, over loopback HTTP.
+    ["broker"] broker: BrokerSettings {
+        /// Whether the door is open.
+        enabled: bool = true, "", Strict;
+        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
+        port: u16 = 9119, "port", Strict;
+    }
+
     /// The hooks of `provost git install`, and `provost guard`.
     ["git"] git: GitSettings {
         /// What becomes of a commit or push that could not be checked, say because no daemon runs: `pass`: it goes on, with a warning; `block`: it is refused.

@@ -20,6 +20,10 @@ pub enum Door {
     Worker,
     /// The wit protocol.
     Wit,
+    /// Agent Protocol, over loopback HTTP.
+    AgentProtocol,
+    /// The git-paw broker's protocol, over loopback HTTP.
+    Broker,
 }
 
 impl Door {
@@ -31,6 +35,8 @@ impl Door {
             Door::Internal => "internal",
             Door::Worker => "worker",
             Door::Wit => "wit",
+            Door::AgentProtocol => "agent_protocol",
+            Door::Broker => "broker",
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Doors. Each translates one protocol into verbs and back, and decides nothing.
 //!
 //! In every folder `mod.rs` serves connections, `wire.rs` has the messages as they travel, and `map.rs` is the
-//! dictionary between the protocol's words and ours, refusals included.
+//! dictionary between the protocol's words and ours, refusals included. `loopback` is what doors over TCP share.
 #![forbid(unsafe_code)]
 
+pub mod agent_protocol;
+pub mod broker;
 pub mod devit;
+pub mod loopback;
 pub mod own;
 pub mod wit;
 

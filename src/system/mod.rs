@@ -6,6 +6,8 @@
 #![deny(unsafe_code)] // Windows has no safe words for users and processes; each block there says why it is sound
 
 pub mod descriptor;
+#[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
+mod ports;
 
 #[cfg(unix)]
 mod unix;
@@ -16,6 +18,8 @@ pub use unix::*;
 mod windows;
 #[cfg(windows)]
 pub use windows::*;
+
+pub use ports::{Listener, listener_at};
 
 /// The name of this user, as far as the environment knows it; otherwise the number.
 pub fn user_name() -> String {

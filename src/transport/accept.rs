@@ -1,7 +1,8 @@
 //! The accept loop: nothing that peers do ends it.
 //!
-//! Connections are counted. When there are too many, or descriptors run out, the oldest whose peer has proved
-//! nothing is closed: a crowd of silent connections costs strangers, never those who are at work.
+//! Connections are counted. When there are too many, or descriptors run out, the one that has been idle longest is
+//! closed: of peers that keep a proven connection, those that have proved nothing; of peers that ask and are answered,
+//! those that ask nothing. A crowd of silent connections costs strangers, never those who are at work.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,13 +15,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Stream;
-use super::listen::Bound;
 
 /// The first pause when the system has no descriptors left; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 /// The longest pause; peers wait no longer once there are descriptors again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Something that listens.
+pub trait Listening: Send + Sync {
+    /// A connection.
+    type Stream: Send + 'static;
+
+    /// The next connection, whose peer has proved nothing. May be dropped while it waits.
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Where, for people and logs.
+    fn address(&self) -> String;
+}
 
 /// A door's connections.
 #[derive(Debug)]
@@ -31,10 +43,20 @@ struct Connections {
 
 #[derive(Debug, Default)]
 struct Open {
+    /// Counts connections and turns.
     next: u64,
-    /// By age, the oldest first.
-    unproven: BTreeMap<u64, CancellationToken>,
-    proven: BTreeMap<u64, CancellationToken>,
+    all: BTreeMap<u64, Connection>,
+    /// Those that may be closed to make room, by their turn: the one that has been idle longest first.
+    idle: BTreeMap<u64, u64>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    close: CancellationToken,
+    /// Its turn among the idle ones, if it is one.
+    turn: Option<u64>,
+    /// How much it is busy with.
+    busy: usize,
 }
 
 /// One connection's place among those of its door; held by whoever serves it.
@@ -48,16 +70,37 @@ pub struct Guard {
 impl Guard {
     /// The peer has proved who it is: the connection is not closed to make room for others.
     pub fn proven(&self) {
+        self.connections.open().keep(self.id);
+    }
+
+    /// The peer has proved who it is and is being answered: the connection is not closed to make room for others as
+    /// long as the result lives, and is idle again afterwards.
+    pub fn busy(&self) -> Busy {
         let mut open = self.connections.open();
-        if let Some(close) = open.unproven.remove(&self.id) {
-            open.proven.insert(self.id, close);
+        open.keep(self.id);
+        if let Some(connection) = open.all.get_mut(&self.id) {
+            connection.busy += 1;
         }
+        Busy { id: self.id, connections: Arc::clone(&self.connections) }
     }
 
     /// Returns when the door is about to close: finish what was begun, begin nothing new. Cheapest when it is made
     /// once for a connection and kept.
     pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
         self.stop.clone().cancelled_owned()
+    }
+}
+
+/// Keeps a connection from being closed to make room; see [`Guard::busy`].
+#[derive(Debug)]
+pub struct Busy {
+    id: u64,
+    connections: Arc<Connections>,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.connections.open().rest(self.id);
     }
 }
 
@@ -69,9 +112,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut open = self.connections.open();
-        open.unproven.remove(&self.id);
-        open.proven.remove(&self.id);
+        self.connections.open().forget(self.id);
     }
 }
 
@@ -81,37 +122,67 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a connection, closing an older one if need be. `None` when all others are proven.
+    /// Registers a connection, closing an idle one if need be. `None` when there is none.
     fn enter(self: &Arc<Self>) -> Option<(Entry, CancellationToken)> {
         let mut open = self.open();
-        if open.unproven.len() + open.proven.len() >= self.max && !open.close_oldest_unproven() {
+        if open.all.len() >= self.max && !open.close_longest_idle() {
             return None;
         }
-        let id = open.next;
-        open.next += 1;
         let close = CancellationToken::new();
-        open.unproven.insert(id, close.clone());
+        let id = open.number();
+        open.all.insert(id, Connection { close: close.clone(), turn: Some(id), busy: 0 });
+        open.idle.insert(id, id);
         Some((Entry { id, connections: Arc::clone(self) }, close))
     }
 }
 
 impl Open {
-    fn close_oldest_unproven(&mut self) -> bool {
-        let oldest = self.unproven.pop_first();
-        oldest.as_ref().inspect(|(_, close)| close.cancel()).is_some()
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// It is not idle from now on.
+    fn keep(&mut self, id: u64) {
+        let turn = self.all.get_mut(&id).and_then(|connection| connection.turn.take());
+        turn.and_then(|turn| self.idle.remove(&turn));
+    }
+
+    /// It is busy with one thing less, and idle after the last.
+    fn rest(&mut self, id: u64) {
+        let turn = self.number();
+        let Some(connection) = self.all.get_mut(&id) else { return };
+        connection.busy = connection.busy.saturating_sub(1);
+        if connection.busy == 0 {
+            connection.turn = Some(turn);
+            self.idle.insert(turn, id);
+        }
+    }
+
+    fn forget(&mut self, id: u64) -> Option<Connection> {
+        let connection = self.all.remove(&id)?;
+        connection.turn.and_then(|turn| self.idle.remove(&turn));
+        Some(connection)
+    }
+
+    fn close_longest_idle(&mut self) -> bool {
+        let id = self.idle.first_key_value().map(|(_, id)| *id);
+        let closed = id.and_then(|id| self.forget(id));
+        closed.inspect(|it| it.close.cancel()).is_some()
     }
 }
 
 /// Serves connections with `serve` until `stop`, then gives those that are open `grace` to finish, and closes
 /// what is left. The socket is gone as soon as `stop` is.
-pub async fn accept_loop<S, F>(
-    bound: Bound,
+pub async fn accept_loop<L, S, F>(
+    bound: L,
     connections_max: usize,
     stop: CancellationToken,
     grace: Duration,
     serve: S,
 ) where
-    S: Fn(Stream, Guard) -> F,
+    L: Listening,
+    S: Fn(L::Stream, Guard) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     let connections = Arc::new(Connections { max: connections_max, open: Mutex::default() });
@@ -127,8 +198,8 @@ pub async fn accept_loop<S, F>(
             Ok(stream) => stream,
             Err(e) => {
                 if wait_after(&e) {
-                    tracing::warn!(address = %bound.path().display(), error = %e, "cannot accept; pausing");
-                    connections.open().close_oldest_unproven();
+                    tracing::warn!(address = bound.address(), error = %e, "cannot accept; pausing");
+                    connections.open().close_longest_idle();
                     tokio::select! { () = stop.cancelled() => break, () = sleep(pause) => {} }
                     pause = (2 * pause).min(PAUSE_MAX);
                 }
@@ -137,7 +208,7 @@ pub async fn accept_loop<S, F>(
         };
         pause = PAUSE_MIN;
         let Some((entry, close)) = connections.enter() else {
-            tracing::warn!(address = %bound.path().display(), connections_max, "full; one refused");
+            tracing::warn!(address = bound.address(), connections_max, "full; one refused");
             continue;
         };
         // A token of its own: waiting for a shared one takes a lock that all connections would queue for.
@@ -154,7 +225,7 @@ pub async fn accept_loop<S, F>(
     if timeout(grace, tasks.wait()).await.is_err() {
         {
             let open = connections.open();
-            open.unproven.values().chain(open.proven.values()).for_each(CancellationToken::cancel);
+            open.all.values().for_each(|connection| connection.close.cancel());
         }
         tasks.wait().await;
     }

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::Stream;
+use super::accept::Listening;
 
 /// How often, and how far apart, to try for a turn to place a socket. Placing one takes less than a millisecond.
 const TURN_TRIES: u32 = 200;
@@ -165,6 +166,18 @@ impl Bound {
     pub async fn accept(&self) -> io::Result<Stream> {
         let (stream, _) = self.listener.accept().await?;
         Ok(Stream::unproven(stream))
+    }
+}
+
+impl Listening for Bound {
+    type Stream = Stream;
+
+    async fn accept(&self) -> io::Result<Stream> {
+        Self::accept(self).await
+    }
+
+    fn address(&self) -> String {
+        self.path.display().to_string()
     }
 }
 

@@ -6,12 +6,15 @@
 #![forbid(unsafe_code)]
 
 pub mod accept;
+pub mod http;
 pub mod lines;
 #[cfg(unix)]
 pub mod listen;
+pub mod loopback;
 pub mod patient;
 #[cfg(windows)]
 pub mod pipe;
+pub mod sse;
 #[cfg(unix)]
 mod stream;
 

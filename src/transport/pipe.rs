@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use widestring::U16CString;
 
+use super::accept::Listening;
 use crate::system::{self, Token};
 
 /// How often, and how far apart, to try a pipe all of whose instances are being taken. A daemon makes the next one
@@ -126,6 +127,18 @@ impl Bound {
     /// What the system says.
     pub async fn accept(&self) -> io::Result<Stream> {
         self.listener.accept().await.map(Stream::new)
+    }
+}
+
+impl Listening for Bound {
+    type Stream = Stream;
+
+    async fn accept(&self) -> io::Result<Stream> {
+        Self::accept(self).await
+    }
+
+    fn address(&self) -> String {
+        self.path.display().to_string()
     }
 }
 

@@ -164,6 +164,7 @@ impl Desk {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home")).env("XDG_RUNTIME_DIR", self.path("run")).env("USER", "ada");
+        command.envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")]);
         command.current_dir(self.path("repo")).stdin(Stdio::null());
         command
     }

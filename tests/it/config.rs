@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use provost::base::{AgentId, Digest, Secret, Ttl};
-use provost::config::env::{Environment, Shell, for_clients, weak_secret};
+use provost::config::env::{Environment, Shell, Whereabouts, for_clients, weak_secret};
 use provost::config::pin::{self, PinError, RepoFile, Status, pending};
 use provost::config::{
     Broken, Config, Dialect, Loaded, Network, Places, Rate, Severity, Sources, Tier, Versions, WorkerKind,
@@ -693,21 +693,29 @@ fn empty_and_published_secrets_are_weak() {
 fn what_provost_env_prints_arrives_unharmed_in_a_shell() {
     let (socket, secret) =
         (Path::new("/run/it's \\ $HOME/`x`/d.sock"), Secret::new(b"a'b\"c$d\\e f".to_vec()));
-    let printed = for_clients(socket, &secret, None, Shell::Sh).unwrap();
+    let at = |wit_root, broker| Whereabouts {
+        socket,
+        secret: &secret,
+        wit_root,
+        agent_protocol: Some(4700),
+        broker,
+    };
+    let printed = for_clients(&at(None, None), Shell::Sh).unwrap();
     let script =
         format!("{printed}\nprintf '%s|%s|%s' \"$DEVIT_SOCK\" \"$DEVIT_DAEMON_SOCKET\" \"$DEVIT_SECRET\"");
     let out = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
     let expected = format!("{0}|{0}|a'b\"c$d\\e f", socket.display());
     assert_eq!(String::from_utf8(out.stdout).unwrap(), expected);
 
-    let fish = for_clients(socket, &secret, None, Shell::Fish).unwrap();
+    let fish = for_clients(&at(None, None), Shell::Fish).unwrap();
     assert!(fish.contains(r#"set -gx DEVIT_SECRET 'a\'b"c$d\\e f';"#), "{fish}");
-    let json: serde_json::Value =
-        serde_json::from_str(&for_clients(socket, &secret, Some(Path::new("/a b")), Shell::Json).unwrap())
-            .unwrap();
+    let printed = for_clients(&at(Some(Path::new("/a b")), Some(9119)), Shell::Json).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(json["DEVIT_SECRET"], "a'b\"c$d\\e f");
     assert_eq!(json["DEVIT_SOCK"], socket.to_str().unwrap());
     assert_eq!(json["WIT_REPO_ROOT"], "/a b");
+    assert_eq!(json["AGENT_PROTOCOL_URL"], "http://127.0.0.1:4700");
+    assert_eq!(json["GIT_PAW_BROKER_URL"], "http://127.0.0.1:9119");
 }
 
 #[test]

@@ -42,6 +42,8 @@ mod layers;
 mod lifetime;
 mod listening;
 mod locking;
+mod loopback;
+mod loopback_client;
 mod mail;
 mod mcp_workers;
 mod network;

@@ -27,6 +27,7 @@ use crate::auth::peer::PeerId;
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
+use crate::transport::http::Room;
 use crate::transport::patient::Patient;
 
 /// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
@@ -46,7 +47,7 @@ struct Parts {
     provost: Provost,
     keys: Arc<KeyRing>,
     uid: u32,
-    room: http::Room,
+    room: Room,
     /// Where its clients work, if that is not the daemon's own checkout.
     base: Option<Base>,
 }
@@ -54,7 +55,7 @@ struct Parts {
 impl Wit {
     /// A door for the processes of the user `uid`; `keys` tells which names are reserved.
     pub fn new(provost: Provost, keys: Arc<KeyRing>, uid: u32) -> Self {
-        Self(Arc::new(Parts { provost, keys, uid, room: http::Room::new(), base: None }))
+        Self(Arc::new(Parts { provost, keys, uid, room: Room::new(http::BODIES), base: None }))
     }
 
     /// The same for a socket in another checkout, whose files its requests are about.

@@ -38,7 +38,9 @@ pub(super) fn environment(command: &mut Command, world: &Path) {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", world.join("home"))
         .env("USER", "tester")
-        .env("XDG_RUNTIME_DIR", world.join("run"));
+        .env("XDG_RUNTIME_DIR", world.join("run"))
+        // Many daemons run at once here, and none is to wait for another's port.
+        .envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")]);
 }
 
 /// A daemon's socket of this name, once it is there.

@@ -45,7 +45,8 @@ pub(super) fn environment(command: &mut Command, world: &Path) {
         .env("USERPROFILE", &home)
         .env("APPDATA", home.join(r"AppData\Roaming"))
         .env("LOCALAPPDATA", home.join(r"AppData\Local"))
-        .env("USERNAME", "tester");
+        .env("USERNAME", "tester")
+        .envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")]);
 }
 
 /// The pipe of a door that a daemon in the foreground has told of.

@@ -1,0 +1,163 @@
+//! Who is at the other end of a TCP connection within this machine, as the kernel tells it.
+//!
+//! The kernel is asked over netlink (`sock_diag`) about exactly this connection, by both of its ends, from the peer's
+//! side. Only an established one with an inode counts: a socket that nobody holds any more, or that waits for its last
+//! packets to be forgotten, is said to be the superuser's, and may have been anybody's.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
+
+use super::Rejected;
+
+/// Whether peers can be asked for here.
+pub const KNOWS_PEERS: bool = true;
+
+/// `SOCK_DIAG_BY_FAMILY`, `NLM_F_REQUEST` and `NLMSG_ERROR`.
+const BY_FAMILY: u16 = 20;
+const REQUEST: u16 = 1;
+const ERROR: u16 = 2;
+
+/// `TCP_ESTABLISHED`, as the kernel numbers states.
+const ESTABLISHED: u8 = 1;
+
+/// Sizes of a netlink header, of what identifies a socket, and of a question and an answer about one.
+const HEADER: usize = 16;
+const SOCKET_ID: usize = 48;
+const QUESTION: usize = HEADER + 8 + SOCKET_ID;
+const ANSWER: usize = HEADER + 4 + SOCKET_ID + 20;
+
+/// Answers to questions that somebody else on this thread gave up on, which are skipped.
+const STALE_MAX: u32 = 16;
+
+/// A peer's end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoopbackPeer {
+    /// Whose socket it is.
+    pub uid: u32,
+    /// The socket's number, by which those who hold it can be found.
+    pub inode: u32,
+}
+
+impl LoopbackPeer {
+    /// Asks the kernel who has connected from `peer` to `us`.
+    ///
+    /// # Errors
+    /// [`Rejected::Gone`] when there is no such connection any more, or the kernel does not say.
+    pub fn of(peer: SocketAddr, us: SocketAddr) -> Result<Self, Rejected> {
+        thread_local! {
+            /// Open for as long as the thread runs: a question then takes about a microsecond.
+            static KERNEL: RefCell<Option<Kernel>> = const { RefCell::new(None) };
+        }
+        KERNEL.with_borrow_mut(|kernel| {
+            let open = match kernel.take() {
+                Some(open) => Ok(open),
+                None => Kernel::open(),
+            };
+            let mut open = open.map_err(|_| Rejected::Gone)?;
+            let answer = open.ask(peer, us).map_err(|_| Rejected::Gone)?;
+            // One that could not answer is not asked again.
+            *kernel = Some(open);
+            answer.ok_or(Rejected::Gone)
+        })
+    }
+
+    /// Whether the peer runs as this user.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherUser`].
+    pub fn check_same_user(self, our_uid: u32) -> Result<Self, Rejected> {
+        if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
+    }
+}
+
+/// A netlink socket.
+struct Kernel {
+    socket: OwnedFd,
+    questions: u32,
+}
+
+impl Kernel {
+    fn open() -> io::Result<Self> {
+        let kind = netlink::SOCK_DIAG;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(kind))?;
+        Ok(Self { socket, questions: 0 })
+    }
+
+    /// `None` when there is no such connection, or it is not established.
+    ///
+    /// # Errors
+    /// When the kernel gave no answer that can be understood.
+    fn ask(&mut self, peer: SocketAddr, us: SocketAddr) -> io::Result<Option<LoopbackPeer>> {
+        self.questions = self.questions.wrapping_add(1);
+        let question = question(self.questions, peer, us);
+        send(&self.socket, &question, SendFlags::NOSIGNAL)?;
+        let mut buffer = [0; 1024];
+        for _ in 0..STALE_MAX {
+            // The kernel answers before sending returns; there is nothing to wait for.
+            let (len, _) = recv(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT)?;
+            let answer = &buffer[..len];
+            if word(answer, 8) == Some(self.questions) {
+                return read(answer, peer, us);
+            }
+        }
+        Err(io::Error::other("the kernel answers other questions"))
+    }
+}
+
+/// `struct inet_diag_req_v2` behind a header, as the kernel of this machine has them.
+fn question(number: u32, peer: SocketAddr, us: SocketAddr) -> [u8; QUESTION] {
+    let mut it = [0; QUESTION];
+    let mut put = |at: usize, bytes: &[u8]| it[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &(QUESTION as u32).to_ne_bytes());
+    put(4, &BY_FAMILY.to_ne_bytes());
+    put(6, &REQUEST.to_ne_bytes());
+    put(8, &number.to_ne_bytes());
+    let family = match us.ip() {
+        IpAddr::V4(_) => AddressFamily::INET,
+        IpAddr::V6(_) => AddressFamily::INET6,
+    };
+    put(16, &[family.as_raw() as u8, libc::IPPROTO_TCP as u8]);
+    put(20, &u32::MAX.to_ne_bytes());
+    // From the peer's side: its own address first. Any interface, any cookie.
+    put(24, &peer.port().to_be_bytes());
+    put(26, &us.port().to_be_bytes());
+    for (at, address) in [(28, peer.ip()), (44, us.ip())] {
+        match address {
+            IpAddr::V4(address) => put(at, &address.octets()),
+            IpAddr::V6(address) => put(at, &address.octets()),
+        }
+    }
+    put(64, &u64::MAX.to_ne_bytes());
+    it
+}
+
+/// `struct inet_diag_msg` behind a header, or an error's number.
+fn read(answer: &[u8], peer: SocketAddr, us: SocketAddr) -> io::Result<Option<LoopbackPeer>> {
+    let unknown = || io::Error::other("the kernel's answer has an unknown form");
+    let kind = answer.get(4..6).and_then(|it| it.try_into().ok()).map(u16::from_ne_bytes);
+    match kind {
+        // Most likely that there is no such socket.
+        Some(ERROR) => return Ok(None),
+        Some(BY_FAMILY) if answer.len() >= ANSWER => {}
+        _ => return Err(unknown()),
+    }
+    let port = |at: usize| answer.get(at..at + 2).and_then(|it| it.try_into().ok()).map(u16::from_be_bytes);
+    // Where nobody is connected, a listener at the same port is named instead.
+    if (port(20), port(22)) != (Some(peer.port()), Some(us.port())) {
+        return Ok(None);
+    }
+    let (Some(state), Some(uid), Some(inode)) = (answer.get(17), word(answer, 80), word(answer, 84)) else {
+        return Err(unknown());
+    };
+    Ok((*state == ESTABLISHED && inode != 0).then_some(LoopbackPeer { uid, inode }))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).and_then(|it| it.try_into().ok()).map(u32::from_ne_bytes)
+}

@@ -1,0 +1,35 @@
+//! Who is at the other end of a TCP connection within this machine: systems that do not say.
+
+use std::net::SocketAddr;
+
+use super::Rejected;
+
+/// Whether peers can be asked for here.
+pub const KNOWS_PEERS: bool = false;
+
+/// A peer's end of a connection; there is none that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoopbackPeer {
+    /// Whose socket it is.
+    pub uid: u32,
+    /// The socket's number.
+    pub inode: u32,
+}
+
+impl LoopbackPeer {
+    /// Nobody says who has connected.
+    ///
+    /// # Errors
+    /// Always [`Rejected::Gone`].
+    pub fn of(_peer: SocketAddr, _us: SocketAddr) -> Result<Self, Rejected> {
+        Err(Rejected::Gone)
+    }
+
+    /// Whether the peer runs as this user.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherUser`].
+    pub fn check_same_user(self, our_uid: u32) -> Result<Self, Rejected> {
+        if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
+    }
+}

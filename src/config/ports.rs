@@ -1,0 +1,84 @@
+//! The ports that a daemon has, remembered in its runtime folder: for `provost env`, for the next start, and so that
+//! the daemon of another repository can tell whose port it has found taken.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Places;
+use crate::system;
+
+/// The file in the runtime folder.
+const FILE: &str = "ports.json";
+
+/// Largest such file that is read, in bytes.
+const FILE_LEN_MAX: u64 = 4 << 10;
+
+/// Repositories that are looked at to find whose a port is.
+const REPOSITORIES_MAX: usize = 1_000;
+
+/// Where a repository's daemon listens, or did when it ran last.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ports {
+    /// The daemon's process.
+    pub pid: u32,
+    /// When that process began, so that its number means it and no later one.
+    pub began: u64,
+    /// Its repository.
+    pub root: String,
+    /// Agent Protocol's port.
+    pub agent_protocol: Option<u16>,
+    /// The broker's port.
+    pub broker: Option<u16>,
+}
+
+impl Ports {
+    /// No ports yet, of this process's daemon.
+    pub fn ours(places: &Places) -> Self {
+        let pid = std::process::id();
+        let began = system::process_began(pid).ok().flatten().unwrap_or_default();
+        Self { pid, began, root: places.root.display().to_string(), ..Self::default() }
+    }
+
+    /// What is remembered of a repository; nothing where there is nothing that can be read.
+    pub fn of(places: &Places) -> Self {
+        Self::in_folder(&places.runtime).unwrap_or_default()
+    }
+
+    fn in_folder(folder: &Path) -> Option<Self> {
+        let path = folder.join(FILE);
+        let meta = fs::symlink_metadata(&path).ok()?;
+        let text = (meta.is_file() && meta.len() <= FILE_LEN_MAX).then(|| fs::read(&path).ok())??;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Remembers them.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, places: &Places) -> std::io::Result<()> {
+        let new = places.runtime.join(format!("{FILE}.{}", std::process::id()));
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let text = serde_json::to_vec(self).map_err(std::io::Error::other)?;
+        let written = system::private_file(&mut options).open(&new).and_then(|mut it| it.write_all(&text));
+        let placed = written.and_then(|()| fs::rename(&new, places.runtime.join(FILE)));
+        if placed.is_err() {
+            let _removed = fs::remove_file(&new);
+        }
+        placed
+    }
+
+    /// The repository whose running daemon has this port, other than the one of these places.
+    pub fn held_elsewhere(places: &Places, port: u16) -> Option<Self> {
+        let above = places.runtime.parent()?;
+        let others = fs::read_dir(above).ok()?.flatten().take(REPOSITORIES_MAX).map(|it| it.path());
+        let mut others = others.filter(|it| *it != places.runtime).filter_map(|it| Self::in_folder(&it));
+        let has = |it: &Self| [it.agent_protocol, it.broker].contains(&Some(port));
+        let runs = |it: &Self| system::process_began(it.pid).is_ok_and(|began| began == Some(it.began));
+        others.find(|it| has(it) && runs(it))
+    }
+}

@@ -1,0 +1,176 @@
+//! The doors over TCP: which port each has, and what becomes of one that is taken.
+//!
+//! Two repositories on one machine want the same ports. Whoever comes second gets others, and is told; a port that
+//! somebody has written down is theirs or nobody's. What a daemon has got is remembered, so that it gets it again.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+
+use super::{Daemon, GRACE};
+use crate::auth::keys::KeyRing;
+use crate::auth::loopback::KNOWS_PEERS;
+use crate::base::limits::CONNECTIONS_MAX;
+use crate::config::{Loaded, Ports};
+use crate::protocols::agent_protocol::AgentProtocol;
+use crate::protocols::broker::Broker;
+use crate::protocols::loopback::{LoopbackDoor, Shell};
+use crate::protocols::own::wire::DoorAt;
+use crate::system::{Listener, listener_at};
+use crate::transport::accept::{Listening as _, accept_loop};
+use crate::transport::loopback::{Loopback, bind};
+
+/// What to do about a port that somebody else has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TakenPorts {
+    /// Refuse to start, unless it is another repository's daemon that has it and nobody has written it down.
+    Refuse,
+    /// Use another one; go without where somebody has written it down.
+    Avoid,
+    /// Use another one.
+    Replace,
+}
+
+/// A port as it was asked for.
+struct Wanted {
+    /// The section of its setting.
+    section: &'static str,
+    port: u16,
+    /// Whether somebody has written it down.
+    written: bool,
+    /// The one that this repository had last.
+    last: Option<u16>,
+}
+
+/// A port that was got, or not, and what there is to say about it.
+struct Got {
+    bound: Option<Loopback>,
+    note: Option<String>,
+}
+
+impl Daemon {
+    /// Opens the doors over TCP.
+    ///
+    /// # Errors
+    /// A sentence, where a port is taken and nothing says that another will do.
+    pub(super) async fn open_loopback(&mut self, loaded: &Loaded) -> Result<()> {
+        let before = Ports::of(&self.start.places);
+        let mut ports = Ports::ours(&self.start.places);
+        let settings = &loaded.config.agent_protocol;
+        if settings.enabled {
+            let wanted = Wanted::new("agent_protocol", settings.port, before.agent_protocol, loaded);
+            ports.agent_protocol = self.open_at(AgentProtocol, &wanted).await?;
+        }
+        let settings = &loaded.config.broker;
+        if settings.enabled {
+            let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
+            ports.broker = self.open_at(Broker, &wanted).await?;
+        }
+        if let Err(err) = ports.write(&self.start.places) {
+            tracing::warn!(%err, "the ports are not remembered");
+        }
+        Ok(())
+    }
+
+    /// Opens one door; `None` when it stays shut, which was told.
+    async fn open_at(&mut self, door: impl LoopbackDoor, wanted: &Wanted) -> Result<Option<u16>> {
+        let name = door.door().name();
+        if !KNOWS_PEERS {
+            self.note_port(format!("{name}: this system does not say who connects; the door stays shut"));
+            return Ok(None);
+        }
+        let Got { bound, note } = self.bind(wanted).await?;
+        if let Some(note) = note {
+            self.note_port(format!("{name}: {note}"));
+        }
+        let Some(bound) = bound else { return Ok(None) };
+        let (port, address) = (bound.port(), bound.address());
+        tracing::info!(door = name, address, "door open");
+        self.shared().0.doors.push(DoorAt { door: name.into(), address });
+        let keys: Arc<KeyRing> = Arc::clone(&self.keys[0]);
+        let shell = Shell::new(door, port, self.uid, keys);
+        let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
+        self.doors.spawn(accept_loop(bound, CONNECTIONS_MAX, self.stop.clone(), GRACE, serve));
+        Ok(Some(port))
+    }
+
+    fn note_port(&mut self, note: String) {
+        tracing::warn!("{note}");
+        self.shared().0.notes.push(note.clone());
+        self.port_notes.push(note);
+    }
+
+    async fn bind(&self, wanted: &Wanted) -> Result<Got> {
+        let err = match wanted.try_first().await {
+            Ok(bound) => return Ok(Got { bound: Some(bound), note: None }),
+            Err(err) => err,
+        };
+        let Wanted { section, port, written, .. } = wanted;
+        let (who, is_ours) = if err.kind() == ErrorKind::AddrInUse {
+            self.holder(*port).await
+        } else {
+            (format!("cannot be had: {err}"), false)
+        };
+        let may_move = match self.start.ports {
+            TakenPorts::Replace => true,
+            TakenPorts::Avoid => !written,
+            TakenPorts::Refuse => !written && is_ours,
+        };
+        if may_move {
+            let bound =
+                wanted.try_others().await.map_err(|err| anyhow!("{section}: no port is free: {err}"))?;
+            let note = format!("port {port} {who}; listening at port {} instead", bound.port());
+            return Ok(Got { bound: Some(bound), note: Some(note) });
+        }
+        let help = format!(
+            "use `provost up --auto-ports` for any free one, or name another: `port` in `[{section}]`; \
+             `enabled = false` there shuts the door"
+        );
+        if self.start.ports == TakenPorts::Avoid {
+            let note = format!("port {port} {who}; the door stays shut; {help}");
+            return Ok(Got { bound: None, note: Some(note) });
+        }
+        Err(anyhow!("{section}: port {port} {who}; {help}"))
+    }
+
+    /// Who has a port, in words, and whether it is a daemon of another repository.
+    async fn holder(&self, port: u16) -> (String, bool) {
+        let places = self.start.places.clone();
+        let look = move || (Ports::held_elsewhere(&places, port), listener_at(port));
+        // Looking through all processes may take a while.
+        match tokio::task::spawn_blocking(look).await {
+            Ok((Some(other), _)) => {
+                (format!("is taken by the daemon of {} (process {})", other.root, other.pid), true)
+            }
+            Ok((None, Some(Listener { process: Some((pid, command)), .. }))) => {
+                (format!("is taken by process {pid} ({command})"), false)
+            }
+            Ok((None, Some(Listener { uid, process: None }))) => {
+                (format!("is taken by a process of the user with uid {uid}"), false)
+            }
+            _ => ("is taken".into(), false),
+        }
+    }
+}
+
+impl Wanted {
+    fn new(section: &'static str, port: u16, last: Option<u16>, loaded: &Loaded) -> Self {
+        let written = loaded.origins.contains_key(&format!("{section}.port"));
+        Self { section, port, written, last }
+    }
+
+    /// The port that was asked for; where that is any, the one of the last time before others.
+    async fn try_first(&self) -> io::Result<Loopback> {
+        if self.port == 0 { self.try_others().await } else { bind(self.port).await }
+    }
+
+    async fn try_others(&self) -> io::Result<Loopback> {
+        if let Some(last) = self.last
+            && let Ok(bound) = bind(last).await
+        {
+            return Ok(bound);
+        }
+        bind(0).await
+    }
+}

@@ -1,0 +1,131 @@
+//! Answers over loopback HTTP, and what every one of them has.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body_util::Full;
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use hyper::{Response, StatusCode};
+
+use crate::transport::accept::Busy;
+use crate::transport::sse::EventStream;
+
+/// What a door answers.
+pub type Answer = Response<Reply>;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// All of it.
+    Whole(Full<Bytes>),
+    /// Events, as they come.
+    Events(EventStream),
+}
+
+/// An answer that is there in full.
+pub fn whole(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Reply::Whole(Full::new(body.into())));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}
+
+/// An answer that is its status.
+pub fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Reply::Whole(Full::default()));
+    *answer.status_mut() = status;
+    answer
+}
+
+/// An answer that goes on until its reader or its sender ends it.
+pub fn stream(events: EventStream) -> Answer {
+    let mut answer = Response::new(Reply::Events(events));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer
+}
+
+/// The last answer on its connection.
+pub fn closing(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+/// Nobody may store an answer, take it for something else, or show it inside of a page.
+pub(super) fn dressed(mut answer: Answer) -> Answer {
+    let headers = answer.headers_mut();
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let is_page = headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes().starts_with(b"text/html"));
+    if is_page {
+        headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        let frames = HeaderValue::from_static("frame-ancestors 'none'");
+        headers.entry("content-security-policy").or_insert(frames);
+    }
+    answer
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Reply::Whole(body) => Pin::new(body).poll_frame(cx),
+            Reply::Events(body) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Reply::Whole(body) => body.is_end_stream(),
+            Reply::Events(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Reply::Whole(body) => body.size_hint(),
+            Reply::Events(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A body that keeps its connection from being closed while it is sent.
+pub(super) struct Kept {
+    body: Reply,
+    _busy: Option<Busy>,
+}
+
+impl Kept {
+    pub(super) fn new(body: Reply, busy: Option<Busy>) -> Self {
+        Self { body, _busy: busy }
+    }
+}
+
+impl Body for Kept {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,173 @@
+//! The shell of doors over loopback HTTP: who may ask, how much, and for how long.
+//!
+//! A door implements [`LoopbackDoor`] and is wrapped into a [`Shell`], which serves its connections. Before the door
+//! sees a request, this has been found out, in this order: the connection's peer is a process of this user; `Host` is
+//! a loopback name with our port; `Origin`, if there is one, is our own; a browser that says where the request comes
+//! from says that it is this door. What does not pass is answered by [`LoopbackDoor::refuse`], alike for every cause;
+//! the log has the cause.
+//!
+//! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
+//! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
+//! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
+//! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
+//!
+//! Connections are for HTTP/1.1, kept alive, and closed after `Connection: close`. One that is not being answered may
+//! be closed at any time to make room.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod checks;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+
+pub use answer::{Answer, Reply, closing, empty, stream, whole};
+use answer::{Kept, dressed};
+use checks::Spellings;
+
+use crate::auth::Rejected;
+use crate::auth::caller::Caller;
+use crate::auth::keys::KeyRing;
+use crate::auth::loopback::LoopbackPeer;
+use crate::base::limits::{
+    LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_BYTES_MAX, LOOPBACK_HEAD_MS_MAX,
+    LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
+};
+use crate::domain::Door;
+use crate::transport::accept::Guard;
+use crate::transport::http::{BodyLimits, Room, Taken, Untaken};
+use crate::transport::loopback::Accepted;
+use crate::transport::patient::Patient;
+
+/// A protocol over loopback HTTP.
+pub trait LoopbackDoor: Send + Sync + 'static {
+    /// Which door it is.
+    fn door(&self) -> Door;
+
+    /// The largest body that it takes, in bytes.
+    fn body_bytes_max(&self) -> usize;
+
+    /// Answers a request that was let in.
+    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send;
+
+    /// What is said to a request that is not let in.
+    fn refuse(&self) -> Answer;
+}
+
+/// A request that was let in.
+pub struct Asked {
+    /// Method, target, version and headers.
+    pub head: Parts,
+    /// What follows them.
+    pub body: Body,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+/// A body that was not read yet. Where nobody takes it, it is read over.
+pub struct Body {
+    incoming: Incoming,
+    room: Room,
+}
+
+impl Body {
+    /// Takes it in, whole.
+    ///
+    /// # Errors
+    /// [`Untaken`], which the door answers in its own words, with [`closing`]: nothing can follow on this connection.
+    pub async fn take(self) -> Result<Taken, Untaken> {
+        self.room.take(self.incoming).await
+    }
+}
+
+/// A door and what stands before it.
+pub struct Shell<D>(Arc<Parted<D>>);
+
+struct Parted<D> {
+    door: D,
+    spellings: Spellings,
+    uid: u32,
+    keys: Arc<KeyRing>,
+    room: Room,
+}
+
+impl<D> Clone for Shell<D> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<D: LoopbackDoor> Shell<D> {
+    /// A door at a port, for the processes of the user `uid`; `keys` tells which names are reserved.
+    pub fn new(door: D, port: u16, uid: u32, keys: Arc<KeyRing>) -> Self {
+        let room = Room::new(BodyLimits {
+            most: door.body_bytes_max(),
+            total: LOOPBACK_BODIES_BYTES_MAX,
+            small: LOOPBACK_SMALL_BODY_BYTES,
+            time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
+        });
+        Self(Arc::new(Parted { door, spellings: Spellings::of(port), uid, keys, room }))
+    }
+
+    /// Serves one connection until it ends.
+    pub async fn serve(self, accepted: Accepted, guard: Guard) {
+        let name = self.0.door.door().name();
+        let Accepted { stream, peer, us } = accepted;
+        let proven = LoopbackPeer::of(peer, us).and_then(|it| it.check_same_user(self.0.uid)).map(|_| ());
+        if let Err(rejected) = proven {
+            tracing::warn!(door = name, cause = rejected.cause(), "connection refused");
+        }
+        let busy = guard.clone();
+        let service = hyper::service::service_fn(move |request| {
+            // Whoever has proved nothing is not kept while others wait.
+            let busy = proven.is_ok().then(|| busy.busy());
+            let shell = self.clone();
+            async move {
+                let answer = shell.respond(proven, request).await;
+                Ok::<_, Infallible>(answer.map(|body| Kept::new(body, busy)))
+            }
+        });
+        let patient = Patient::new(stream, Duration::from_millis(LOOPBACK_READ_MS_MAX));
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
+            .max_buf_size(LOOPBACK_HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(patient), service);
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(err) = ended {
+                    tracing::debug!(door = name, %err, "connection ended");
+                }
+                return;
+            }
+            () = guard.stopping() => connection.as_mut().graceful_shutdown(),
+        }
+        // What was asked before the stop is still answered; the accept loop bounds how long.
+        let _ended = connection.await;
+    }
+
+    async fn respond(&self, proven: Result<(), Rejected>, request: Request<Incoming>) -> Response<Reply> {
+        let door = &self.0.door;
+        let (head, incoming) = request.into_parts();
+        let admitted = match proven {
+            Ok(()) => self.0.spellings.check(&head).inspect_err(|why| {
+                tracing::warn!(door = door.door().name(), cause = why, "request refused");
+            }),
+            Err(_) => Err("the peer was refused"),
+        };
+        if admitted.is_err() {
+            return dressed(closing(door.refuse()));
+        }
+        let caller = Caller::peer(door.door(), Arc::clone(&self.0.keys));
+        let body = Body { incoming, room: self.0.room.clone() };
+        dressed(door.answer(Asked { head, body, caller }).await)
+    }
+}

@@ -1,0 +1,122 @@
+//! Bodies of requests: bounded each, and all of a door together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+/// What bodies are counted in.
+const UNIT: usize = 1 << 10;
+
+/// How long one body may pause.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// What a door holds of bodies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BodyLimits {
+    /// The largest one, in bytes.
+    pub most: usize,
+    /// All together, in bytes; further ones wait for their turn.
+    pub total: usize,
+    /// One up to this size is not counted, in bytes.
+    pub small: usize,
+    /// Time for one, waiting for its turn included.
+    pub time: Duration,
+}
+
+/// Memory for bodies, over all connections of a door.
+#[derive(Clone, Debug)]
+pub struct Room {
+    limits: BodyLimits,
+    free: Arc<Semaphore>,
+}
+
+/// A whole body, and its share of the room for bodies.
+#[derive(Debug)]
+pub struct Taken {
+    /// What was sent.
+    pub bytes: Vec<u8>,
+    /// Given back when it is dropped.
+    pub share: Held,
+}
+
+/// A share of the room for bodies.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "it is there to be dropped")] Option<OwnedSemaphorePermit>);
+
+/// Why a body was not taken in. What is left of it is not read, so nothing can follow it on its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Untaken {
+    /// It is, or announces that it is, larger than allowed.
+    TooLarge,
+    /// It paused, or took longer than allowed.
+    TooSlow,
+    /// The connection ended, or its framing is wrong.
+    BrokeOff,
+}
+
+impl Room {
+    /// Room for bodies within these limits.
+    pub fn new(limits: BodyLimits) -> Self {
+        Self { limits, free: Arc::new(Semaphore::new(limits.total / UNIT)) }
+    }
+
+    /// Takes a body in.
+    ///
+    /// # Errors
+    /// [`Untaken`].
+    pub async fn take(&self, mut body: Incoming) -> Result<Taken, Untaken> {
+        let most = self.limits.most;
+        let announced = body.size_hint();
+        if announced.lower() > most as u64 {
+            return Err(Untaken::TooLarge);
+        }
+        let until = Instant::now() + self.limits.time;
+        let mut share = Share { room: self.clone(), held: None, covered: self.limits.small };
+        let announced = usize::try_from(announced.lower()).unwrap_or(0);
+        share.cover(announced, until).await?;
+        let mut bytes = Vec::with_capacity(announced.min(most));
+        loop {
+            let pause = until.min(Instant::now() + PAUSE_MAX);
+            let frame = timeout_at(pause, body.frame()).await.map_err(|_| Untaken::TooSlow)?;
+            let Some(frame) = frame else { return Ok(Taken { bytes, share: Held(share.held) }) };
+            let Ok(data) = frame.map_err(|_| Untaken::BrokeOff)?.into_data() else { continue };
+            if bytes.len() + data.len() > most {
+                return Err(Untaken::TooLarge);
+            }
+            share.cover(bytes.len() + data.len(), until).await?;
+            bytes.extend_from_slice(&data);
+        }
+    }
+}
+
+/// One body's share of the room.
+struct Share {
+    room: Room,
+    held: Option<OwnedSemaphorePermit>,
+    covered: usize,
+}
+
+impl Share {
+    /// Makes it large enough, as soon as others have given back what they had.
+    async fn cover(&mut self, bytes: usize, until: Instant) -> Result<(), Untaken> {
+        if bytes <= self.covered {
+            return Ok(());
+        }
+        // Growing, a vector may have twice what is in it; more than asked for at once is not asked for often.
+        let more = (bytes - self.covered).max(self.covered).min(self.room.limits.most);
+        let units = u32::try_from(more.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let turn = timeout_at(until, self.room.free.clone().acquire_many_owned(units)).await;
+        // Nobody closes it; time may run out.
+        let Ok(Ok(more_units)) = turn else { return Err(Untaken::TooSlow) };
+        match &mut self.held {
+            Some(held) => held.merge(more_units),
+            None => self.held = Some(more_units),
+        }
+        self.covered += more;
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Streams of events to readers over HTTP: each with a queue of its own, bounded in events and in bytes.
+//!
+//! A reader that does not keep up is cut off, and resumes where its protocol lets it; nobody ever waits for it. Frames
+//! are shared: a thousand readers of an event hold it once.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::body::{Body, Bytes, Frame};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX};
+
+/// What is sent to a reader that has heard nothing for a while: a comment, which readers ignore.
+const COMMENT: &[u8] = b":\n\n";
+
+/// The readers of one door.
+#[derive(Clone, Debug)]
+pub struct Readers(Arc<Semaphore>);
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(STREAM_READERS_MAX)))
+    }
+}
+
+impl Readers {
+    /// One reader more: where events for it are put, and the body that brings them to it. With `comments`, it is sent
+    /// a comment whenever so long has passed since the last event; never before the first one.
+    ///
+    /// `None` when there are as many readers as may be.
+    pub fn enter(&self, comments: Option<Duration>) -> Option<(EventSender, EventStream)> {
+        let place = Arc::clone(&self.0).try_acquire_owned().ok()?;
+        let (sender, queue) = mpsc::channel(STREAM_EVENTS_MAX);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let stream =
+            EventStream { queue, waiting: Arc::clone(&waiting), comments, timer: None, _place: place };
+        Some((EventSender { queue: sender, waiting }, stream))
+    }
+}
+
+/// Why a reader gets nothing more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CutOff {
+    /// Its connection has ended.
+    Gone,
+    /// Its queue is full. What is in it is still sent, if it is read.
+    TooSlow,
+}
+
+/// Puts events into the queue of one reader. When it is dropped, the stream ends after what is in the queue.
+#[derive(Debug)]
+pub struct EventSender {
+    queue: mpsc::Sender<Bytes>,
+    /// Bytes in the queue.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl EventSender {
+    /// Sends a frame, which is a whole event as it travels, its empty line included. Does not wait.
+    ///
+    /// # Errors
+    /// [`CutOff`]: nothing can be sent from now on, and this sender should be dropped.
+    pub fn send(&self, frame: Bytes) -> Result<(), CutOff> {
+        let len = frame.len();
+        let before = self.waiting.fetch_add(len, Ordering::Relaxed);
+        // One alone may be of any size that an event can have.
+        if before > 0 && before + len > STREAM_BYTES_MAX {
+            return Err(CutOff::TooSlow);
+        }
+        self.queue.try_send(frame).map_err(|err| match err {
+            TrySendError::Full(_) => CutOff::TooSlow,
+            TrySendError::Closed(_) => CutOff::Gone,
+        })
+    }
+
+    /// Sends a frame as soon as there is room for it: for what is read from the store, at the pace of the reader.
+    ///
+    /// # Errors
+    /// [`CutOff::Gone`].
+    pub async fn send_in_turn(&self, frame: Bytes) -> Result<(), CutOff> {
+        let place = self.queue.reserve().await.map_err(|_| CutOff::Gone)?;
+        self.waiting.fetch_add(frame.len(), Ordering::Relaxed);
+        place.send(frame);
+        Ok(())
+    }
+
+    /// Returns when the reader has gone.
+    pub async fn gone(&self) {
+        self.queue.closed().await;
+    }
+}
+
+/// The body of an answer that goes on.
+#[derive(Debug)]
+pub struct EventStream {
+    queue: mpsc::Receiver<Bytes>,
+    waiting: Arc<AtomicUsize>,
+    comments: Option<Duration>,
+    /// Runs since the last event.
+    timer: Option<Pin<Box<Sleep>>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl EventStream {
+    /// Begins anew to wait for the time of a comment.
+    fn rewind(&mut self) {
+        let Some(every) = self.comments else { return };
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().reset(Instant::now() + every),
+            None => self.timer = Some(Box::pin(sleep(every))),
+        }
+    }
+}
+
+impl Body for EventStream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        if let Poll::Ready(next) = this.queue.poll_recv(cx) {
+            let Some(frame) = next else { return Poll::Ready(None) };
+            this.waiting.fetch_sub(frame.len(), Ordering::Relaxed);
+            this.rewind();
+            return Poll::Ready(Some(Ok(Frame::data(frame))));
+        }
+        let Some(timer) = &mut this.timer else { return Poll::Pending };
+        ready!(timer.as_mut().poll(cx));
+        this.rewind();
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(COMMENT)))))
+    }
+}
