@@ -36,8 +36,11 @@ fn both_doors_listen_at_both_addresses_and_nowhere_else() {
     }
 }
 
+/// A header's value, if it is there.
+type Field = Option<&'static str>;
+
 /// Host, Origin, Sec-Fetch-Site, and whether the request may pass.
-const HEADS: &[(Option<&str>, Option<&str>, Option<&str>, bool)] = {
+const HEADS: &[(Field, Field, Field, bool)] = {
     const OWN: Option<&str> = Some("127.0.0.1:PORT");
     &[
         (OWN, None, None, true),
