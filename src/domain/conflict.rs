@@ -16,9 +16,11 @@
 
 mod stakes;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Change, EventKind, Outbox, Principal, Refusal, State};
+use super::{Change, EventKind, MailKind, Outbox, Principal, Refusal, State};
 use crate::base::limits::WARNINGS_MAX;
 
 use crate::base::{AgentId, RepoPath, Timestamp, WatchPatterns, encloses};
@@ -112,7 +114,7 @@ pub struct Stake {
     /// Whose.
     pub agent: AgentId,
     /// How.
-    pub hold: StakeKind,
+    pub kind: StakeKind,
     /// Where: a file, or a folder and all below; of a pattern, the folder in which it begins.
     pub at: RepoPath,
     /// Only paths like this.
@@ -156,10 +158,10 @@ fn reaches(a: &RepoPath, b: &RepoPath) -> bool {
 /// What a new stake meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
-    /// Where the new one is.
-    pub at: RepoPath,
+    /// The new one.
+    pub mine: Stake,
     /// What is there already.
-    pub with: std::sync::Arc<Stake>,
+    pub with: Arc<Stake>,
 }
 
 impl State {
@@ -180,28 +182,39 @@ impl State {
         for mine in new {
             let foreign = |it: &Stake| {
                 it.agent != *who.agent()
-                    && !it.hold.has_rules_with(mine.hold)
+                    && !it.kind.has_rules_with(mine.kind)
                     && it.until.is_none_or(|it| it > now)
             };
             let room = WARNINGS_MAX - met.len().min(WARNINGS_MAX);
             let found = self.stakes.near(&mine.at).filter(|it| foreign(it) && it.meets(mine));
-            met.extend(found.take(room).map(|with| Meeting { at: mine.at.clone(), with: with.clone() }));
+            met.extend(found.take(room).map(|with| Meeting { mine: mine.clone(), with: with.clone() }));
         }
         if let Some(first) = met.first().filter(|_| self.settings.deny_across_doors) {
             return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
         }
         let before = self.stakes.of(title);
-        let known = |it: &Meeting| before.iter().any(|mine| mine.at == it.at && mine.meets(&it.with));
-        for it in met.iter().filter(|it| !known(it)) {
-            out.say(EventKind::StakesMet {
-                file: it.at.clone(),
-                hold: title.hold(),
-                by: it.with.agent.clone(),
-                with: it.with.hold,
-                asked: it.with.asked.clone(),
-            });
-        }
+        let known = |it: &Meeting| before.iter().any(|mine| mine.at == it.mine.at && mine.meets(&it.with));
+        met.iter().filter(|it| !known(it)).for_each(|it| self.announce(now, it, out));
         Ok(met)
+    }
+
+    /// Tells both sides, each where it listens.
+    fn announce(&self, now: Timestamp, met: &Meeting, out: &mut Outbox) {
+        let Meeting { mine, with } = met;
+        out.say(EventKind::StakesMet {
+            file: mine.at.clone(),
+            kind: mine.kind,
+            by: with.agent.clone(),
+            with: with.kind,
+            asked: with.asked.clone(),
+        });
+        for (one, other) in [(mine, &**with), (&**with, mine)] {
+            if self.agents.get(&one.agent).is_some_and(|it| it.has_registered()) {
+                let other = Box::new(other.clone());
+                let word = MailKind::Met { file: one.at.clone(), mine: one.kind, other };
+                self.mail.post(now, &one.agent, word, out);
+            }
+        }
     }
 }
 

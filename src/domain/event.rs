@@ -302,7 +302,7 @@ pub enum EventKind {
         /// Where.
         file: RepoPath,
         /// How the actor has it.
-        hold: StakeKind,
+        kind: StakeKind,
         /// Whose is the other.
         by: AgentId,
         /// How they have it.

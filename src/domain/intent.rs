@@ -119,7 +119,7 @@ impl Intent {
         let names = |it: &IntentFile| if self.symbols.is_empty() { Vec::new() } else { it.names.clone() };
         let stake = |it: &IntentFile| Stake {
             agent: self.agent.clone(),
-            hold: StakeKind::Intent,
+            kind: StakeKind::Intent,
             at: it.path.clone(),
             pattern: None,
             part: Part { names: names(it), lines: Vec::new() },

@@ -87,7 +87,7 @@ impl Lock {
             if self.at.symbol().is_empty() { Vec::new() } else { self.all_names().map(Into::into).collect() };
         Stake {
             agent: self.holder.clone(),
-            hold: StakeKind::Lock,
+            kind: StakeKind::Lock,
             at: self.at.file().clone(),
             pattern: None,
             part: Part { names, lines: Vec::new() },

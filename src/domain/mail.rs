@@ -14,9 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{CollectMail, SettleMail};
-use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report};
+use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind};
 use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, MailSeq, TaskId, Timestamp, Ttl};
+use crate::base::{AgentId, ApprovalId, Digest, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
 /// silence: another process may have been given the number.
@@ -86,6 +86,15 @@ pub enum MailKind {
         /// Until when an answer counts.
         expires_at: Timestamp,
     },
+    /// Somebody has a place through another door that the recipient has, too.
+    Met {
+        /// Where the recipient has it, and how.
+        file: RepoPath,
+        /// How the recipient has it.
+        mine: StakeKind,
+        /// What the other has.
+        other: Box<Stake>,
+    },
 }
 
 /// How much is at stake in an approval. DevIt 1.6, `risk_level`.
@@ -106,6 +115,7 @@ impl MailKind {
         match self {
             MailKind::Work { task, .. } | MailKind::Word { task, .. } => Some(task),
             MailKind::Approval { task, .. } => task.as_ref(),
+            MailKind::Met { .. } => None,
         }
     }
 
@@ -115,6 +125,7 @@ impl MailKind {
             MailKind::Work { .. } => "work",
             MailKind::Word { .. } => "word",
             MailKind::Approval { .. } => "approval",
+            MailKind::Met { .. } => "met",
         }
     }
 
@@ -125,6 +136,9 @@ impl MailKind {
                 MailKind::Work { payload, .. } => payload.as_str().len(),
                 MailKind::Word { report, goal, said, .. } => report.bytes() + goal.len() + said.len(),
                 MailKind::Approval { details, .. } => details.as_str().len(),
+                MailKind::Met { file, other, .. } => {
+                    file.as_str().len() + other.at.as_str().len() + other.asked.len()
+                }
             }
     }
 }

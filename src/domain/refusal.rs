@@ -135,7 +135,7 @@ pub enum Refusal {
         fence: Fence,
     },
     /// Another agent has the place through another door, and the configuration wants that to be refused.
-    #[error("{} {} {}, through another protocol ({})", _0.at, _0.hold.verb(), _0.agent, _0.hold.word())]
+    #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.word())]
     HeldElsewhere(Box<Stake>),
     /// No intent goes by this id.
     #[error("no such intent")]

@@ -36,9 +36,20 @@ pub struct Agent {
     pub peer_pid: Option<u32>,
     /// When it last registered.
     pub registered_at: Timestamp,
+    /// Whether it has registered, and collects its mail.
+    #[serde(default)]
+    pub registered: bool,
     /// What people call it, where it said so.
     #[serde(default)]
     pub nick: Option<Nick>,
+}
+
+impl Agent {
+    /// Whether it collects mail. Whoever was remembered before that was told apart had no other reason to be, unless
+    /// it has a name.
+    pub fn has_registered(&self) -> bool {
+        self.registered || self.nick.is_none()
+    }
 }
 
 /// A name for people, with a number. wit `register`.
@@ -78,6 +89,7 @@ impl Agents {
             pid: verb.pid,
             peer_pid: verb.peer_pid,
             registered_at: now,
+            registered: true,
             nick: self.known.get(who.agent()).and_then(|it| it.nick.clone()),
         };
         out.say(EventKind::AgentRegistered {
@@ -113,6 +125,7 @@ impl Agents {
             pid: None,
             peer_pid: None,
             registered_at: now,
+            registered: false,
             nick: None,
         };
         let mut agent = known.map_or(blank, |it| Agent::clone(it));

@@ -47,6 +47,7 @@ mod loopback_client;
 mod mail;
 mod mcp_workers;
 mod network;
+mod one_truth;
 mod peers;
 mod policy;
 mod policy_files;

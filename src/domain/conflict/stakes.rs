@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::{Stake, StakeKind};
+use super::Stake;
 use crate::base::{AgentId, IntentId, RepoPath, SymbolPath};
 
 /// What stakes come from.
@@ -18,18 +18,6 @@ pub enum Title {
     Intent(IntentId),
     /// This agent's plan; it has one.
     Plan(AgentId),
-}
-
-impl Title {
-    /// The kind of stakes that come from it.
-    pub fn hold(&self) -> StakeKind {
-        match self {
-            Title::Claim(_) => StakeKind::Claim,
-            Title::Lock(_) => StakeKind::Lock,
-            Title::Intent(_) => StakeKind::Intent,
-            Title::Plan(_) => StakeKind::Plan,
-        }
-    }
 }
 
 /// All stakes.

@@ -5,11 +5,11 @@ use uuid::Uuid;
 
 use super::wire::{self, Code, Fault};
 use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
+use crate::base::{AgentId, ApprovalId, Digest, Json, RepoPath, TaskId, Timestamp, Ttl, WatchPatterns};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
-    Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Status, Task, TaskNote, TaskState,
-    Tool, Verdict,
+    Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Stake, StakeKind, Status, Task,
+    TaskNote, TaskState, Tool, Verdict,
 };
 use crate::service::{Snapshot, TaskFilter};
 
@@ -471,7 +471,29 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
             let msg_id = Some(approval_id(*approval, salt));
             Message { msg_id, ..Message::new("APPROVAL", Json::from_value(&payload)) }
         }
+        MailKind::Met { file, mine, other } => {
+            Message::new("NOTIFY", Json::from_value(&met_payload(file, *mine, other, now)))
+        }
     }
+}
+
+/// Work of others at the recipient's place. It is about no task, which its id says; clients that wait for a task's word
+/// pass it over, as they do with those of other tasks.
+fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {
+    let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
+    let (verb, who, what) = (other.kind.verb(), &other.agent, &other.asked);
+    let summary = format!("{}, of which you have a {}, {verb} {who}{until}: {what}", file, mine.word());
+    let metadata = json!({ "coordination": {
+        "file": file.as_str(),
+        "yours": mine.word(),
+        "agent": who.as_str(),
+        "theirs": other.kind.word(),
+        "at": other.at.as_str(),
+        "since": other.since.rfc3339(),
+        "until": other.until.map(|it| it.rfc3339()),
+    }});
+    let artifacts = json!({ "summary": summary, "reported_at": now.rfc3339(), "metadata": metadata });
+    json!({ "task_id": "coordination", "status": "progress", "artifacts": artifacts })
 }
 
 /// NOTIFY as the daemon itself writes it, for its own workers and for failures. DevIt 1.10.

@@ -195,7 +195,7 @@ impl Conflict {
             expires_at: stake.until.map_or_else(|| NEVER.to_owned(), |it| it.rfc3339()),
             acquired_at: stake.since.rfc3339(),
             symbol_path: format!("{}:", stake.at).into(),
-            reason: Some(format!("{}: {}", stake.hold.word(), stake.asked).into()),
+            reason: Some(format!("{}: {}", stake.kind.word(), stake.asked).into()),
             message,
             ..Self::default()
         }

@@ -90,7 +90,7 @@ fn told(asked: &str, warning: &Warning) -> Told {
         Warning::Elsewhere(stake) => Told {
             locked_symbol: asked.into(),
             held_by: Some(stake.agent.clone()),
-            r#type: elsewhere(stake.hold),
+            r#type: elsewhere(stake.kind),
             message: format!("{}, where {asked} is, {}", stake.at, had(stake)),
             expires_at: stake.until.map(|it| it.rfc3339()),
             ..Told::default()
@@ -119,8 +119,8 @@ fn told(asked: &str, warning: &Warning) -> Told {
 }
 
 /// The type of what somebody has through another door.
-fn elsewhere(hold: StakeKind) -> &'static str {
-    match hold {
+fn elsewhere(kind: StakeKind) -> &'static str {
+    match kind {
         StakeKind::Claim => "FILE_CLAIMED",
         StakeKind::Lock => "LOCKED",
         StakeKind::Intent | StakeKind::Plan => "ANNOUNCED",
@@ -129,7 +129,7 @@ fn elsewhere(hold: StakeKind) -> &'static str {
 
 fn had(stake: &Stake) -> String {
     let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
-    format!("{} {}{until}: {}", stake.hold.verb(), stake.agent, stake.asked)
+    format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
 fn about(lock: &Lock, r#type: &'static str, message: String) -> Told {
@@ -259,10 +259,10 @@ fn item(conflict: &Conflict) -> Item {
             let (symbol, callee) = (Some(symbol.to_string()), Some(lock.asked.to_string()));
             Item { intent_symbol: symbol, locked_callee: callee, ..locked(lock, "DEP_CHAIN", message) }
         }
-        Conflict::Elsewhere(Meeting { at, with }) => {
-            let message = format!("{at}, where this intent reaches, {}", had(with));
+        Conflict::Elsewhere(Meeting { mine, with }) => {
+            let message = format!("{}, where this intent reaches, {}", mine.at, had(with));
             Item {
-                r#type: elsewhere(with.hold),
+                r#type: elsewhere(with.kind),
                 held_by: Some(with.agent.clone()),
                 expires_at: with.until.map(|it| it.rfc3339()),
                 description: message.clone(),

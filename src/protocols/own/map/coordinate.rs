@@ -32,7 +32,7 @@ pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
             let ask = "work on something else, or ask the holder; `[coordination] across_doors` decides whether this is refused";
             let data = json!({
                 "holder": stake.agent.as_str(),
-                "hold": stake.hold.word(),
+                "hold": stake.kind.word(),
                 "file": stake.at.as_str(),
                 "since": stake.since.rfc3339(),
                 "until": stake.until.map(|it| it.rfc3339()),
@@ -240,12 +240,12 @@ fn plain(kind: &str, message: String) -> wire::Told {
 
 fn had(stake: &Stake) -> String {
     let until = stake.until.map(|it| format!(" until {it}")).unwrap_or_default();
-    format!("{} {}{until}: {}", stake.hold.verb(), stake.agent, stake.asked)
+    format!("{} {}{until}: {}", stake.kind.verb(), stake.agent, stake.asked)
 }
 
 /// What somebody has through another door.
 fn of_stake(stake: &Stake, message: String) -> wire::Told {
-    let kind = match stake.hold {
+    let kind = match stake.kind {
         StakeKind::Claim => "file_claimed",
         StakeKind::Lock => "locked",
         StakeKind::Intent | StakeKind::Plan => "announced",
@@ -315,8 +315,8 @@ fn conflict_told(conflict: &Conflict) -> wire::Told {
             let message = format!("{symbol} calls {}, which is locked by {}", lock.at, held(lock));
             about(lock, "callee_locked", message)
         }
-        Conflict::Elsewhere(Meeting { at, with }) => {
-            of_stake(with, format!("{at}, where this intent reaches, {}", had(with)))
+        Conflict::Elsewhere(Meeting { mine, with }) => {
+            of_stake(with, format!("{}, where this intent reaches, {}", mine.at, had(with)))
         }
         Conflict::Within(lock) => {
             let message = format!("{}, where this intent reaches, is locked by {}", lock.at, held(lock));
