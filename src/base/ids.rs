@@ -98,6 +98,8 @@ text_id! {
     IntentId;
     /// An agreement on a signature. wit: a UUID.
     ContractId;
+    /// What the broker door files an agent's messages under: one for all spellings of its name there.
+    Slug;
 }
 
 macro_rules! number_id {
@@ -142,4 +144,6 @@ number_id! {
     Fence;
     /// A place in the queue for a lock; lower was earlier.
     Ticket;
+    /// A place in the order of the broker's messages. Rises with every message; there are gaps.
+    PostSeq;
 }

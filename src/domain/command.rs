@@ -1,6 +1,7 @@
 //! Every verb Provost understands, in one table.
 
 mod coordinate;
+mod post;
 
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub use coordinate::{
     ProposeContract, QueueLeft, ReapLocks, RefreshIntents, ReleaseLock, Rival, SymbolFacts, UpdateIntent,
     Warning, WithdrawContract,
 };
+
+pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
 pub trait Verb: Into<Command> {
@@ -131,6 +134,12 @@ verbs! {
     WithdrawContract => ContractWithdrawn, needs Coordinate, Durable;
     /// Let contracts follow files that were renamed.
     FollowContracts => ContractsFollowed, needs Host, Durable;
+    /// Publish a message to other agents.
+    Publish        => Published,  needs Coordinate, Commit;
+    /// Give an agent an inbox before it has said anything.
+    AddressAgent   => AgentAddressed, needs Coordinate, Commit;
+    /// Begin the audit log of messages anew.
+    BeginLog       => LogBegun,   needs Operate,    Commit;
     /// A worker process was confined and is about to run.
     BeginRun       => Begun,      needs Host,       Durable;
     /// What was found out about the files of a task.

@@ -149,7 +149,10 @@ fn dispatch(
         | Command::ProposeContract(_)
         | Command::AnswerContract(_)
         | Command::WithdrawContract(_)
-        | Command::FollowContracts(_) => coordinate(state, call, command, out),
+        | Command::FollowContracts(_)
+        | Command::Publish(_)
+        | Command::AddressAgent(_)
+        | Command::BeginLog(_) => coordinate(state, call, command, out),
         Command::Record(it) => {
             let (what, subject, details) = (it.what.clone(), it.subject.clone(), it.details.clone());
             out.say(EventKind::Recorded { what, subject, details });
@@ -177,6 +180,9 @@ fn coordinate(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbo
         Command::AnswerContract(it) => state.answer_contract(now, who, it, out).map(Reply::ContractAnswered),
         Command::WithdrawContract(it) => state.withdraw_contract(who, it, out).map(Reply::ContractWithdrawn),
         Command::FollowContracts(it) => Ok(Reply::ContractsFollowed(state.follow_contracts(it, out))),
+        Command::Publish(it) => state.publish(now, who, it, out).map(Reply::Published),
+        Command::AddressAgent(it) => state.address_agent(now, it, out).map(Reply::AgentAddressed),
+        Command::BeginLog(_) => Ok(Reply::LogBegun(state.begin_log(out))),
         other => Err(Refusal::busy(other.name())),
     }
 }

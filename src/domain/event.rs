@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::post::{Post, PostChange};
 use super::{
     Agent, Contract, ContractStatus, Failure, Finding, Held, Intent, IntentStatus, Lock, Mail, Notice,
     Parked, Principal, StakeKind, Status, Task, Uses, Verdict, Waiter,
 };
 use crate::base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, RepoPath,
-    RuleId, SymbolPath, TaskId, Ticket, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
+    RepoPath, RuleId, Slug, SymbolPath, TaskId, Ticket, Timestamp,
 };
 
 /// One entry of the log: who did what, when.
@@ -26,7 +27,8 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What happened. Names and numbers only: goals and outputs appear as digests and lengths.
+/// What happened. Names and numbers only: goals and outputs appear as digests and lengths; messages between agents
+/// alone are kept here.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -310,6 +312,27 @@ pub enum EventKind {
         /// The place, or what for, in their words.
         asked: Box<str>,
     },
+    /// A message between agents. This is where it is kept: all of it.
+    Published {
+        /// Its number.
+        n: PostSeq,
+        /// The message.
+        post: Post,
+    },
+    /// A message that was kept for an agent is in its inbox.
+    PostDelivered {
+        /// Its number there.
+        n: PostSeq,
+        /// The number with which it was published.
+        of: PostSeq,
+        /// In whose.
+        to: Slug,
+    },
+    /// The audit log of messages begins anew.
+    PostLogBegun {
+        /// The last number that is not in it.
+        after: PostSeq,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -356,6 +379,9 @@ impl EventKind {
             EventKind::ContractProposed { .. } => "contract_proposed",
             EventKind::ContractMoved { .. } => "contract_moved",
             EventKind::StakesMet { .. } => "stakes_met",
+            EventKind::Published { .. } => "published",
+            EventKind::PostDelivered { .. } => "post_delivered",
+            EventKind::PostLogBegun { .. } => "post_log_begun",
             EventKind::Recorded { .. } => "recorded",
         }
     }
@@ -427,6 +453,8 @@ pub enum Change {
     PutContract(Arc<Contract>),
     /// A contract that is forgotten.
     DropContract(ContractId),
+    /// What a message between agents leaves behind.
+    Post(PostChange),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.
@@ -453,6 +481,8 @@ pub struct Counters {
     pub fence: Fence,
     /// Of places in queues for locks.
     pub ticket: Ticket,
+    /// Of messages between agents.
+    pub post: PostSeq,
     /// Of agents with a name.
     pub named: u64,
     /// Tasks that ended completed or cancelled, since the beginning.

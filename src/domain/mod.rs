@@ -20,6 +20,7 @@ mod judge;
 mod lock;
 mod mail;
 mod outbox;
+pub mod post;
 mod principal;
 mod progress;
 mod quota;
@@ -50,6 +51,7 @@ pub use judge::{
 pub use lock::{Lock, Locks, ProcessMark, Waiter};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use outbox::Outbox;
+pub use post::{Desk, Post, PostChange, PostSettings};
 pub use principal::{Door, Principal, Proof, Scope, Scopes};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal};
@@ -115,6 +117,8 @@ pub struct State {
     pub contracts: Contracts,
     /// All of these, and what other doors have, as they are compared.
     pub stakes: Stakes,
+    /// Messages between agents, without what they say.
+    pub desk: Desk,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -139,6 +143,7 @@ impl State {
             intents: Intents::default(),
             contracts: Contracts::default(),
             stakes: Stakes::default(),
+            desk: Desk::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -172,6 +177,7 @@ impl State {
             Change::DropIntent(id) => self.intents.remove(id),
             Change::PutContract(contract) => self.contracts.put(contract.clone()),
             Change::DropContract(id) => self.contracts.remove(id),
+            Change::Post(change) => change.apply(&mut self.desk),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::DropEffect(id) => self.hooks.remove(*id),
             Change::StartEffect(_) => {}
@@ -181,10 +187,11 @@ impl State {
 
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let sweep =
-            (!self.mail.is_empty() || !self.quota.is_empty()).then(|| self.swept_at.after(SWEEP_EVERY));
+        let sweep = (!self.mail.is_empty() || !self.quota.is_empty() || !self.desk.is_empty())
+            .then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
-        first.chain(sweep).chain(self.next_lapse()).min()
+        let standoff = self.desk.next_deadline(self.settings.posts.window);
+        first.chain(sweep).chain(self.next_lapse()).chain(standoff).min()
     }
 
     /// When a lock or an intent next lapses, or somebody has waited long enough for one.
@@ -279,10 +286,14 @@ impl Core {
         for task in self.state.tasks.due(now) {
             self.by_itself(now, out, |state, out| state.overdue(now, &task, out));
         }
+        if self.state.desk.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
+            self.by_itself(now, out, |state, out| state.decide_standoffs(now, out));
+        }
         if self.state.swept_at.after(SWEEP_EVERY) <= now {
             self.by_itself(now, out, |state, out| {
                 state.mail.expire(now, state.settings.mail_keep, out);
                 state.quota.expire(now, out);
+                state.sweep_posts(now, out);
             });
             self.state.swept_at = now;
         }

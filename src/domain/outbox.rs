@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::event::{Change, Counters, Effect, Event, EventKind};
+use super::post::PostChange;
 use super::{Durability, Mail};
-use crate::base::{AgentId, ApprovalId, EffectId, Fence, MailSeq, Ticket, Timestamp};
+use crate::base::{AgentId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp};
 
 /// The outputs of a batch, in order. The store writes all of them or none.
 #[derive(Debug)]
@@ -97,11 +98,12 @@ impl Outbox {
         self.changes.push(change);
     }
 
-    pub(super) fn say(&mut self, kind: EventKind) {
+    pub(super) fn say(&mut self, kind: EventKind) -> EventSeq {
         // `begin` comes first in both places that hand an outbox to a rule.
-        let Some((at, actor)) = self.stamp.clone() else { return };
+        let Some((at, actor)) = self.stamp.clone() else { return self.counters.event };
         self.counters.event = self.counters.event.next();
         self.events.push(Event { seq: self.counters.event, at, actor, kind });
+        self.counters.event
     }
 
     pub(super) fn owe(&mut self, effect: Effect) -> EffectId {
@@ -123,6 +125,11 @@ impl Outbox {
     pub(super) fn next_fence(&mut self) -> Fence {
         self.counters.fence = self.counters.fence.next();
         self.counters.fence
+    }
+
+    pub(super) fn next_post(&mut self) -> PostSeq {
+        self.counters.post = self.counters.post.next();
+        self.counters.post
     }
 
     pub(super) fn next_ticket(&mut self) -> Ticket {
@@ -181,6 +188,7 @@ impl Change {
                 | Change::OweHook(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)
+                | Change::Post(PostChange::Newest(..))
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, Network, Rate, Refusal, SecretUse, Tier, WorkerKind};
+use super::{Facts, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
 use crate::base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
@@ -32,6 +32,8 @@ pub struct Settings {
     pub screenshots: bool,
     /// Whether there is a notification hook.
     pub hooks: bool,
+    /// What messages between agents lead to.
+    pub posts: PostSettings,
     /// How many pictures are taken; `None` for as many as wanted.
     pub screenshot_rate: Option<Rate>,
 }
@@ -68,6 +70,7 @@ impl Settings {
             deny_across_doors: false,
             screenshots: false,
             hooks: false,
+            posts: PostSettings::default(),
             screenshot_rate: None,
         }
     }

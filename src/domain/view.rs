@@ -1,10 +1,14 @@
 //! Questions that change nothing, answered from memory.
 
+mod post;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Agent, Contract, ContractStatus, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Waiter};
 use crate::base::{AgentId, ApprovalId, RepoPath, TaskId, Timestamp};
+
+pub use post::{Inboxes, OpenQuestions, Roster};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {

@@ -2,13 +2,15 @@
 //!
 //! Not part of the product's promises.
 
+mod posts;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::journal::{Checkpoint, Key, Walk};
 use super::{
-    Anchor, FinishedFilter, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError, StoredEvent,
-    Verdict, codec,
+    Anchor, FinishedFilter, JournalHead, Letter, Letters, Loaded, Pruned, Reader, Retention, Store,
+    StoreError, StoredEvent, Verdict, codec,
 };
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use crate::base::{
@@ -19,6 +21,8 @@ use crate::domain::{
     Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Lock, Mail, Outbox, Owed, Parked,
     Settings, State, Task, Uses,
 };
+
+use posts::PostRows;
 
 /// What a commit consisted of.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,6 +72,7 @@ struct Rows {
     locks: BTreeMap<SymbolPath, Arc<Lock>>,
     intents: BTreeMap<IntentId, Arc<Intent>>,
     contracts: BTreeMap<ContractId, Arc<Contract>>,
+    posts: PostRows,
     effects: BTreeMap<EffectId, (Effect, bool)>,
     events: Vec<StoredEvent>,
     checkpoints: Vec<Checkpoint>,
@@ -186,6 +191,7 @@ impl Rows {
             Change::DropIntent(id) => drop(self.intents.remove(id)),
             Change::PutContract(it) => drop(self.contracts.insert(it.id.clone(), it.clone())),
             Change::DropContract(id) => drop(self.contracts.remove(id)),
+            Change::Post(change) => self.posts.apply(change),
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {
                     *started = true;
@@ -221,6 +227,7 @@ impl Rows {
         let contracts = self.contracts.values().cloned().map(Change::PutContract);
         let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
         let rows = rows.chain(locks).chain(intents).chain(contracts);
+        let rows = rows.chain(self.posts.changes());
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =
@@ -243,6 +250,7 @@ impl Store for MemoryStore {
                 counters.approval.0 += NUMBERS_SKIPPED;
                 counters.mail.0 += NUMBERS_SKIPPED;
                 counters.fence.0 += NUMBERS_SKIPPED;
+                counters.post.0 += NUMBERS_SKIPPED;
             }
             (disk.used, disk.clean, self.running) = (true, false, true);
         }
@@ -313,6 +321,7 @@ impl Store for MemoryStore {
             (event.body, rows.pruned_to) = (None, event.seq);
             events += 1;
         }
+        rows.posts.prune(rows.pruned_to);
         if events > 0 {
             rows.seal()?;
         }
@@ -372,6 +381,12 @@ impl Reader for MemoryReader {
         let known = usize::try_from(seq.0).unwrap_or(usize::MAX);
         let disk = lock(&self.0);
         Ok(disk.read()?.events.iter().skip(known).take(limit.into()).cloned().collect())
+    }
+
+    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+        let disk = lock(&self.0);
+        let rows = disk.read()?;
+        rows.posts.letters(&rows.events, which, bytes_max)
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {

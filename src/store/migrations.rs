@@ -50,6 +50,17 @@ const STEPS: &[&str] = &[
     CREATE TABLE intent      (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
     CREATE TABLE contract    (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
 ",
+    "
+    CREATE TABLE post          (n INTEGER PRIMARY KEY, seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT;
+    CREATE TABLE inbox         (slug TEXT NOT NULL, n INTEGER NOT NULL, seq INTEGER NOT NULL,
+                                PRIMARY KEY (slug, n)) STRICT, WITHOUT ROWID;
+    CREATE TABLE parked        (slug TEXT NOT NULL, n INTEGER NOT NULL, seq INTEGER NOT NULL,
+                                PRIMARY KEY (slug, n)) STRICT, WITHOUT ROWID;
+    CREATE TABLE correspondent (slug TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE footprint     (slug TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE standoff      (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE question      (n INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

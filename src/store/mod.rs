@@ -21,8 +21,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::{AgentId, Digest, EventSeq, TaskId, Timestamp};
-use crate::domain::{Event, Outbox, Owed, Settings, State, Status, Task};
+use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, TaskId, Timestamp};
+use crate::domain::{Event, EventKind, Outbox, Owed, Post, Settings, State, Status, Task};
 
 pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
 #[doc(hidden)]
@@ -119,11 +119,48 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError>;
 
+    /// Messages between agents, oldest first: no more than `bytes_max` bytes as stored, but always one.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError>;
+
     /// Checks the whole journal, and against `anchor` if one is given.
     ///
     /// # Errors
     /// When the store does not answer. What is wrong with the journal is the [`Verdict`]'s to say.
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError>;
+}
+
+/// Which messages between agents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Letters {
+    /// Those in somebody's inbox after a number.
+    In(Slug, PostSeq),
+    /// All after a number.
+    After(PostSeq),
+    /// The newest that there is room for.
+    Newest,
+}
+
+/// A message between agents, at its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Letter {
+    /// Its number here; another one than its own where it had to wait for its reader.
+    pub n: PostSeq,
+    /// Its own number.
+    pub own: PostSeq,
+    /// When it was published.
+    pub at: Timestamp,
+    /// What it says.
+    pub post: Post,
+}
+
+impl Letter {
+    fn of(n: PostSeq, event: Event) -> Option<Self> {
+        let EventKind::Published { n: own, post } = event.kind else { return None };
+        Some(Self { n, own, at: event.at, post })
+    }
 }
 
 /// What a start begins with.

@@ -5,6 +5,7 @@
 //! ```
 //! Only a running store can be written; a store that is dropped while running has not stopped cleanly.
 
+mod posts;
 mod read;
 mod rows;
 
@@ -20,7 +21,7 @@ use super::journal::{Checkpoint, Key, Walk};
 use super::{AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError};
 use super::{codec, migrations};
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
-use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, TaskId, Timestamp};
+use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
 pub(super) use read::open_reader;
@@ -341,6 +342,7 @@ fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
         && then.mail <= now.mail
         && then.fence <= now.fence
         && then.ticket <= now.ticket
+        && then.post <= now.post
         && then.named <= now.named
         && then.completed <= now.completed
         && then.failed <= now.failed;
@@ -357,6 +359,7 @@ fn skip(counters: Counters, step: u64) -> Counters {
         approval: ApprovalId(counters.approval.0.saturating_add(step)),
         mail: MailSeq(counters.mail.0.saturating_add(step)),
         fence: Fence(counters.fence.0.saturating_add(step)),
+        post: PostSeq(counters.post.0.saturating_add(step)),
         ..counters
     }
 }

@@ -7,16 +7,16 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, rows, wrong_key};
+use super::{connect, posts, rows, wrong_key};
 use crate::base::{
-    AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, TaskId, Ticket, Timestamp,
+    AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Ticket, Timestamp,
 };
 use crate::domain::{Change, Counters, Owed, Settings, State, Task, Uses};
 use crate::store::codec::{int, nat, parse};
 use crate::store::files;
 use crate::store::journal::{Checkpoint, Fault, Key, Walk};
 use crate::store::migrations;
-use crate::store::{Anchor, FinishedFilter, Reader, StoreError, StoredEvent, Verdict};
+use crate::store::{Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, Verdict};
 
 const EVENT: &str =
     "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
@@ -38,6 +38,7 @@ pub(super) fn live(
     each(db, "symbol_lock", "", |it| state.apply(&Change::PutLock(Arc::new(it))))?;
     each(db, "intent", "", |it| state.apply(&Change::PutIntent(Arc::new(it))))?;
     each(db, "contract", "", |it| state.apply(&Change::PutContract(Arc::new(it))))?;
+    posts::load(db, &mut state)?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn live(
     Ok((state, owed))
 }
 
-fn each<T: DeserializeOwned>(
+pub(super) fn each<T: DeserializeOwned>(
     db: &Connection,
     table: &str,
     which: &str,
@@ -81,6 +82,7 @@ pub(super) fn counters(db: &Connection) -> Result<Counters, StoreError> {
             "mail" => counters.mail = MailSeq(value),
             "fence" => counters.fence = Fence(value),
             "ticket" => counters.ticket = Ticket(value),
+            "post" => counters.post = PostSeq(value),
             "named" => counters.named = value,
             "completed" => counters.completed = value,
             "failed" => counters.failed = value,
@@ -239,6 +241,10 @@ impl Reader for SqliteReader {
             events.push(event(row)?);
         }
         Ok(events)
+    }
+
+    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+        posts::letters(&self.db, which, bytes_max)
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::posts;
 use crate::base::{EffectId, EventSeq, Timestamp};
 use crate::domain::{Change, Counters, Effect, Task, Uses};
 use crate::store::codec::{ended_at, int, nat, text};
@@ -51,6 +52,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::DropIntent(_)
             | Change::PutContract(_)
             | Change::DropContract(_) => coordinated(db, change)?,
+            Change::Post(change) => posts::apply(db, change)?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }
@@ -91,7 +93,7 @@ fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn put(db: &Connection, sql: &str, row: impl rusqlite::Params) -> Result<(), StoreError> {
+pub(super) fn put(db: &Connection, sql: &str, row: impl rusqlite::Params) -> Result<(), StoreError> {
     db.prepare_cached(sql)?.execute(row)?;
     Ok(())
 }
@@ -146,6 +148,7 @@ pub(super) fn put_counters(db: &Connection, counters: &Counters) -> Result<(), S
         ("mail", counters.mail.0),
         ("fence", counters.fence.0),
         ("ticket", counters.ticket.0),
+        ("post", counters.post.0),
         ("named", counters.named),
         ("completed", counters.completed),
         ("failed", counters.failed),
@@ -218,5 +221,6 @@ pub(super) fn prune_events(
     drop(rows);
     let clear = "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2";
     put(db, clear, params![int(from)?, int(pruned_to.0)?])?;
+    posts::prune(db, *pruned_to)?;
     u32::try_from(pruned_to.0 - from).map_err(StoreError::damaged)
 }

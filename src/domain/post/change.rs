@@ -1,0 +1,65 @@
+//! What a post leaves behind besides its event.
+
+use std::sync::Arc;
+
+use super::{Correspondent, Desk, Footprint, Question, Standoff};
+use crate::base::{EventSeq, PostSeq, Slug, Timestamp};
+
+/// A row of the broker's to write. Memory and store apply the same changes in the same order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PostChange {
+    /// A post, or one that was kept for somebody, is in these inboxes. What it says is in its event alone.
+    File {
+        /// Its number.
+        n: PostSeq,
+        /// The event that has it.
+        seq: EventSeq,
+        /// When.
+        at: Timestamp,
+        /// In whose inboxes.
+        to: Arc<[Slug]>,
+        /// Whether it is a post of its own, and not one that was kept for somebody.
+        own: bool,
+    },
+    /// The number of the newest post in somebody's inbox, as the store has it. Memory only.
+    Newest(Slug, PostSeq),
+    /// Somebody has an inbox, and perhaps a row in the roster.
+    PutCorrespondent(Arc<Correspondent>),
+    /// Somebody was forgotten, with their inbox.
+    DropCorrespondent(Slug),
+    /// Which files somebody works on.
+    PutFootprint(Arc<Footprint>),
+    /// Two agents change one file.
+    PutStandoff(Arc<Standoff>),
+    /// They do not any more.
+    DropStandoff(Arc<Standoff>),
+    /// A question is open.
+    PutQuestion(Arc<Question>),
+    /// It is not any more.
+    DropQuestion(PostSeq),
+    /// A post waits until somebody has an inbox.
+    Park(Slug, PostSeq, EventSeq),
+    /// The oldest of these waits no longer.
+    Unpark(Slug, PostSeq),
+    /// The audit log begins after this number.
+    BeginLog(PostSeq),
+}
+
+impl PostChange {
+    pub(in crate::domain) fn apply(&self, desk: &mut Desk) {
+        match self {
+            PostChange::File { n, to, .. } => to.iter().for_each(|to| desk.filed(to, *n)),
+            PostChange::Newest(to, n) => desk.filed(to, *n),
+            PostChange::PutCorrespondent(it) => desk.put_correspondent(it.clone()),
+            PostChange::DropCorrespondent(slug) => desk.forget(slug),
+            PostChange::PutFootprint(it) => desk.put_footprint(it.clone()),
+            PostChange::PutStandoff(it) => desk.put_standoff(it.clone()),
+            PostChange::DropStandoff(it) => desk.drop_standoff(it),
+            PostChange::PutQuestion(it) => desk.put_question(it.clone()),
+            PostChange::DropQuestion(n) => desk.drop_question(*n),
+            PostChange::Park(to, n, seq) => desk.park(to, *n, *seq),
+            PostChange::Unpark(to, n) => desk.unpark(to, *n),
+            PostChange::BeginLog(n) => desk.log_from = *n,
+        }
+    }
+}

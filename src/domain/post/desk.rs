@@ -1,0 +1,285 @@
+//! Everything that is known of posts besides what they say: who has an inbox, who works where, what is open.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::standoff::Key;
+use super::{Correspondent, Footprint, Place, Standoff};
+use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
+
+/// How long a question that was asked again is taken for the same.
+pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
+
+/// How long a question stays open that nobody answers.
+const OPEN_FOR: Ttl = Ttl::minutes(24 * 60);
+
+/// How long somebody is remembered who says nothing. A broken branch may rest for a weekend.
+const SILENT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
+
+/// A question that nobody has answered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// Its post.
+    pub n: PostSeq,
+    /// Who asks.
+    pub agent: AgentId,
+    /// Its beginning.
+    pub text: Box<str>,
+    /// Digest of all of it.
+    pub whole: Digest,
+    /// When it was asked.
+    pub at: Timestamp,
+}
+
+/// Who means which files.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Reach {
+    files: BTreeMap<Box<str>, BTreeSet<Slug>>,
+    wide: BTreeMap<Slug, Vec<Place>>,
+}
+
+impl Reach {
+    fn add(&mut self, slug: &Slug, places: impl Iterator<Item = Place>) {
+        for place in places {
+            match place.file() {
+                Some(file) => drop(self.files.entry(file.into()).or_default().insert(slug.clone())),
+                None => self.wide.entry(slug.clone()).or_default().push(place),
+            }
+        }
+    }
+
+    fn remove(&mut self, slug: &Slug, places: impl Iterator<Item = Place>) {
+        self.wide.remove(slug);
+        for place in places {
+            let Some(file) = place.file() else { continue };
+            if let Some(who) = self.files.get_mut(file) {
+                who.remove(slug);
+                if who.is_empty() {
+                    self.files.remove(file);
+                }
+            }
+        }
+    }
+
+    /// Everybody who means some file that is meant here, too.
+    pub(super) fn meeting(&self, place: &Place) -> BTreeSet<&Slug> {
+        let wide = self.wide.iter().filter(|(_, places)| places.iter().any(|it| it.meets(place)));
+        let mut found: BTreeSet<&Slug> = wide.map(|(slug, _)| slug).collect();
+        match place.file() {
+            Some(file) => found.extend(self.files.get(file).into_iter().flatten()),
+            None => {
+                let meant = self.files.iter().filter(|(file, _)| place.meets(&Place::File((*file).clone())));
+                found.extend(meant.flat_map(|(_, who)| who));
+            }
+        }
+        found
+    }
+}
+
+/// The broker's part of the state.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Desk {
+    correspondents: BTreeMap<Slug, Arc<Correspondent>>,
+    newest: BTreeMap<Slug, PostSeq>,
+    prints: BTreeMap<Slug, Arc<Footprint>>,
+    pub(super) changed: Reach,
+    pub(super) intended: Reach,
+    standoffs: BTreeMap<Key, Arc<Standoff>>,
+    standoffs_of: BTreeMap<Slug, BTreeSet<Key>>,
+    undecided: BTreeSet<(Timestamp, Key)>,
+    questions: BTreeMap<PostSeq, Arc<Question>>,
+    parked: BTreeMap<Slug, VecDeque<(PostSeq, EventSeq)>>,
+    /// The audit log begins after this number.
+    pub log_from: PostSeq,
+}
+
+impl Desk {
+    pub(super) fn filed(&mut self, to: &Slug, n: PostSeq) {
+        let newest = self.newest.entry(to.clone()).or_default();
+        *newest = n.max(*newest);
+    }
+
+    pub(super) fn put_correspondent(&mut self, it: Arc<Correspondent>) {
+        self.newest.entry(it.slug.clone()).or_default();
+        self.correspondents.insert(it.slug.clone(), it);
+    }
+
+    pub(super) fn forget(&mut self, slug: &Slug) {
+        self.correspondents.remove(slug);
+        self.newest.remove(slug);
+        self.take_print(slug);
+        let keys: Vec<Key> = self.standoffs_of.get(slug).into_iter().flatten().cloned().collect();
+        keys.iter().for_each(|key| self.remove_standoff(key));
+    }
+
+    fn take_print(&mut self, slug: &Slug) {
+        if let Some(old) = self.prints.remove(slug) {
+            self.changed.remove(slug, old.files().into_keys());
+            self.intended.remove(slug, intended(&old));
+        }
+    }
+
+    pub(super) fn put_footprint(&mut self, it: Arc<Footprint>) {
+        self.take_print(&it.slug);
+        self.changed.add(&it.slug, it.files().into_keys());
+        self.intended.add(&it.slug, intended(&it));
+        self.prints.insert(it.slug.clone(), it);
+    }
+
+    pub(super) fn put_standoff(&mut self, it: Arc<Standoff>) {
+        let key = it.key();
+        self.remove_standoff(&key);
+        for slug in [&it.a, &it.b] {
+            self.standoffs_of.entry(slug.clone()).or_default().insert(key.clone());
+        }
+        if !it.decided {
+            self.undecided.insert((it.since, key.clone()));
+        }
+        self.standoffs.insert(key, it);
+    }
+
+    pub(super) fn drop_standoff(&mut self, it: &Standoff) {
+        self.remove_standoff(&it.key());
+    }
+
+    fn remove_standoff(&mut self, key: &Key) {
+        let Some(old) = self.standoffs.remove(key) else { return };
+        self.undecided.remove(&(old.since, key.clone()));
+        for slug in [&old.a, &old.b] {
+            if let Some(keys) = self.standoffs_of.get_mut(slug) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.standoffs_of.remove(slug);
+                }
+            }
+        }
+    }
+
+    pub(super) fn put_question(&mut self, it: Arc<Question>) {
+        self.questions.insert(it.n, it);
+    }
+
+    pub(super) fn drop_question(&mut self, n: PostSeq) {
+        self.questions.remove(&n);
+    }
+
+    pub(super) fn park(&mut self, to: &Slug, n: PostSeq, seq: EventSeq) {
+        self.parked.entry(to.clone()).or_default().push_back((n, seq));
+    }
+
+    pub(super) fn unpark(&mut self, to: &Slug, n: PostSeq) {
+        if let Some(waiting) = self.parked.get_mut(to) {
+            waiting.retain(|(it, _)| *it != n);
+            if waiting.is_empty() {
+                self.parked.remove(to);
+            }
+        }
+    }
+
+    /// Somebody who has an inbox.
+    pub fn get(&self, slug: &Slug) -> Option<&Arc<Correspondent>> {
+        self.correspondents.get(slug)
+    }
+
+    /// Everybody who has an inbox, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Correspondent>> {
+        self.correspondents.values()
+    }
+
+    /// How many have one.
+    pub fn len(&self) -> usize {
+        self.correspondents.len()
+    }
+
+    /// Whether nobody has one.
+    pub fn is_empty(&self) -> bool {
+        self.correspondents.is_empty() && self.parked.is_empty()
+    }
+
+    /// The newest number of every inbox.
+    pub fn newest(&self) -> impl Iterator<Item = (&Slug, PostSeq)> {
+        self.newest.iter().map(|(slug, n)| (slug, *n))
+    }
+
+    /// Which files somebody works on.
+    pub fn print(&self, slug: &Slug) -> Option<&Arc<Footprint>> {
+        self.prints.get(slug)
+    }
+
+    /// Open questions, oldest first.
+    pub fn questions(&self) -> impl Iterator<Item = &Arc<Question>> {
+        self.questions.values()
+    }
+
+    pub(super) fn standoff(&self, key: &Key) -> Option<&Arc<Standoff>> {
+        self.standoffs.get(key)
+    }
+
+    /// Cases in which somebody takes part.
+    pub(super) fn standoffs_of(&self, slug: &Slug) -> impl Iterator<Item = &Arc<Standoff>> {
+        let keys = self.standoffs_of.get(slug).into_iter().flatten();
+        keys.filter_map(|key| self.standoffs.get(key))
+    }
+
+    /// Cases beyond what can be remembered, oldest first, if so many more come.
+    pub(super) fn too_old(&self, more: usize, most: usize) -> Vec<Arc<Standoff>> {
+        let excess = (self.standoffs.len() + more).saturating_sub(most);
+        if excess == 0 {
+            return Vec::new();
+        }
+        let mut all: Vec<_> = self.standoffs.values().cloned().collect();
+        all.sort_by_key(|it| it.since);
+        all.truncate(excess);
+        all
+    }
+
+    /// Cases whose time is up.
+    pub(super) fn overdue(&self, now: Timestamp, window: Ttl) -> Vec<Arc<Standoff>> {
+        let due = self.undecided.iter().take_while(|(since, _)| since.after(window) <= now);
+        due.filter_map(|(_, key)| self.standoffs.get(key).cloned()).collect()
+    }
+
+    pub(in crate::domain) fn next_deadline(&self, window: Ttl) -> Option<Timestamp> {
+        self.undecided.first().map(|(since, _)| since.after(window))
+    }
+
+    pub(super) fn waiting_for(&self, slug: &Slug) -> Vec<(PostSeq, EventSeq)> {
+        self.parked.get(slug).into_iter().flatten().copied().collect()
+    }
+
+    /// How many wait for somebody, the oldest of them, and how many are waited for.
+    pub(super) fn parked(&self, slug: &Slug) -> (usize, Option<PostSeq>, usize) {
+        let waiting = self.parked.get(slug);
+        let oldest = waiting.and_then(|it| it.front()).map(|(n, _)| *n);
+        (waiting.map_or(0, VecDeque::len), oldest, self.parked.len())
+    }
+
+    /// The one for whom the oldest post waits.
+    pub(super) fn longest_awaited(&self) -> Option<&Slug> {
+        self.parked.iter().min_by_key(|(_, it)| it.front().map(|(n, _)| *n)).map(|(slug, _)| slug)
+    }
+
+    /// Whoever was silent for longest, and for how long at least nobody is forgotten for want of room.
+    pub(super) fn longest_silent(&self, before: Timestamp) -> Option<Slug> {
+        let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
+        let silent = self.correspondents.values().filter(|it| last(it) < before);
+        silent.min_by_key(|it| last(it)).map(|it| it.slug.clone())
+    }
+
+    pub(super) fn silent_too_long(&self, now: Timestamp) -> Vec<Slug> {
+        let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
+        let gone = self.correspondents.values().filter(|it| last(it).after(SILENT_FOR) <= now);
+        gone.map(|it| it.slug.clone()).collect()
+    }
+
+    pub(super) fn questions_too_old(&self, now: Timestamp) -> Vec<PostSeq> {
+        let old = self.questions.values().filter(|it| it.at.after(OPEN_FOR) <= now);
+        old.map(|it| it.n).collect()
+    }
+}
+
+fn intended(print: &Footprint) -> impl Iterator<Item = Place> + '_ {
+    print.intent.iter().flat_map(|it| &it.files).map(|it| Place::of(&it.path))
+}

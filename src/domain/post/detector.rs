@@ -1,0 +1,296 @@
+//! Conflicts between what agents announce and do, found in the step in which they arise.
+//!
+//! ```text
+//!   intent ---> overlaps another's intent              feedback to both
+//!   files  -+-> another changes one of them, too       feedback to both, then
+//!           |      after the window: still so           a question to the supervisor,
+//!           |      .. but in different parts            or a word to both that this will merge
+//!           +-> they are another's, and not intended   feedback, and a question to the supervisor
+//! ```
+//! What is found is published like any other post. It is never looked at itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::footprint::{shared, shown};
+use super::publish::Round;
+use super::standoff::Key;
+use super::{Footprint, Place, Post, PostChange, Standoff, supervisor};
+use crate::base::limits::STANDOFFS_MAX;
+use crate::base::{AgentId, PostSeq, Slug, Timestamp};
+use crate::domain::{Change, Outbox, Refusal, State};
+
+/// What the daemon says begins with this, so that everybody can tell.
+const TAG: &str = "[conflict-detector]";
+
+const ACROSS_KINDS: &str = "Note: one side declared named regions and the other declared line ranges; these always \
+                            intersect conservatively. If you want narrower conflict matching, both sides should use \
+                            the same region kind.";
+
+impl Round<'_> {
+    /// Looks at what a post says of files, and puts its sender's footprint in force.
+    pub(super) fn detect(
+        &mut self,
+        post: &Post,
+        before: &Footprint,
+        mut after: Footprint,
+    ) -> Result<(), Refusal> {
+        match post {
+            Post::Intent { .. } if self.state.settings.posts.warn_on_overlap => self.overlaps(&mut after)?,
+            Post::Status { .. } | Post::Artifact { .. } => {
+                let met = self.meetings(&after)?;
+                self.trespasses(&mut after, &met)?;
+            }
+            _ => {}
+        }
+        if after != *before {
+            self.stepped(after);
+        }
+        Ok(())
+    }
+
+    fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
+        let errors = vec![format!("{TAG} {error}").into()];
+        self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors }).map(drop)
+    }
+
+    fn question(&mut self, text: &str) -> Result<(), Refusal> {
+        let question = format!("{TAG} {text}").into();
+        self.tell(Post::Question { agent: named(&supervisor()), question }).map(drop)
+    }
+
+    /// Intents that overlap the one that has just been announced.
+    fn overlaps(&mut self, mine: &mut Footprint) -> Result<(), Refusal> {
+        let state = self.state;
+        let Some(intent) = mine.live(self.now).cloned() else { return Ok(()) };
+        let mut found: BTreeMap<Slug, (PostSeq, BTreeMap<&str, String>, bool)> = BTreeMap::new();
+        for file in &intent.files {
+            let place = Place::of(&file.path);
+            for slug in state.desk.intended.meeting(&place) {
+                let print = state.desk.print(slug).filter(|_| *slug != mine.slug);
+                let Some((print, theirs)) = print.and_then(|it| Some((it, it.live(self.now)?))) else {
+                    continue;
+                };
+                if told(mine, intent.n, print, theirs.n) {
+                    continue;
+                }
+                let Some(other) = theirs.on(&place) else { continue };
+                let (text, across) = match (file.regions.is_empty(), other.regions.is_empty()) {
+                    (false, false) => match shared(&file.regions, &other.regions) {
+                        Some(it) => {
+                            let regions: Vec<String> = it.regions.iter().map(shown).collect();
+                            (format!("{} (regions: {})", file.path, regions.join(", ")), it.across_kinds)
+                        }
+                        None => continue,
+                    },
+                    _ => (file.path.to_string(), false),
+                };
+                let entry = found.entry(slug.clone()).or_insert_with(|| (theirs.n, BTreeMap::new(), false));
+                entry.1.insert(&file.path, text);
+                entry.2 |= across;
+            }
+        }
+        for (slug, (n, files, across)) in found {
+            let files: Vec<String> = files.into_values().collect();
+            let hint = if across { format!(" {ACROSS_KINDS}") } else { String::new() };
+            let text = |other: &Slug| {
+                let files = files.join("; ");
+                format!("forward conflict: agent {other} also intends to modify: {files}{hint}")
+            };
+            self.feedback(&mine.slug, text(&slug))?;
+            self.feedback(&slug, text(&mine.slug))?;
+            mine.overlaps.insert(slug, n);
+        }
+        Ok(())
+    }
+
+    /// Files that others change, too. Returns those of which both were told just now.
+    fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, Place)>, Refusal> {
+        let state = self.state;
+        let mut new: BTreeMap<(Slug, Slug, Box<str>), (Slug, Place, Box<str>)> = BTreeMap::new();
+        for (place, written) in mine.files() {
+            for other in state.desk.changed.meeting(&place) {
+                if *other == mine.slug {
+                    continue;
+                }
+                let (a, b) = if *other < mine.slug { (other, &mine.slug) } else { (&mine.slug, other) };
+                let file: Box<str> = place.file().map_or_else(|| written.into(), Into::into);
+                let key = (a.clone(), b.clone(), file);
+                if !self.is_known(&key, &place) {
+                    new.insert(key, (other.clone(), place.clone(), written.into()));
+                }
+            }
+        }
+        for old in state.desk.too_old(new.len(), STANDOFFS_MAX) {
+            self.out.put(Change::Post(PostChange::DropStandoff(old)));
+        }
+        let mut met = BTreeSet::new();
+        for ((a, b, file), (other, place, written)) in new.into_iter().take(STANDOFFS_MAX) {
+            let text = |with: &Slug| {
+                format!("in-flight conflict: file {written} is being modified by both you and {with}")
+            };
+            self.feedback(&a, text(&b))?;
+            self.feedback(&b, text(&a))?;
+            let since = self.now;
+            let case = Standoff { a, b, file, written, since, decided: false };
+            self.out.put(Change::Post(PostChange::PutStandoff(Arc::new(case))));
+            met.insert((other, place));
+        }
+        Ok(met)
+    }
+
+    /// Whether these two have heard of it, under this name of the file or one that means it, too.
+    fn is_known(&self, key: &Key, place: &Place) -> bool {
+        let (a, b, _) = key;
+        let same = |it: &Arc<Standoff>| it.a == *a && it.b == *b && Place::of(&it.file).meets(place);
+        self.state.desk.standoff(key).is_some() || self.state.desk.standoffs_of(a).any(same)
+    }
+
+    /// Files that are others', by what these announce or by what is written about who owns them.
+    fn trespasses(&mut self, mine: &mut Footprint, met: &BTreeSet<(Slug, Place)>) -> Result<(), Refusal> {
+        let mut told: BTreeMap<Box<str>, Vec<Box<str>>> = BTreeMap::new();
+        let files: Vec<(Place, Box<str>)> =
+            mine.files().into_iter().map(|(place, written)| (place, written.into())).collect();
+        for (place, written) in files {
+            if mine.live(self.now).is_some_and(|it| it.on(&place).is_some()) {
+                continue;
+            }
+            for (owner, mark, source) in self.owners(&mine.slug, &place) {
+                let known = mine.told.get(&mark).is_some_and(|files| files.contains(&written));
+                told.entry(mark).or_default().push(written.clone());
+                if known || met.contains(&(owner.clone(), place.clone())) {
+                    continue;
+                }
+                self.trespass(&mine.slug, &owner, &written, source.as_deref())?;
+            }
+        }
+        mine.told = told;
+        Ok(())
+    }
+
+    fn trespass(
+        &mut self,
+        who: &Slug,
+        owner: &Slug,
+        file: &str,
+        source: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let (is_theirs, place) = match source {
+            None => (
+                format!(
+                    "agent {owner} declared intent over it. Update your agent.intent to declare this file"
+                ),
+                format!("{owner}'s intent"),
+            ),
+            Some(source) => (
+                format!("it is agent {owner}'s by {source}. Ask for it, declare it in your agent.intent"),
+                format!("{owner}'s by {source}"),
+            ),
+        };
+        self.feedback(who, format!("ownership violation: you edited {file} but {is_theirs} or back off."))?;
+        if self.state.settings.posts.escalate {
+            let is_in = if source.is_none() { "is in" } else { "is" };
+            self.question(&format!(
+                "ownership violation: {who} edited {file} which {is_in} {place}. Human review requested."
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Whose a file is besides `mine`: their names, a mark by which one finding is told from the next, and where that is
+    /// written if it is not their intent.
+    fn owners(&self, mine: &Slug, place: &Place) -> Vec<(Slug, Box<str>, Option<Box<str>>)> {
+        let state = self.state;
+        let mut found = Vec::new();
+        for slug in state.desk.intended.meeting(place).into_iter().filter(|it| *it != mine) {
+            if let Some(intent) = state.desk.print(slug).and_then(|it| it.live(self.now)) {
+                found.push((slug.clone(), format!("{slug} {}", intent.n).into(), None));
+            }
+        }
+        // As in a list of owners: the last line that fits has the word.
+        let rule = state.settings.posts.owners.iter().rev().find(|it| fits(&it.pattern, place));
+        let Some(rule) = rule.filter(|it| !it.by.contains(mine)) else { return found };
+        for slug in &rule.by {
+            if state.desk.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {
+                found.push((
+                    slug.clone(),
+                    format!("{slug} {}", rule.source).into(),
+                    Some(rule.source.clone()),
+                ));
+            }
+        }
+        found
+    }
+}
+
+/// Whether two agents have heard that their intents overlap.
+fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
+    mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
+}
+
+fn fits(pattern: &str, place: &Place) -> bool {
+    let anchored = pattern.trim_start_matches('/');
+    let rule = Place::of(anchored);
+    let by_name = !anchored.trim_end_matches('/').contains('/') && anchored.len() == pattern.len();
+    let Some(file) = place.file() else { return rule.meets(place) };
+    if rule.meets(place) || Place::Folder(anchored.trim_end_matches('/').into()).meets(place) {
+        return true;
+    }
+    by_name && {
+        let name = anchored.trim_end_matches('/');
+        file.split('/').any(|part| Place::of(name).meets(&Place::File(part.into())))
+    }
+}
+
+fn named(slug: &Slug) -> AgentId {
+    AgentId::parse(slug.as_str()).expect("both kinds of id accept the same text")
+}
+
+impl State {
+    /// Decides what to make of those who have changed one file for too long.
+    pub(in crate::domain) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
+        let settings = &self.settings.posts;
+        let mut round = Round::new(now, self, out);
+        for case in self.desk.overdue(now, settings.window) {
+            // Where there is no room for an inbox of the supervisor's, there is nobody to be asked.
+            let _ = round.decide(&case);
+            let decided = Standoff { decided: true, ..Standoff::clone(&case) };
+            round.out.put(Change::Post(PostChange::PutStandoff(Arc::new(decided))));
+        }
+    }
+}
+
+impl Round<'_> {
+    fn decide(&mut self, case: &Standoff) -> Result<(), Refusal> {
+        if !self.state.settings.posts.detector {
+            return Ok(());
+        }
+        let (a, b, file) = (&case.a, &case.b, &case.written);
+        if self.keep_apart(case) {
+            let text = format!(
+                "shared file, additive — resolve at merge: {file} is modified by both {a} and {b}, but their declared \
+                 regions are disjoint so the edits do not collide in flight"
+            );
+            self.feedback(a, text.clone())?;
+            return self.feedback(b, text);
+        }
+        let seconds = self.state.settings.posts.window.as_seconds();
+        self.question(&format!(
+            "in-flight conflict on {file} between {a} and {b} has not resolved within {seconds}s. Human input requested."
+        ))
+    }
+
+    /// Whether both have announced which parts of the file they change, and these are different ones.
+    fn keep_apart(&self, case: &Standoff) -> bool {
+        let place = Place::File(case.file.clone());
+        let parts = |slug: &Slug| {
+            let intent = self.state.desk.print(slug).and_then(|it| it.live(self.now));
+            let file = intent.and_then(|it| it.on(&place)).filter(|it| !it.regions.is_empty());
+            file.map(|it| it.regions.clone())
+        };
+        match (parts(&case.a), parts(&case.b)) {
+            (Some(a), Some(b)) => shared(&a, &b).is_none(),
+            _ => false,
+        }
+    }
+}

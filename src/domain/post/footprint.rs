@@ -1,0 +1,205 @@
+//! Which files an agent works on: what it announces, says, leaves behind, and was seen to change.
+//!
+//! A heartbeat says nothing about files that the daemon has seen to be changed: only what it looks at again can say
+//! that they are clean.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::paths::Place;
+use super::{IntendedFile, Post, Region, Source, slug};
+use crate::base::limits::POST_FILES_MAX;
+use crate::base::{PostSeq, Slug, Timestamp};
+
+/// Everything that is known of an agent's files.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Footprint {
+    /// Whose.
+    pub slug: Slug,
+    /// What it will change.
+    pub intent: Option<Announced>,
+    /// What it says that it has changed.
+    pub said: Vec<Box<str>>,
+    /// What was seen to be changed.
+    pub seen: Vec<Box<str>>,
+    /// What it has committed, and nobody has verified or merged.
+    pub left: Vec<Box<str>>,
+    /// Owners of files that it has changed, with the files about which it was told.
+    pub told: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// With whose intents, by their numbers, its own was found to overlap.
+    pub overlaps: BTreeMap<Slug, PostSeq>,
+}
+
+/// An intent that is in force.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Announced {
+    /// The post with which its files became these.
+    pub n: PostSeq,
+    /// Its files.
+    pub files: Vec<IntendedFile>,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl Announced {
+    /// What it says about one file, if that is meant.
+    pub(super) fn on(&self, file: &Place) -> Option<&IntendedFile> {
+        self.files.iter().find(|it| Place::of(&it.path).meets(file))
+    }
+}
+
+impl Footprint {
+    pub(super) fn new(slug: Slug) -> Self {
+        Self {
+            slug,
+            intent: None,
+            said: Vec::new(),
+            seen: Vec::new(),
+            left: Vec::new(),
+            told: BTreeMap::new(),
+            overlaps: BTreeMap::new(),
+        }
+    }
+
+    /// Its intent, if that is in force.
+    pub fn live(&self, now: Timestamp) -> Option<&Announced> {
+        self.intent.as_ref().filter(|it| now < it.until)
+    }
+
+    /// Files that it has changed, in their one spelling, with one of those in which they were written.
+    pub(super) fn files(&self) -> BTreeMap<Place, &str> {
+        let all = self.left.iter().chain(&self.seen).chain(&self.said);
+        all.map(|it| (Place::of(it), it.trim())).collect()
+    }
+
+    /// After one of its own posts.
+    pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
+        let mut next = self.clone();
+        match post {
+            // What somebody tells about it says nothing about its files.
+            Post::Status { files, .. } if post.hearsay() && files.is_empty() => {}
+            Post::Status { files, .. } if source == Source::Watcher => next.seen = kept(files),
+            Post::Status { files, status, .. } => {
+                next.said = kept(files);
+                if files.is_empty() && &**status != "working" {
+                    next.left.clear();
+                }
+            }
+            Post::Artifact { files, status, .. } => {
+                next.said.clear();
+                if &**status == "committed" {
+                    next.commit(files);
+                } else {
+                    next.left = kept(files);
+                }
+            }
+            Post::Intent { files, valid_s, .. } => next.announce(now, n, files, *valid_s),
+            _ => {}
+        }
+        next
+    }
+
+    /// What is committed is not being changed any more, and no longer intended.
+    fn commit(&mut self, files: &[Box<str>]) {
+        let places: Vec<Place> = files.iter().map(|it| Place::of(it)).collect();
+        self.seen.retain(|it| !places.contains(&Place::of(it)));
+        if let Some(intent) = &mut self.intent {
+            intent.files.retain(|it| !places.contains(&Place::of(&it.path)));
+        }
+        self.intent.take_if(|it| it.files.is_empty());
+        let known: Vec<Place> = self.left.iter().map(|it| Place::of(it)).collect();
+        let new = files.iter().zip(places).filter(|(_, place)| !known.contains(place));
+        self.left.extend(new.map(|(file, _)| file.clone()));
+        let excess = self.left.len().saturating_sub(POST_FILES_MAX);
+        self.left.drain(..excess);
+    }
+
+    fn announce(&mut self, now: Timestamp, n: PostSeq, files: &[IntendedFile], valid_s: u64) {
+        let ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let until = Timestamp(now.0.saturating_add(ms));
+        let files: Vec<IntendedFile> = files.iter().take(POST_FILES_MAX).cloned().collect();
+        match self.intent.as_mut().filter(|it| now < it.until && it.files == files) {
+            Some(same) => same.until = until,
+            None => {
+                self.intent = Some(Announced { n, files, until });
+                self.overlaps.clear();
+            }
+        }
+    }
+
+    /// What it has left is checked, or merged.
+    pub(super) fn settled(&self) -> Self {
+        Self { left: Vec::new(), ..self.clone() }
+    }
+}
+
+fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
+    files.iter().take(POST_FILES_MAX).cloned().collect()
+}
+
+/// Where both mean the same part, and whether only because one gave a name and the other lines.
+pub(super) struct Shared {
+    pub(super) regions: Vec<Region>,
+    pub(super) across_kinds: bool,
+}
+
+/// What two sets of regions of one file have in common; those of the first are shown.
+pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
+    let (mut regions, mut across_kinds) = (Vec::new(), false);
+    for a in mine {
+        for b in theirs {
+            match (a, b) {
+                (Region::Lines(a0, a1), Region::Lines(b0, b1)) => {
+                    if a0 <= b1 && b0 <= a1 {
+                        regions.push(Region::Lines(*a0.max(b0), *a1.min(b1)));
+                    }
+                }
+                (Region::Lines(..), _) | (_, Region::Lines(..)) => {
+                    regions.extend([a.clone(), b.clone()]);
+                    across_kinds = true;
+                }
+                (a, b) if plain_name(a) == plain_name(b) => {
+                    regions.push(a.clone());
+                    if std::mem::discriminant(a) != std::mem::discriminant(b) {
+                        regions.push(b.clone());
+                        across_kinds = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    regions.sort_by_key(shown);
+    regions.dedup();
+    (!regions.is_empty()).then_some(Shared { regions, across_kinds })
+}
+
+/// A region as it is told.
+pub(super) fn shown(region: &Region) -> String {
+    match region {
+        Region::Function(name) => format!("function {name}"),
+        Region::Class(name) => format!("class {name}"),
+        Region::Block(anchor) => format!("block {anchor}"),
+        Region::Lines(from, to) => format!("range {from}-{to}"),
+    }
+}
+
+/// A name without what people write around it: case, blanks, `()`, and the word for what it is.
+fn plain_name(region: &Region) -> String {
+    let (Region::Function(name) | Region::Class(name) | Region::Block(name)) = region else {
+        return String::new();
+    };
+    let between = |c: char| matches!(c, ' ' | '\t' | '_' | '-');
+    let name = name.trim().to_lowercase();
+    let name = name.strip_suffix("()").unwrap_or(&name);
+    let words = ["function", "class", "def", "fn"];
+    let bare = words.iter().find_map(|word| name.strip_prefix(word).filter(|rest| rest.starts_with(between)));
+    let parts = bare.unwrap_or(name).split(between).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("_")
+}
+
+/// The one who wrote a name.
+pub(super) fn of(name: &crate::base::AgentId) -> Slug {
+    slug(name.as_str())
+}

@@ -1,0 +1,120 @@
+//! Files as broker messages name them: a path, a folder with a slash at its end, or a pattern.
+//!
+//! Two spellings of one path are the same place. A path that leads out of the repository stays as it was written, and
+//! only meets itself.
+
+use crate::base::RepoPath;
+use crate::base::limits::POST_PATTERN_LEN_MAX;
+
+/// Which files are meant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// One file.
+    File(Box<str>),
+    /// Everything below a folder.
+    Folder(Box<str>),
+    /// Everything that fits a pattern.
+    Pattern(Box<str>),
+}
+
+impl Place {
+    /// Reads a place. Surrounding blanks are not part of it.
+    pub fn of(text: &str) -> Self {
+        let text = text.trim();
+        let pattern = text.len() <= POST_PATTERN_LEN_MAX && text.contains(['*', '?']);
+        let Ok(path) = RepoPath::parse(text) else { return Place::File(text.into()) };
+        match path.as_str() {
+            "" if text.starts_with('.') => Place::Folder("".into()),
+            "" => Place::File(text.into()),
+            path if pattern => Place::Pattern(path.into()),
+            path if text.ends_with(['/', '\\']) => Place::Folder(path.into()),
+            path => Place::File(path.into()),
+        }
+    }
+
+    /// The one file that is meant.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Place::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether some file can be meant by both.
+    pub fn meets(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::File(a), Place::File(b)) => a == b,
+            (Place::Folder(folder), Place::File(file)) | (Place::File(file), Place::Folder(folder)) => {
+                is_below(folder, file)
+            }
+            (Place::Pattern(pattern), Place::File(file)) | (Place::File(file), Place::Pattern(pattern)) => {
+                fits(pattern, file)
+            }
+            (Place::Folder(a), Place::Folder(b)) => a == b || is_below(a, b) || is_below(b, a),
+            (Place::Folder(folder), Place::Pattern(pattern))
+            | (Place::Pattern(pattern), Place::Folder(folder)) => {
+                let fixed = fixed_part(pattern);
+                fixed == &**folder || is_below(folder, fixed) || is_below(fixed, folder)
+            }
+            // Whether two patterns share a file cannot be told from them alone; the same pattern does.
+            (Place::Pattern(a), Place::Pattern(b)) => a == b,
+        }
+    }
+}
+
+fn is_below(folder: &str, path: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The folders before the first part with a wildcard.
+fn fixed_part(pattern: &str) -> &str {
+    let wild = pattern.find(['*', '?']).unwrap_or(pattern.len());
+    pattern.get(..wild).and_then(|fixed| fixed.rfind('/')).map_or("", |end| &pattern[..end])
+}
+
+/// `*` and `?` do not cross a slash, `**` does; `**/` may stand for nothing.
+pub(super) fn fits(pattern: &str, path: &str) -> bool {
+    let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
+    // Row by row over the pattern: which ends of the path its beginning can reach.
+    let mut reach = vec![false; path.len() + 1];
+    reach[0] = true;
+    let mut at = 0;
+    while at < pattern.len() {
+        let mut next = vec![false; path.len() + 1];
+        let step = match &pattern[at..] {
+            [b'*', b'*', b'/', ..] => {
+                for (end, from) in reach.iter().enumerate().filter(|(_, it)| **it) {
+                    let _ = from;
+                    next[end] = true;
+                    let rest = path[end..].iter().enumerate().filter(|(_, byte)| **byte == b'/');
+                    rest.for_each(|(slash, _)| next[end + slash + 1] = true);
+                }
+                3
+            }
+            [b'*', b'*', ..] => {
+                if let Some(first) = reach.iter().position(|it| *it) {
+                    next[first..].fill(true);
+                }
+                2
+            }
+            [b'*', ..] => {
+                let mut open = false;
+                for end in 0..=path.len() {
+                    open = reach[end] || (open && path[end - 1] != b'/');
+                    next[end] = open;
+                }
+                1
+            }
+            [wanted, ..] => {
+                for end in (0..path.len()).filter(|end| reach[*end]) {
+                    next[end + 1] = if *wanted == b'?' { path[end] != b'/' } else { path[end] == *wanted };
+                }
+                1
+            }
+            [] => break,
+        };
+        reach = next;
+        at += step;
+    }
+    reach[path.len()]
+}

@@ -1,0 +1,290 @@
+//! From a post to everything that follows from it, in one step.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::desk::SAME_FOR;
+use super::footprint::of;
+use super::{
+    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, slug, supervisor,
+};
+use crate::base::limits::{
+    PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, QUESTION_SHOWN_MAX, QUESTIONS_MAX,
+};
+use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
+use crate::domain::command::{AddressAgent, AgentAddressed, LogBegun, Publish, Published};
+use crate::domain::{Change, EventKind, Outbox, Principal, Refusal, State};
+
+/// Nobody who has said something within this time is forgotten to make room for others.
+const RECENT: Ttl = Ttl::minutes(60);
+
+/// One step, with what it has changed so far and the state does not show yet.
+pub(super) struct Round<'a> {
+    pub(super) now: Timestamp,
+    pub(super) state: &'a State,
+    pub(super) out: &'a mut Outbox,
+    /// Who has got an inbox in this step.
+    fresh: BTreeSet<Slug>,
+    /// Who was forgotten in this step.
+    gone: BTreeSet<Slug>,
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
+        Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new() }
+    }
+
+    fn put(&mut self, change: PostChange) {
+        self.out.put(Change::Post(change));
+    }
+
+    fn has_inbox(&self, slug: &Slug) -> bool {
+        self.fresh.contains(slug) || (self.state.desk.get(slug).is_some() && !self.gone.contains(slug))
+    }
+
+    /// Files a post with those whom it is for. A question that is open already is on record, and that is all.
+    pub(super) fn file(&mut self, post: Post) -> Result<PostSeq, Refusal> {
+        let repeated = self.is_repeated(&post);
+        self.deliver(post, repeated)
+    }
+
+    /// Files a post of the daemon's own. What it asks is never a repeat: each question is about another incident.
+    pub(super) fn tell(&mut self, post: Post) -> Result<PostSeq, Refusal> {
+        self.deliver(post, false)
+    }
+
+    fn deliver(&mut self, post: Post, repeated: bool) -> Result<PostSeq, Refusal> {
+        let audience = post.audience();
+        let to: Vec<Slug> = match &audience {
+            Audience::Nobody => Vec::new(),
+            Audience::AllBut(sender) => self.everybody_but(sender),
+            Audience::One { to, absent } => {
+                if matches!(absent, Absent::Make) && !self.has_inbox(to) {
+                    self.open(to, None)?;
+                }
+                if self.has_inbox(to) { vec![to.clone()] } else { Vec::new() }
+            }
+        };
+        let n = self.out.next_post();
+        let to = if repeated { Vec::new() } else { to };
+        if let Post::Question { agent, question } = &post
+            && !repeated
+        {
+            self.ask(n, agent, question);
+        }
+        let seq = self.out.say(EventKind::Published { n, post });
+        let waits = to.is_empty() && matches!(audience, Audience::One { absent: Absent::Wait, .. });
+        self.put(PostChange::File { n, seq, at: self.now, to: to.into(), own: true });
+        if let Audience::One { to, .. } = audience
+            && waits
+        {
+            self.park(&to, n, seq);
+        }
+        Ok(n)
+    }
+
+    fn everybody_but(&self, sender: &Slug) -> Vec<Slug> {
+        let known = self.state.desk.iter().map(|it| &it.slug).filter(|it| !self.gone.contains(*it));
+        let all: BTreeSet<&Slug> = known.chain(&self.fresh).filter(|it| *it != sender).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    fn same_question(&self, agent: &AgentId, whole: Digest) -> Option<&'a Arc<Question>> {
+        let asker = of(agent);
+        self.state.desk.questions().find(|it| of(&it.agent) == asker && it.whole == whole)
+    }
+
+    /// Whether a question was asked before, and is still open.
+    fn is_repeated(&self, post: &Post) -> bool {
+        let Post::Question { agent, question } = post else { return false };
+        let open = self.same_question(agent, Digest::of(question.as_bytes()));
+        open.is_some_and(|it| self.now < it.at.after(SAME_FOR))
+    }
+
+    /// A question is open from now on.
+    fn ask(&mut self, n: PostSeq, agent: &AgentId, question: &str) {
+        let whole = Digest::of(question.as_bytes());
+        let open = self.same_question(agent, whole);
+        let full = self.state.desk.questions().count() >= QUESTIONS_MAX;
+        let oldest = self.state.desk.questions().next().filter(|_| full);
+        let drop: BTreeSet<PostSeq> = open.into_iter().chain(oldest).map(|it| it.n).collect();
+        drop.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
+        let text: Box<str> = shortened(question);
+        let question = Question { n, agent: agent.clone(), text, whole, at: self.now };
+        self.put(PostChange::PutQuestion(Arc::new(question)));
+    }
+
+    /// Gives somebody an inbox, with what has waited for them.
+    fn open(&mut self, slug: &Slug, name: Option<&AgentId>) -> Result<(), Refusal> {
+        self.make_room()?;
+        let name = name
+            .cloned()
+            .unwrap_or_else(|| AgentId::parse(slug.as_str()).expect("both kinds of id accept the same text"));
+        let new = Correspondent::new(slug.clone(), name, self.now);
+        self.put(PostChange::PutCorrespondent(Arc::new(new)));
+        self.fresh.insert(slug.clone());
+        for (of, seq) in self.state.desk.waiting_for(slug) {
+            let n = self.out.next_post();
+            self.out.say(EventKind::PostDelivered { n, of, to: slug.clone() });
+            self.put(PostChange::Unpark(slug.clone(), of));
+            self.put(PostChange::File { n, seq, at: self.now, to: [slug.clone()].into(), own: false });
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> Result<(), Refusal> {
+        if self.state.desk.len() + self.fresh.len() - self.gone.len() < POST_AGENTS_MAX {
+            return Ok(());
+        }
+        let before = Timestamp(self.now.0.saturating_sub(i64::from(RECENT.as_millis())));
+        let silent = self.state.desk.longest_silent(before).filter(|it| !self.gone.contains(it));
+        let silent = silent.ok_or_else(|| Refusal::busy("as many agents as the broker door can know"))?;
+        self.put(PostChange::DropCorrespondent(silent.clone()));
+        self.gone.insert(silent);
+        Ok(())
+    }
+
+    fn park(&mut self, to: &Slug, n: PostSeq, seq: EventSeq) {
+        let (waiting, oldest, agents) = self.state.desk.parked(to);
+        if let Some(oldest) = oldest.filter(|_| waiting >= PARKED_PER_AGENT_MAX) {
+            self.put(PostChange::Unpark(to.clone(), oldest));
+        }
+        if waiting == 0 && agents >= PARKED_AGENTS_MAX {
+            let Some(other) = self.state.desk.longest_awaited().cloned() else { return };
+            for (n, _) in self.state.desk.waiting_for(&other) {
+                self.put(PostChange::Unpark(other.clone(), n));
+            }
+        }
+        self.put(PostChange::Park(to.clone(), n, seq));
+    }
+
+    /// Makes sure that somebody has an inbox, and says where they stand after their post.
+    fn seat(&mut self, post: &Post, source: Source) -> Result<(), Refusal> {
+        let slug = of(post.sender());
+        if !self.has_inbox(&slug) {
+            self.open(&slug, Some(post.sender()))?;
+        }
+        let known = self.state.desk.get(&slug).filter(|_| !self.fresh.contains(&slug)).cloned();
+        let before =
+            known.unwrap_or_else(|| Arc::new(Correspondent::new(slug, post.sender().clone(), self.now)));
+        let after = before.after(self.now, post, source, self.state.settings.posts.settle_s);
+        self.put(PostChange::PutCorrespondent(Arc::new(after)));
+        Ok(())
+    }
+
+    /// An answer to somebody closes their questions.
+    fn answered(&mut self, agent: &AgentId) {
+        let asker = of(agent);
+        let open = self.state.desk.questions().filter(|it| of(&it.agent) == asker);
+        let open: Vec<PostSeq> = open.map(|it| it.n).collect();
+        open.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
+    }
+
+    /// Somebody's work was checked or merged: it is in nobody's way any more.
+    fn settled(&mut self, slug: &Slug) {
+        let left = self.state.desk.print(slug).filter(|it| !it.left.is_empty());
+        if let Some(print) = left.map(|it| it.settled()) {
+            self.stepped(print);
+        }
+    }
+
+    /// Puts a footprint in force, and ends the cases that it ends.
+    pub(super) fn stepped(&mut self, print: Footprint) {
+        let files = print.files();
+        for case in self.state.desk.standoffs_of(&print.slug) {
+            let place = Place::of(&case.file);
+            if !files.keys().any(|it| it.meets(&place)) {
+                self.out.put(Change::Post(PostChange::DropStandoff(case.clone())));
+            }
+        }
+        self.put(PostChange::PutFootprint(Arc::new(print)));
+    }
+}
+
+impl State {
+    /// Publishes a post: it is filed, the roster and footprints follow, and conflicts are told.
+    pub(in crate::domain) fn publish(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &Publish,
+        out: &mut Outbox,
+    ) -> Result<Published, Refusal> {
+        self.agents.beat(now, who.agent(), out);
+        let mut round = Round::new(now, self, out);
+        let post = &verb.post;
+        if post.is_of_roster() {
+            round.seat(post, verb.source)?;
+        }
+        let n = round.file(post.clone())?;
+        match post {
+            Post::Answer { agent, .. } | Post::Feedback { agent, .. } => round.answered(agent),
+            Post::Verified { agent, .. } => round.settled(&of(agent)),
+            Post::Advanced { branch, .. } => round.settled(&slug(branch)),
+            Post::Artifact { agent, status, .. } if &**status == "committed" && self.settings.posts.nudge => {
+                round.file(Post::VerifyNow { branch: agent.clone() })?;
+            }
+            _ => {}
+        }
+        if post.is_of_roster() {
+            let slug = of(post.sender());
+            let before = self.desk.print(&slug).map(|it| Footprint::clone(it));
+            let before = before.unwrap_or_else(|| Footprint::new(slug));
+            let after = before.after(now, n, post, verb.source);
+            if self.settings.posts.detector {
+                round.detect(post, &before, after)?;
+            } else if after != before {
+                round.stepped(after);
+            }
+        }
+        Ok(Published { n })
+    }
+
+    /// Gives an agent an inbox, and says what it runs as.
+    pub(in crate::domain) fn address_agent(
+        &self,
+        now: Timestamp,
+        verb: &AddressAgent,
+        out: &mut Outbox,
+    ) -> Result<AgentAddressed, Refusal> {
+        let mut round = Round::new(now, self, out);
+        let slug = of(&verb.agent);
+        let fresh = !round.has_inbox(&slug);
+        if fresh {
+            round.open(&slug, Some(&verb.agent))?;
+        }
+        let known = self.desk.get(&slug).map(|it| Correspondent::clone(it));
+        let mut it = known.unwrap_or_else(|| Correspondent::new(slug, verb.agent.clone(), now));
+        if !verb.cli.is_empty() && it.cli.as_ref() != Some(&verb.cli) {
+            it.cli = Some(verb.cli.clone());
+            round.put(PostChange::PutCorrespondent(Arc::new(it)));
+        }
+        Ok(AgentAddressed { fresh })
+    }
+
+    /// The audit log begins anew.
+    pub(in crate::domain) fn begin_log(&self, out: &mut Outbox) -> LogBegun {
+        let after = out.next_post();
+        out.put(Change::Post(PostChange::BeginLog(after)));
+        out.say(EventKind::PostLogBegun { after });
+        LogBegun { after }
+    }
+
+    /// What has run out: questions that nobody answers, agents that say nothing, files that nobody works on.
+    pub(in crate::domain) fn sweep_posts(&self, now: Timestamp, out: &mut Outbox) {
+        for n in self.desk.questions_too_old(now) {
+            out.put(Change::Post(PostChange::DropQuestion(n)));
+        }
+        for slug in self.desk.silent_too_long(now) {
+            // The supervisor's inbox is where everybody's questions are.
+            if slug != supervisor() {
+                out.put(Change::Post(PostChange::DropCorrespondent(slug)));
+            }
+        }
+    }
+}
+
+fn shortened(text: &str) -> Box<str> {
+    let end = (0..=QUESTION_SHOWN_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text[..end.unwrap_or(0)].into()
+}

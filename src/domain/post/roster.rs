@@ -1,0 +1,118 @@
+//! Where each agent stands.
+//!
+//! ```text
+//!              anything            done, verified, blocked, committed
+//!   [a word] ------------> [a word] ------------------------------> [settled]
+//!                              ^                                        |
+//!                              +----- `working`, where that is news ----+
+//! ```
+//! What is settled is not undone by a late sign of work. A commit and a block are over as soon as their agent says
+//! that it works; what is done or verified, some time later. Files that become clean say nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Post, Source};
+use crate::base::{AgentId, Slug, Timestamp};
+
+/// An agent that has an inbox.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Correspondent {
+    /// Under which name.
+    pub slug: Slug,
+    /// Its name as last written.
+    pub name: AgentId,
+    /// The program that it runs as, if somebody said.
+    pub cli: Option<Box<str>>,
+    /// Where it stands, once it has said so.
+    pub row: Option<Row>,
+    /// Since when it is known.
+    pub since: Timestamp,
+}
+
+/// Where an agent stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// In one word.
+    pub label: Box<str>,
+    /// Since when.
+    pub since: Timestamp,
+    /// What it is busy with, if its last word had that.
+    pub phase: Option<Box<str>>,
+    /// When it last said so.
+    pub seen: Timestamp,
+}
+
+/// Words that are not replaced by others lightly.
+fn is_settled(label: &str) -> bool {
+    matches!(label, "done" | "verified" | "blocked" | "committed")
+}
+
+/// Words in an agent's name by which somebody else tells something about it; it has not been seen itself.
+fn is_hearsay(status: &str, phase: Option<&str>) -> bool {
+    let stuck =
+        ["stuck-on-prompt", "stuck-stream-timeout", "context-bloat", "no-progress", "blocked-on-supervisor"];
+    status == "auto_approved" || phase.is_some_and(|it| stuck.contains(&it))
+}
+
+impl Post {
+    /// Whether it was said in its sender's name by somebody who watches them.
+    pub(super) fn hearsay(&self) -> bool {
+        matches!(self, Post::Status { status, phase, .. } if is_hearsay(status, phase.as_deref()))
+    }
+}
+
+impl Correspondent {
+    pub(super) fn new(slug: Slug, name: AgentId, now: Timestamp) -> Self {
+        Self { slug, name, cli: None, row: None, since: now }
+    }
+
+    /// After one of its posts that is for the roster.
+    pub(super) fn after(&self, now: Timestamp, post: &Post, source: Source, settle_s: u64) -> Self {
+        let (label, phase): (&str, Option<&Box<str>>) = match post {
+            Post::Status { status, phase, .. } => (status, phase.as_ref()),
+            Post::Artifact { status, .. } => (status, None),
+            Post::Blocked { .. } => ("blocked", None),
+            Post::Intent { .. } => ("intent", None),
+            _ => return self.clone(),
+        };
+        let clean =
+            source == Source::Watcher && matches!(post, Post::Status { files, .. } if files.is_empty());
+        let stays = self.row.as_ref().filter(|row| row.keeps(now, label, source, clean, settle_s));
+        let (label, since) = match (stays, &self.row) {
+            (Some(row), _) => (row.label.clone(), row.since),
+            (None, Some(row)) if *row.label == *label && !is_settled(label) => (label.into(), row.since),
+            (None, _) => (label.into(), now),
+        };
+        let seen = match &self.row {
+            Some(row) if post.hearsay() => row.seen,
+            _ => now,
+        };
+        let mut next = self.clone();
+        next.name = post.sender().clone();
+        next.row = Some(Row { label, since, phase: phase.cloned(), seen });
+        if let Post::Status { cli: Some(cli), .. } = post {
+            next.cli.get_or_insert_with(|| cli.clone());
+        }
+        next
+    }
+}
+
+impl Row {
+    fn keeps(&self, now: Timestamp, word: &str, source: Source, clean: bool, settle_s: u64) -> bool {
+        if clean {
+            return !self.label.is_empty();
+        }
+        if is_settled(word) || !is_settled(&self.label) {
+            return false;
+        }
+        if word != "working" {
+            return true;
+        }
+        let settled_for = now.since_ms(self.since) / 1000;
+        match &*self.label {
+            "blocked" => source == Source::Watcher,
+            "committed" => settle_s == 0,
+            _ => settle_s == 0 || settled_for < settle_s || source == Source::Watcher,
+        }
+    }
+}

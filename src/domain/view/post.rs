@@ -1,0 +1,45 @@
+//! Questions about the broker's messages.
+
+use std::sync::Arc;
+
+use super::View;
+use crate::base::{PostSeq, Slug, Timestamp};
+use crate::domain::State;
+use crate::domain::post::{Correspondent, Question};
+
+/// Everybody who has said where they stand, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Roster;
+
+impl View for Roster {
+    /// They, and the moment at which it was so.
+    type Out = (Vec<Arc<Correspondent>>, Timestamp);
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        (state.desk.iter().filter(|it| it.row.is_some()).cloned().collect(), now)
+    }
+}
+
+/// Questions that nobody has answered, oldest first.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenQuestions;
+
+impl View for OpenQuestions {
+    type Out = Vec<Arc<Question>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.desk.questions().cloned().collect()
+    }
+}
+
+/// The newest number in every inbox, and after which number the audit log begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Inboxes;
+
+impl View for Inboxes {
+    type Out = (Vec<(Slug, PostSeq)>, PostSeq);
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        (state.desk.newest().map(|(slug, n)| (slug.clone(), n)).collect(), state.desk.log_from)
+    }
+}

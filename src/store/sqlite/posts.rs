@@ -1,0 +1,171 @@
+//! Messages between agents: which event has them, and whose inboxes they are in. What they say is in the event alone.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+
+use super::read::each;
+use super::rows::{meta, put, set_meta};
+use crate::base::{EventSeq, PostSeq, Slug};
+use crate::domain::post::{Correspondent, Standoff};
+use crate::domain::{Change, PostChange, State};
+use crate::store::codec::{int, nat, parse, text};
+use crate::store::{Letter, Letters, StoreError};
+
+/// After which number the audit log begins.
+const LOG_FROM: &str = "post_log_from";
+
+pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreError> {
+    match change {
+        PostChange::File { n, seq, at, to, own } => {
+            let (n, seq) = (int(n.0)?, int(seq.0)?);
+            if *own {
+                put(db, "INSERT INTO post VALUES (?1, ?2, ?3)", params![n, seq, at.0])?;
+            }
+            for to in to.iter() {
+                put(db, "INSERT INTO inbox VALUES (?1, ?2, ?3)", params![to.as_str(), n, seq])?;
+            }
+            Ok(())
+        }
+        PostChange::PutCorrespondent(it) => {
+            let row = params![it.slug.as_str(), text(it)?];
+            put(db, "INSERT OR REPLACE INTO correspondent VALUES (?1, ?2)", row)
+        }
+        PostChange::DropCorrespondent(slug) => {
+            for sql in [
+                "DELETE FROM correspondent WHERE slug = ?1",
+                "DELETE FROM inbox WHERE slug = ?1",
+                "DELETE FROM footprint WHERE slug = ?1",
+            ] {
+                put(db, sql, params![slug.as_str()])?;
+            }
+            Ok(())
+        }
+        PostChange::PutFootprint(it) => {
+            let row = params![it.slug.as_str(), text(it)?];
+            put(db, "INSERT OR REPLACE INTO footprint VALUES (?1, ?2)", row)
+        }
+        PostChange::PutStandoff(it) => {
+            put(db, "INSERT OR REPLACE INTO standoff VALUES (?1, ?2)", params![it.id(), text(it)?])
+        }
+        PostChange::DropStandoff(it) => put(db, "DELETE FROM standoff WHERE id = ?1", params![it.id()]),
+        PostChange::PutQuestion(it) => {
+            put(db, "INSERT OR REPLACE INTO question VALUES (?1, ?2)", params![int(it.n.0)?, text(it)?])
+        }
+        PostChange::DropQuestion(n) => put(db, "DELETE FROM question WHERE n = ?1", params![int(n.0)?]),
+        PostChange::Park(to, n, seq) => {
+            put(db, "INSERT INTO parked VALUES (?1, ?2, ?3)", params![to.as_str(), int(n.0)?, int(seq.0)?])
+        }
+        PostChange::Unpark(to, n) => {
+            put(db, "DELETE FROM parked WHERE slug = ?1 AND n = ?2", params![to.as_str(), int(n.0)?])
+        }
+        PostChange::BeginLog(n) => set_meta(db, LOG_FROM, &n.0.to_string()),
+        PostChange::Newest(..) => Ok(()),
+    }
+}
+
+/// Everything but what was said.
+pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError> {
+    let mut slugs: Vec<Slug> = Vec::new();
+    let mut apply = |change| state.apply(&Change::Post(change));
+    each(db, "correspondent", "", |it: Arc<Correspondent>| {
+        slugs.push(it.slug.clone());
+        apply(PostChange::PutCorrespondent(it));
+    })?;
+    each(db, "footprint", "", |it| apply(PostChange::PutFootprint(it)))?;
+    // Of those that were forgotten, cases of two have no use.
+    each(db, "standoff", "", |it: Arc<Standoff>| {
+        if slugs.contains(&it.a) && slugs.contains(&it.b) {
+            apply(PostChange::PutStandoff(it));
+        }
+    })?;
+    each(db, "question", "ORDER BY n", |it| apply(PostChange::PutQuestion(it)))?;
+    let mut newest = db.prepare("SELECT max(n) FROM inbox WHERE slug = ?1")?;
+    for slug in slugs {
+        let n: Option<i64> = newest.query_row([slug.as_str()], |row| row.get(0))?;
+        apply(PostChange::Newest(slug, PostSeq(nat(n.unwrap_or(0))?)));
+    }
+    let mut select = db.prepare("SELECT slug, n, seq FROM parked ORDER BY n")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let slug = Slug::parse(row.get_ref(0)?.as_str().map_err(StoreError::damaged)?);
+        let slug = slug.map_err(StoreError::damaged)?;
+        apply(PostChange::Park(slug, PostSeq(nat(row.get(1)?)?), EventSeq(nat(row.get(2)?)?)));
+    }
+    if let Some(from) = meta(db, LOG_FROM)?.and_then(|it| it.parse().ok()) {
+        apply(PostChange::BeginLog(PostSeq(from)));
+    }
+    Ok(())
+}
+
+/// Forgets the places of what was pruned.
+pub(super) fn prune(db: &Connection, to: EventSeq) -> Result<(), StoreError> {
+    let sql = "SELECT max(n) FROM (SELECT n FROM post WHERE seq <= ?1 ORDER BY n DESC LIMIT 1)";
+    let last: Option<i64> = db.prepare_cached(sql)?.query_row([int(to.0)?], |row| row.get(0))?;
+    let Some(last) = last else { return Ok(()) };
+    put(db, "DELETE FROM inbox WHERE n <= ?1 AND slug IN (SELECT slug FROM correspondent)", params![last])?;
+    put(db, "DELETE FROM parked WHERE n <= ?1", params![last])?;
+    put(db, "DELETE FROM post WHERE n <= ?1", params![last])
+}
+
+/// Messages, oldest first: no more than `bytes_max` as stored, but always one.
+pub(super) fn letters(db: &Connection, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+    match which {
+        Letters::In(slug, after) => {
+            let sql = "SELECT inbox.n, event.body FROM inbox JOIN event ON event.seq = inbox.seq
+                       WHERE inbox.slug = ?1 AND inbox.n > ?2 ORDER BY inbox.n";
+            page(db, sql, params![slug.as_str(), cursor(*after)], bytes_max)
+        }
+        Letters::After(after) => {
+            let sql = "SELECT post.n, event.body FROM post JOIN event ON event.seq = post.seq
+                       WHERE post.n > ?1 ORDER BY post.n";
+            page(db, sql, params![cursor(*after)], bytes_max)
+        }
+        Letters::Newest => letters(db, &Letters::After(newest(db, bytes_max)?), bytes_max),
+    }
+}
+
+/// A cursor is a caller's number; beyond what SQLite can count there is nothing.
+fn cursor(after: PostSeq) -> i64 {
+    int(after.0).unwrap_or(i64::MAX)
+}
+
+fn page(
+    db: &Connection,
+    sql: &str,
+    from: impl rusqlite::Params,
+    bytes_max: usize,
+) -> Result<Vec<Letter>, StoreError> {
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query(from)?;
+    let (mut found, mut bytes) = (Vec::new(), 0_usize);
+    while let Some(row) = rows.next()? {
+        // What was pruned has no body any more.
+        let Some(body) = row.get_ref(1)?.as_str_or_null().map_err(StoreError::damaged)? else { continue };
+        bytes = bytes.saturating_add(body.len());
+        if bytes > bytes_max && !found.is_empty() {
+            break;
+        }
+        found.extend(Letter::of(PostSeq(nat(row.get(0)?)?), parse(body)?));
+    }
+    Ok(found)
+}
+
+/// After which number the newest messages begin that have no more than `bytes_max` bytes together.
+fn newest(db: &Connection, bytes_max: usize) -> Result<PostSeq, StoreError> {
+    let sql = "SELECT post.n, octet_length(event.body) FROM post JOIN event ON event.seq = post.seq
+               ORDER BY post.n DESC";
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query([])?;
+    let (mut bytes, mut before) = (0_usize, None);
+    while let Some(row) = rows.next()? {
+        let n = PostSeq(nat(row.get(0)?)?);
+        let len: Option<i64> = row.get(1)?;
+        bytes = bytes.saturating_add(usize::try_from(len.unwrap_or(0)).unwrap_or(usize::MAX));
+        if bytes > bytes_max {
+            return Ok(before.map_or(PostSeq(n.0.saturating_sub(1)), |_| n));
+        }
+        before = Some(n);
+    }
+    Ok(PostSeq(0))
+}
