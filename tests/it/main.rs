@@ -52,6 +52,7 @@ mod peers;
 mod policy;
 mod policy_files;
 mod policy_random;
+mod posts;
 mod replay;
 mod results;
 mod runs;

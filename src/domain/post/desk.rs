@@ -245,6 +245,11 @@ impl Desk {
         self.undecided.first().map(|(since, _)| since.after(window))
     }
 
+    /// How many posts wait for somebody who has not been there yet.
+    pub fn waiting(&self) -> usize {
+        self.parked.values().map(VecDeque::len).sum()
+    }
+
     pub(super) fn waiting_for(&self, slug: &Slug) -> Vec<(PostSeq, EventSeq)> {
         self.parked.get(slug).into_iter().flatten().copied().collect()
     }

@@ -107,7 +107,7 @@ impl Round<'_> {
     /// Files that others change, too. Returns those of which both were told just now.
     fn meetings(&mut self, mine: &Footprint) -> Result<BTreeSet<(Slug, Place)>, Refusal> {
         let state = self.state;
-        let mut new: BTreeMap<(Slug, Slug, Box<str>), (Slug, Place, Box<str>)> = BTreeMap::new();
+        let mut new: BTreeMap<Key, (Slug, Place, Box<str>)> = BTreeMap::new();
         for (place, written) in mine.files() {
             for other in state.desk.changed.meeting(&place) {
                 if *other == mine.slug {

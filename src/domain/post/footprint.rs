@@ -150,11 +150,10 @@ pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
     for a in mine {
         for b in theirs {
             match (a, b) {
-                (Region::Lines(a0, a1), Region::Lines(b0, b1)) => {
-                    if a0 <= b1 && b0 <= a1 {
-                        regions.push(Region::Lines(*a0.max(b0), *a1.min(b1)));
-                    }
+                (Region::Lines(a0, a1), Region::Lines(b0, b1)) if a0 <= b1 && b0 <= a1 => {
+                    regions.push(Region::Lines(*a0.max(b0), *a1.min(b1)));
                 }
+                (Region::Lines(..), Region::Lines(..)) => {}
                 (Region::Lines(..), _) | (_, Region::Lines(..)) => {
                     regions.extend([a.clone(), b.clone()]);
                     across_kinds = true;
