@@ -4,6 +4,7 @@ mod about;
 mod follow;
 mod logging;
 mod loopback_doors;
+mod memory;
 mod notices;
 mod pictures;
 mod policy_file;
@@ -208,6 +209,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_extra(&config)?;
     daemon.open_loopback(&prepared.loaded).await?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
+    daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);

@@ -137,6 +137,14 @@ pub const NUMBERS_SKIPPED: u64 = 100_000;
 /// cheaper and the first start after a crash slower.
 pub const WAL_PAGES: u32 = 4_000;
 
+/// Lines of the daemon's own log that wait for the disk; further ones are left out. Room for all of them is made at the
+/// start, at 32 bytes each.
+pub const LOG_LINES_WAITING_MAX: usize = 8_192;
+
+/// By how much memory may grow before what is free of it is given back to the system, in bytes: less is not worth the
+/// milliseconds that it takes.
+pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
+
 /// How long a statement waits for somebody else's lock on the store, in milliseconds: only a person with a database
 /// shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
@@ -287,6 +295,10 @@ pub const WATCH_PATTERNS_MAX: usize = 64;
 
 /// Longest pattern of files to be watched, in bytes.
 pub const WATCH_PATTERN_LEN_MAX: usize = 1024;
+
+/// Bytes of patterns, as regular expressions, that can always be watched together: each byte takes a few hundred at the
+/// most of the ten mebibytes that the matcher takes. More are tried when they come.
+pub const WATCH_PATTERNS_EASY_BYTES: usize = 8 << 10;
 
 /// Matching files of one task that are remembered, at some 150 bytes each; more is no list that anybody reads.
 pub const WATCH_FILES_MAX: usize = 10_000;

@@ -4,9 +4,9 @@
 //! about paths from the directory it is relative to. `*` and `?` do not cross a slash, `**` does; `[ab]` and
 //! `{a,b}` are choices. A pattern that ends in a slash is about everything below.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::limits::{WATCH_PATTERN_LEN_MAX, WATCH_PATTERNS_MAX};
+use super::limits::{WATCH_PATTERN_LEN_MAX, WATCH_PATTERNS_EASY_BYTES, WATCH_PATTERNS_MAX};
 
 /// Why patterns were turned down. Safe to show to whoever sent them.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -29,41 +29,64 @@ pub enum BadPattern {
     },
 }
 
-/// Checked patterns.
+/// Patterns that can be matched.
 #[derive(Clone, Debug)]
 pub struct WatchPatterns(GlobSet);
 
 impl WatchPatterns {
-    /// Checks patterns.
+    /// Checks patterns, without making them ready: that takes a hundred times as long, and who only passes them on
+    /// needs it not.
     ///
     /// # Errors
     /// [`BadPattern`] names the first that is wrong.
+    pub fn check<T: AsRef<str>>(patterns: &[T]) -> Result<(), BadPattern> {
+        let globs = globs(patterns)?;
+        let bytes: usize = globs.iter().map(|glob| glob.regex().len()).sum();
+        if bytes > WATCH_PATTERNS_EASY_BYTES { made_of(patterns, globs).map(drop) } else { Ok(()) }
+    }
+
+    /// Makes patterns ready to be matched.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
     pub fn parse<T: AsRef<str>>(patterns: &[T]) -> Result<Self, BadPattern> {
-        if patterns.len() > WATCH_PATTERNS_MAX {
-            return Err(BadPattern::TooMany(patterns.len()));
-        }
-        let mut set = GlobSetBuilder::new();
-        for (at, pattern) in patterns.iter().map(AsRef::as_ref).enumerate() {
-            if pattern.len() > WATCH_PATTERN_LEN_MAX {
-                return Err(BadPattern::TooLong(at));
-            }
-            let wrong =
-                |why: String| BadPattern::Wrong { at, pattern: pattern.escape_debug().to_string(), why };
-            let whole = spelled_out(pattern).map_err(|why| wrong(why.into()))?;
-            let glob = GlobBuilder::new(&whole).literal_separator(true).backslash_escape(false).build();
-            set.add(glob.map_err(|err| wrong(format!("is not a pattern: {}", err.kind())))?);
-        }
-        set.build().map(Self).map_err(|err| BadPattern::Wrong {
-            at: 0,
-            pattern: patterns.first().map_or_else(String::new, |it| it.as_ref().escape_debug().to_string()),
-            why: format!("and the others cannot be watched together: {}", err.kind()),
-        })
+        made_of(patterns, globs(patterns)?)
     }
 
     /// Whether a path, relative and with slashes, is meant.
     pub fn matches(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
+}
+
+/// Each pattern by itself.
+fn globs<T: AsRef<str>>(patterns: &[T]) -> Result<Vec<Glob>, BadPattern> {
+    if patterns.len() > WATCH_PATTERNS_MAX {
+        return Err(BadPattern::TooMany(patterns.len()));
+    }
+    let mut globs = Vec::with_capacity(patterns.len());
+    for (at, pattern) in patterns.iter().map(AsRef::as_ref).enumerate() {
+        if pattern.len() > WATCH_PATTERN_LEN_MAX {
+            return Err(BadPattern::TooLong(at));
+        }
+        let wrong = |why: String| BadPattern::Wrong { at, pattern: pattern.escape_debug().to_string(), why };
+        let whole = spelled_out(pattern).map_err(|why| wrong(why.into()))?;
+        let glob = GlobBuilder::new(&whole).literal_separator(true).backslash_escape(false).build();
+        globs.push(glob.map_err(|err| wrong(format!("is not a pattern: {}", err.kind())))?);
+    }
+    Ok(globs)
+}
+
+fn made_of<T: AsRef<str>>(patterns: &[T], globs: Vec<Glob>) -> Result<WatchPatterns, BadPattern> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(glob);
+    }
+    set.build().map(WatchPatterns).map_err(|err| BadPattern::Wrong {
+        at: 0,
+        pattern: patterns.first().map_or_else(String::new, |it| it.as_ref().escape_debug().to_string()),
+        why: format!("and the others cannot be watched together: {}", err.kind()),
+    })
 }
 
 /// The pattern over whole paths that a pattern stands for.

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use anyhow::{Context as _, Result};
 
 use super::Start;
+use crate::base::limits::LOG_LINES_WAITING_MAX;
 use crate::config::Config;
 use crate::system;
 
@@ -25,7 +26,8 @@ pub(super) fn start_log(
         .max_log_files(config.log.max_files as usize)
         .build(&dir)
         .with_context(|| format!("cannot write logs to {}", dir.display()))?;
-    let (file, guard) = tracing_appender::non_blocking(file);
+    let waiting = tracing_appender::non_blocking::NonBlockingBuilder::default();
+    let (file, guard) = waiting.buffered_lines_limit(LOG_LINES_WAITING_MAX).finish(file);
     let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
     // Colours are for people: whoever starts us with its own log as standard error wants text.
     let colours =

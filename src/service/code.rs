@@ -12,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
-use crate::base::RepoPath;
 use crate::base::limits::{CODE_READERS_MAX, CODE_STAMPS_MAX, SOURCE_BYTES_MAX};
+use crate::base::{Digest, RepoPath};
 use crate::jail::Root;
 use crate::syntax::{Cache, Language, Patience, Reading, Trouble, language_of};
 use crate::system::{changed_at, reading_without_waiting, version_of};
@@ -87,9 +87,10 @@ struct Stamp {
     version: (u64, i64, i64),
 }
 
-type Stamps = HashMap<((u64, u64), RepoPath), (Stamp, Arc<Reading>)>;
+/// What files contained; what that says is in the cache for as long as there is room.
+type Stamps = HashMap<((u64, u64), RepoPath), (Stamp, Digest)>;
 
-/// Reads files, and remembers what they said.
+/// Reads files, and remembers what they contained.
 pub struct Code {
     cache: Arc<Cache>,
     stamps: Mutex<Stamps>,
@@ -192,11 +193,8 @@ impl Code {
         };
         let stamp = stamp(&file);
         let key = (base.number(), path);
-        if let Some(stamp) = &stamp
-            && let Some((known, reading)) = self.stamps().get(&key)
-            && known == stamp
-        {
-            return Look::Known(judged(key.1, reading.clone()));
+        if let Some(reading) = stamp.and_then(|stamp| self.known(&key, stamp, language)) {
+            return Look::Known(judged(key.1, reading));
         }
         match content(&mut file) {
             Ok(bytes) => Look::New(Opened { path: key.1, language, bytes, stamp }),
@@ -204,9 +202,16 @@ impl Code {
         }
     }
 
+    /// What a file says that has not changed since, if that is still kept.
+    fn known(&self, key: &((u64, u64), RepoPath), now: Stamp, language: Language) -> Option<Arc<Reading>> {
+        let (stamp, content) = *self.stamps().get(key)?;
+        if stamp == now { self.cache.known(language, content) } else { None }
+    }
+
     fn parse(&self, base: &Base, opened: Opened, until: Instant) -> Source {
         let patience = Patience { until: Some(until), cancelled: None };
-        let reading = self.cache.read(opened.language, &opened.bytes, &patience);
+        let content = Digest::of(&opened.bytes);
+        let reading = self.cache.read_known_as(content, opened.language, &opened.bytes, &patience);
         if let Some(stamp) = opened.stamp
             && !reading.trouble.contains(&Trouble::TooSlow)
         {
@@ -215,7 +220,7 @@ impl Code {
             if stamps.len() >= CODE_STAMPS_MAX {
                 stamps.clear();
             }
-            stamps.insert((base.number(), opened.path.clone()), (stamp, reading.clone()));
+            stamps.insert((base.number(), opened.path.clone()), (stamp, content));
         }
         judged(opened.path, reading)
     }

@@ -63,7 +63,18 @@ impl Cache {
     ///
     /// A reading that was cut short by somebody's patience is that caller's alone.
     pub fn read(&self, language: Language, bytes: &[u8], patience: &Patience<'_>) -> Arc<Reading> {
-        let key = (language, Digest::of(bytes));
+        self.read_known_as(Digest::of(bytes), language, bytes, patience)
+    }
+
+    /// The same for somebody who has the content's digest.
+    pub fn read_known_as(
+        &self,
+        content: Digest,
+        language: Language,
+        bytes: &[u8],
+        patience: &Patience<'_>,
+    ) -> Arc<Reading> {
+        let key = (language, content);
         let mut state = self.lock();
         loop {
             match state.find(&key) {
@@ -88,8 +99,8 @@ impl Cache {
             Holds::ForNobodyElse => None,
         };
         let bytes = reading.weight() + size_of::<Slot>() + 2 * size_of::<Key>();
-        // What would push out everything else is not kept.
-        if let Some(until) = until.filter(|_| bytes <= self.bytes_max / 4) {
+        // What would push out nearly everything else is not kept.
+        if let Some(until) = until.filter(|_| bytes <= self.bytes_max / 2) {
             let forgotten = self.lock().keep(key, &reading, until, bytes, self.bytes_max);
             // Freeing them takes time, in which others may go on.
             drop(forgotten);

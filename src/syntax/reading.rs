@@ -8,7 +8,8 @@ use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
 use super::walk::Walk;
 use super::{
-    Call, Export, Exported, Import, Kind, Language, NoSignature, Patience, Signature, Symbol, Trouble,
+    Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, Patience, Receiver,
+    Signature, Symbol, Trouble,
 };
 use crate::base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
@@ -123,7 +124,15 @@ impl<'a> Limit<'a> {
 
 impl Reading {
     fn of(language: Language, facts: Facts) -> Self {
-        let Facts { symbols, calls, imports, exports, trouble, aliases, lost, lost_too_many } = facts;
+        let Facts { mut symbols, mut calls, mut imports, mut exports, .. } = facts;
+        let Facts { mut trouble, mut aliases, lost, lost_too_many, .. } = facts;
+        // They have grown by doubling, and are kept for long.
+        symbols.shrink_to_fit();
+        calls.shrink_to_fit();
+        imports.shrink_to_fit();
+        exports.shrink_to_fit();
+        trouble.shrink_to_fit();
+        aliases.shrink_to_fit();
         let sorted = |key: fn(&Symbol) -> &str| {
             let mut all: Vec<u32> = (0..offset(symbols.len())).collect();
             all.sort_by_key(|at| key(&symbols[*at as usize]));
@@ -234,25 +243,54 @@ impl Reading {
         }
     }
 
-    /// About how many bytes of memory it takes.
+    /// How many bytes of memory it takes, with what the allocator adds to each piece.
     pub fn weight(&self) -> usize {
-        let signature = |signature: &Signature| signature.text.len() + signature.canon.len();
+        let text = |text: &str| piece(text.len());
         let symbols = self.symbols.iter().map(|symbol| {
-            let bases: usize = symbol.bases.iter().map(|base| base.len() + size_of::<Box<str>>()).sum();
-            size_of::<Symbol>()
-                + symbol.path.len()
-                + bases
-                + symbol.signature.as_ref().map_or(0, signature)
-                + 8
+            let bases: usize = symbol.bases.iter().map(|base| text(base)).sum();
+            let signed = symbol.signature.as_ref().map_or(0, |it| text(&it.text) + text(&it.canon));
+            text(&symbol.path) + signed + bases + piece(size_of_val(&*symbol.bases))
         });
-        let calls = self.calls.iter().map(|call| size_of::<Call>() + call.callee.name.len() + 8);
-        let imports = self
-            .imports
-            .iter()
-            .map(|import| size_of::<Import>() + import.from.len() + 64 * import.names.len());
-        let exports = self.exports.iter().map(|export| size_of::<Export>() + 2 * export.name.len());
-        let lost = self.lost.iter().flatten().map(|name| name.len() + 32);
-        size_of::<Self>() + symbols.chain(calls).chain(imports).chain(exports).chain(lost).sum::<usize>()
+        let calls = self.calls.iter().map(|call| {
+            let before = match &call.callee.receiver {
+                Receiver::Path(path) => text(path),
+                _ => 0,
+            };
+            text(&call.callee.name) + before
+        });
+        let taken = |what: &Imported| match what {
+            Imported::Name(name) => text(name),
+            _ => 0,
+        };
+        let imports = self.imports.iter().map(|import| {
+            let names = import.names.iter();
+            let names = names.map(|it| taken(&it.imported) + it.local.as_deref().map_or(0, text));
+            text(&import.from)
+                + piece(import.names.capacity() * size_of::<ImportedName>())
+                + names.sum::<usize>()
+        });
+        let exports = self.exports.iter().map(|export| {
+            let what = match &export.what {
+                Exported::Local(local) => text(local),
+                Exported::Passed { imported, .. } => taken(imported),
+            };
+            text(&export.name) + what
+        });
+        // A tree's pieces are half full at the least.
+        let lost = self.lost.iter().flatten().map(|name| text(name) + 2 * size_of::<Box<str>>());
+        let aliases = self.aliases.iter().map(|(alias, _)| text(alias));
+        let lists = [
+            size_of_val(&*self.symbols),
+            size_of_val(&*self.calls),
+            size_of_val(&*self.imports),
+            size_of_val(&*self.exports),
+            size_of_val(&*self.trouble),
+            size_of_val(&*self.by_path),
+            size_of_val(&*self.by_name),
+            size_of_val(&*self.aliases),
+        ];
+        let within = symbols.chain(calls).chain(imports).chain(exports).chain(lost).chain(aliases);
+        piece(size_of::<Self>()) + lists.map(piece).iter().sum::<usize>() + within.sum::<usize>()
     }
 
     /// Symbols of this own name, in order.
@@ -297,6 +335,12 @@ impl Reading {
         }
         parts
     }
+}
+
+/// What a piece of so many bytes takes of the allocator: a word more, in steps of two words, and four words at least.
+fn piece(bytes: usize) -> usize {
+    const WORD: usize = size_of::<usize>();
+    if bytes == 0 { 0 } else { (bytes + WORD).next_multiple_of(2 * WORD).max(4 * WORD) }
 }
 
 /// All numbers that compare equal, of numbers in that order.

@@ -3,9 +3,10 @@
 //! Promises: a function means the same everywhere, so that nobody else has to ask which system this is; where a
 //! system has no such thing, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
 //! peers to `auth` and confinement to `jail`.
-#![deny(unsafe_code)] // Windows has no safe words for users and processes; each block there says why it is sound
+#![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
 pub mod descriptor;
+mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
 mod ports;
 
@@ -19,6 +20,7 @@ mod windows;
 #[cfg(windows)]
 pub use windows::*;
 
+pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};
 
 /// The name of this user, as far as the environment knows it; otherwise the number.

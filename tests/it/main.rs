@@ -46,6 +46,7 @@ mod loopback;
 mod loopback_client;
 mod mail;
 mod mcp_workers;
+mod memory;
 mod network;
 mod one_truth;
 mod peers;

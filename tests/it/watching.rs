@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use provost::base::WatchPatterns;
+use provost::base::limits::{WATCH_PATTERN_LEN_MAX, WATCH_PATTERNS_EASY_BYTES, WATCH_PATTERNS_MAX};
 use serde_json::{Value, json};
 
 use crate::support::{Client, World, eventually};
@@ -121,6 +123,20 @@ fn patterns_that_are_none_are_refused_by_name_and_nothing_runs() {
     let (task, _) = client.delegate("shell", "true", json!({ "watch_patterns": ["**", "src\\*.rs"] }));
     assert_eq!(client.result_of(&task)["status"], "completed");
     assert!(!world.repo().join("ran").exists());
+}
+
+#[test]
+fn patterns_that_pass_can_be_watched() {
+    // What each costs most of: states of the matcher, for one byte of the pattern.
+    for part in ["?", "*", "**/", "[!a-c]", "[!acegikmoqsuwy]", "{a,b*}", "é", "a[0-9]"] {
+        for many in [1, 8, WATCH_PATTERNS_MAX] {
+            // As expressions they are longer, so these are all that pass without being tried, and some more.
+            let bytes = WATCH_PATTERN_LEN_MAX.min(WATCH_PATTERNS_EASY_BYTES / many);
+            let patterns = vec![part.repeat(bytes / part.len()); many];
+            assert_eq!(WatchPatterns::check(&patterns), Ok(()), "{part} in {many}");
+            assert!(WatchPatterns::parse(&patterns).is_ok(), "{part} in {many}");
+        }
+    }
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub(super) fn order(
     let return_to = text(payload.return_to).map(|it| agent(&it, "return_to")).transpose()?;
     let seconds = order.timeout.or(order.timeout_s).unwrap_or(TIMEOUT_DEFAULT_S);
     let watch_patterns = order.watch_patterns.unwrap_or_default();
-    WatchPatterns::parse(&watch_patterns).map_err(|err| Fault::invalid(format!("task.{err}")))?;
+    WatchPatterns::check(&watch_patterns).map_err(|err| Fault::invalid(format!("task.{err}")))?;
     let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
     Ok(Delegate {
         goal: text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into()),

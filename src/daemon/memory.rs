@@ -1,0 +1,40 @@
+//! Memory that is given back to the system once what took it is over: reading a large file or a large body.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::base::limits::{MEMORY_SLACK_BYTES, SOURCE_READ_MS_MAX};
+use crate::system;
+
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// By then whatever was being read is read, and what that took is free as well.
+const OVER_AFTER: Duration = Duration::from_millis(SOURCE_READ_MS_MAX);
+
+/// Until the daemon stops: gives back what is free, each time that memory has grown by so much, and once more when what
+/// made it grow must be over.
+pub(super) async fn give_back(stop: CancellationToken) {
+    let mut held = system::own_memory().unwrap_or(0);
+    let mut again = None;
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = look.tick() => {}
+        }
+        let Some(now) = system::own_memory() else { return };
+        let grown = now >= held.saturating_add(MEMORY_SLACK_BYTES);
+        if !grown && again.is_none_or(|at| at > Instant::now()) {
+            held = held.min(now);
+            continue;
+        }
+        // On a thread of its own, since it takes milliseconds; it fails only when the runtime shuts down.
+        let _ = tokio::task::spawn_blocking(system::give_memory_back).await;
+        held = system::own_memory().unwrap_or(now);
+        let gave = now.saturating_sub(held) >= MEMORY_SLACK_BYTES;
+        again = (grown || gave).then(|| Instant::now() + OVER_AFTER);
+    }
+}
