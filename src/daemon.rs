@@ -32,7 +32,7 @@ use crate::auth::keys::{KeyRing, Role};
 use crate::auth::replay::ReplayGuard;
 use crate::auth::role;
 use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, NONCES_MAX};
-use crate::base::{AgentId, Digest, EffectId, Json, Secret, Timestamp};
+use crate::base::{AgentId, EffectId, Json, Secret, Timestamp};
 use crate::config::env::Environment;
 use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
 use crate::domain::command::Record;
@@ -321,11 +321,6 @@ fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
 
 /// Effects to come, and those owed from before.
 type Work = (mpsc::UnboundedReceiver<(EffectId, Effect)>, Vec<Owed>);
-
-/// Makes the ids of approvals on the wire this repository's own.
-fn approval_salt(start: &Start) -> Digest {
-    Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
-}
 
 /// Each run gets a door of its own, where workers can be confined at all.
 #[cfg(unix)]

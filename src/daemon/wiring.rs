@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{Prepared, Start, pictures};
 use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::base::{AgentId, Destination, Json};
+use crate::base::{AgentId, Destination, Digest, Json};
 use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
 use crate::domain::{self, Settings, WorkerSetting};
@@ -78,13 +78,18 @@ pub(super) fn hook(config: &Config) -> Option<Arc<HookCommand>> {
     Some(Arc::new(HookCommand { line: line.to_owned(), timeout, env }))
 }
 
+/// Makes the ids of approvals on the wire this repository's own.
+fn approval_salt(start: &Start) -> Digest {
+    Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
+}
+
 /// What running it takes.
 pub(super) fn hook_parts(
     start: &Start,
     config: &Config,
     command: watch::Receiver<Option<Arc<HookCommand>>>,
 ) -> HookParts {
-    let salt = super::approval_salt(start);
+    let salt = approval_salt(start);
     HookParts {
         command,
         words: Box::new(move |notice| crate::protocols::devit::hook_words(notice, &salt)),
@@ -228,7 +233,7 @@ pub(super) fn devit_options(start: &Start, prepared: &Prepared, config: &Config)
         advertised_version: config.daemon.advertised_version.clone(),
         hold: config.devit.poll_hold.map_or(Duration::ZERO, |it| it.as_duration()),
         dialect_document: config.devit.dialect_document,
-        salt: super::approval_salt(start),
+        salt: approval_salt(start),
         uid: prepared.uid,
     }
 }
