@@ -100,6 +100,10 @@ text_id! {
     ContractId;
     /// What the broker door files an agent's messages under: one for all spellings of its name there.
     Slug;
+    /// Work that one agent wants another one to do. Agent Protocol: `task_` and eight characters.
+    AssignmentId;
+    /// Work that one agent hands over to another one. Agent Protocol: `hoff_` and eight characters.
+    TransferId;
 }
 
 macro_rules! number_id {

@@ -1,6 +1,7 @@
 //! Every verb Provost understands, in one table.
 
 mod coordinate;
+mod crew;
 mod post;
 
 use std::sync::Arc;
@@ -18,6 +19,12 @@ pub use coordinate::{
     Warning, WithdrawContract,
 };
 
+pub use crew::{
+    AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ClaimFile, CrewBeaten,
+    CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew, LeadAppointed,
+    LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken, OfferTransfer,
+    ReleaseFile, SeeFiles, SeenFile, TakeNote, TransferAnswered, TransferOffered,
+};
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
@@ -140,6 +147,34 @@ verbs! {
     AddressAgent   => AgentAddressed, needs Coordinate, Commit;
     /// Begin the audit log of messages anew.
     BeginLog       => LogBegun,   needs Operate,    Commit;
+    /// Announce oneself to the crew.
+    JoinCrew       => CrewJoined, needs Join,       Commit;
+    /// Leave the crew.
+    LeaveCrew      => CrewLeft,   needs Join,       Commit;
+    /// Say that one is still there.
+    BeatCrew       => CrewBeaten, needs Join,       Commit;
+    /// Say what one is at.
+    MoveMember     => MemberMoved, needs Join,      Commit;
+    /// Name the lead of the crew.
+    AppointLead    => LeadAppointed, needs Operate, Commit;
+    /// Ask for a file.
+    ClaimFile      => FileClaimed, needs Coordinate, Commit;
+    /// Give a file back.
+    ReleaseFile    => FileReleased, needs Coordinate, Commit;
+    /// Lock a file, or give it free.
+    LockFile       => FileLocked, needs Coordinate, Commit;
+    /// Want something done by one of the crew.
+    MakeAssignment => AssignmentMade, needs Coordinate, Commit;
+    /// Say how an assignment goes on.
+    MoveAssignment => AssignmentMoved, needs Coordinate, Commit;
+    /// Hand work over to one of the crew.
+    OfferTransfer  => TransferOffered, needs Coordinate, Commit;
+    /// Go on with work that was handed over, or do not.
+    AnswerTransfer => TransferAnswered, needs Coordinate, Commit;
+    /// Put something on the timeline.
+    TakeNote       => NoteTaken,  needs Coordinate, Commit;
+    /// Say which files have changed.
+    SeeFiles       => FilesSeen,  needs Host,       Commit;
     /// A worker process was confined and is about to run.
     BeginRun       => Begun,      needs Host,       Durable;
     /// What was found out about the files of a task.

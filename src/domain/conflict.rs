@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, EventKind, MailKind, Outbox, Principal, Refusal, State};
+use super::{Change, CrewChange, EventKind, MailKind, Outbox, Principal, Refusal, State};
 use crate::base::limits::WARNINGS_MAX;
 
 use crate::base::{AgentId, RepoPath, Timestamp, WatchPatterns, encloses};
@@ -229,6 +229,11 @@ impl Stakes {
                 self.put(Title::Intent(it.id.clone()), it.stakes())
             }
             Change::PutIntent(it) => self.drop(&Title::Intent(it.id.clone())),
+            Change::Crew(CrewChange::PutClaim(it)) => match it.stake() {
+                Some(stake) => self.put(Title::Claim(it.file.clone()), vec![stake]),
+                None => self.drop(&Title::Claim(it.file.clone())),
+            },
+            Change::Crew(CrewChange::DropClaim(file)) => self.drop(&Title::Claim(file.clone())),
             Change::DropIntent(id) => self.drop(&Title::Intent(id.clone())),
             _ => {}
         }

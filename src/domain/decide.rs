@@ -92,6 +92,7 @@ fn start(
 }
 
 /// Runs a command that needs no more permission.
+// tidy: long because it has an arm for every verb
 fn dispatch(
     state: &State,
     judge: &dyn Judge,
@@ -153,6 +154,20 @@ fn dispatch(
         | Command::Publish(_)
         | Command::AddressAgent(_)
         | Command::BeginLog(_) => coordinate(state, call, command, out),
+        Command::JoinCrew(_)
+        | Command::LeaveCrew(_)
+        | Command::BeatCrew(_)
+        | Command::MoveMember(_)
+        | Command::AppointLead(_)
+        | Command::ClaimFile(_)
+        | Command::ReleaseFile(_)
+        | Command::LockFile(_)
+        | Command::MakeAssignment(_)
+        | Command::MoveAssignment(_)
+        | Command::OfferTransfer(_)
+        | Command::AnswerTransfer(_)
+        | Command::TakeNote(_)
+        | Command::SeeFiles(_) => in_crew(state, call, command, out),
         Command::Record(it) => {
             let (what, subject, details) = (it.what.clone(), it.subject.clone(), it.details.clone());
             out.say(EventKind::Recorded { what, subject, details });
@@ -183,6 +198,28 @@ fn coordinate(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbo
         Command::Publish(it) => state.publish(now, who, it, out).map(Reply::Published),
         Command::AddressAgent(it) => state.address_agent(now, it, out).map(Reply::AgentAddressed),
         Command::BeginLog(_) => Ok(Reply::LogBegun(state.begin_log(out))),
+        other => Err(Refusal::busy(other.name())),
+    }
+}
+
+/// Runs a verb of the crew.
+fn in_crew(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbox) -> Result<Reply, Refusal> {
+    let (now, who) = (call.now, call.who);
+    match command {
+        Command::JoinCrew(it) => state.join_crew(now, who, it, out).map(Reply::CrewJoined),
+        Command::LeaveCrew(it) => Ok(Reply::CrewLeft(state.leave_crew(who, it, out))),
+        Command::BeatCrew(it) => state.beat_crew(now, who, it, out).map(Reply::CrewBeaten),
+        Command::MoveMember(it) => state.move_member(now, who, it, out).map(Reply::MemberMoved),
+        Command::AppointLead(it) => state.appoint_lead(it, out).map(Reply::LeadAppointed),
+        Command::ClaimFile(it) => state.claim_file(now, who, it, out).map(Reply::FileClaimed),
+        Command::ReleaseFile(it) => Ok(Reply::FileReleased(state.release_file(now, who, it, out))),
+        Command::LockFile(it) => state.lock_file(now, who, it, out).map(Reply::FileLocked),
+        Command::MakeAssignment(it) => state.make_assignment(now, who, it, out).map(Reply::AssignmentMade),
+        Command::MoveAssignment(it) => state.move_assignment(now, who, it, out).map(Reply::AssignmentMoved),
+        Command::OfferTransfer(it) => state.offer_transfer(now, who, it, out).map(Reply::TransferOffered),
+        Command::AnswerTransfer(it) => Ok(Reply::TransferAnswered(state.answer_transfer(now, who, it, out))),
+        Command::TakeNote(it) => state.take_note(now, who, it, out).map(Reply::NoteTaken),
+        Command::SeeFiles(it) => Ok(Reply::FilesSeen(state.see_files(it, out))),
         other => Err(Refusal::busy(other.name())),
     }
 }

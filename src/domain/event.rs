@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Post, PostChange};
 use super::{
-    Agent, Contract, ContractStatus, Failure, Finding, Held, Intent, IntentStatus, Lock, Mail, Notice,
-    Parked, Principal, StakeKind, Status, Task, Uses, Verdict, Waiter,
+    Agent, Contract, ContractStatus, CrewChange, CrewEvent, Failure, Finding, Held, Intent, IntentStatus,
+    Lock, Mail, Notice, Parked, Principal, StakeKind, Status, Task, Uses, Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -333,6 +333,8 @@ pub enum EventKind {
         /// The last number that is not in it.
         after: PostSeq,
     },
+    /// Something that happened in the crew.
+    Crew(CrewEvent),
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -382,6 +384,7 @@ impl EventKind {
             EventKind::Published { .. } => "published",
             EventKind::PostDelivered { .. } => "post_delivered",
             EventKind::PostLogBegun { .. } => "post_log_begun",
+            EventKind::Crew(event) => event.name(),
             EventKind::Recorded { .. } => "recorded",
         }
     }
@@ -455,6 +458,8 @@ pub enum Change {
     DropContract(ContractId),
     /// What a message between agents leaves behind.
     Post(PostChange),
+    /// A row of what a crew works by.
+    Crew(CrewChange),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.
@@ -489,6 +494,8 @@ pub struct Counters {
     pub completed: u64,
     /// Tasks that failed, since the beginning.
     pub failed: u64,
+    /// Events on the timeline, since the beginning.
+    pub timeline: u64,
 }
 
 /// Something owed to the outside world: stored with the change that caused it, carried out after the commit.

@@ -7,9 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod assignment;
+mod claim;
 pub mod command;
 mod conflict;
 mod contract;
+mod crew;
 mod decide;
 mod event;
 mod files;
@@ -19,6 +22,7 @@ mod intent;
 mod judge;
 mod lock;
 mod mail;
+mod note;
 mod outbox;
 pub mod post;
 mod principal;
@@ -29,6 +33,8 @@ mod screenshot;
 mod session;
 mod settings;
 mod task;
+mod timeline;
+mod transfer;
 pub mod view;
 
 use std::sync::Arc;
@@ -36,10 +42,15 @@ use std::sync::Arc;
 use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
+pub use assignment::{Assignment, AssignmentState, Assignments};
+pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
 pub use conflict::{Meeting, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
+pub use crew::{
+    Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
+};
 pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
 pub use hook::{Hooks, Notice};
@@ -57,8 +68,10 @@ pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal};
 pub use screenshot::{Held, Picture, Shelf};
 pub use session::{ALIVE_FOR, Agent, Agents, Nick};
-pub use settings::{Settings, WorkerSetting};
+pub use settings::{CrewSetting, Settings, WorkerSetting};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
+pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
+pub use transfer::{Transfer, TransferState, Transfers};
 
 /// How often old mail is looked for.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
@@ -119,6 +132,14 @@ pub struct State {
     pub stakes: Stakes,
     /// Messages between agents, without what they say.
     pub desk: Desk,
+    /// Agents that have announced themselves to work together.
+    pub crew: Crew,
+    /// Files that they work at.
+    pub claims: Claims,
+    /// What they want of each other.
+    pub assignments: Assignments,
+    /// What they hand over to each other.
+    pub transfers: Transfers,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -144,6 +165,10 @@ impl State {
             contracts: Contracts::default(),
             stakes: Stakes::default(),
             desk: Desk::default(),
+            crew: Crew::default(),
+            claims: Claims::default(),
+            assignments: Assignments::default(),
+            transfers: Transfers::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -178,10 +203,24 @@ impl State {
             Change::PutContract(contract) => self.contracts.put(contract.clone()),
             Change::DropContract(id) => self.contracts.remove(id),
             Change::Post(change) => change.apply(&mut self.desk),
+            Change::Crew(change) => self.apply_to_crew(change),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::DropEffect(id) => self.hooks.remove(*id),
             Change::StartEffect(_) => {}
             Change::Count(counters) => self.counters = *counters,
+        }
+    }
+
+    fn apply_to_crew(&mut self, change: &CrewChange) {
+        match change {
+            CrewChange::PutMember(it) => self.crew.put(it.clone()),
+            CrewChange::DropMember(id) => self.crew.remove(id),
+            CrewChange::PutClaim(it) => self.claims.put(it.clone()),
+            CrewChange::DropClaim(file) => self.claims.remove(file),
+            CrewChange::PutAssignment(it) => self.assignments.put(it.clone()),
+            CrewChange::DropAssignment(id) => self.assignments.remove(id),
+            CrewChange::PutTransfer(it) => self.transfers.put(it.clone()),
+            CrewChange::DropTransfer(id) => self.transfers.remove(id),
         }
     }
 
@@ -191,7 +230,7 @@ impl State {
             .then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
         let standoff = self.desk.next_deadline(self.settings.posts.window);
-        first.chain(sweep).chain(self.next_lapse()).chain(standoff).min()
+        first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
     /// When a lock or an intent next lapses, or somebody has waited long enough for one.
@@ -288,6 +327,9 @@ impl Core {
         }
         if self.state.desk.next_deadline(self.state.settings.posts.window).is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| state.decide_standoffs(now, out));
+        }
+        for member in self.state.fallen_silent(now) {
+            self.by_itself(now, out, |state, out| state.fall_silent(&member, out));
         }
         if self.state.swept_at.after(SWEEP_EVERY) <= now {
             self.by_itself(now, out, |state, out| {

@@ -102,8 +102,16 @@ impl Outbox {
         // `begin` comes first in both places that hand an outbox to a rule.
         let Some((at, actor)) = self.stamp.clone() else { return self.counters.event };
         self.counters.event = self.counters.event.next();
-        self.events.push(Event { seq: self.counters.event, at, actor, kind });
+        let event = Event { seq: self.counters.event, at, actor, kind };
+        self.counters.timeline += u64::from(event.topic().is_some());
+        self.events.push(event);
         self.counters.event
+    }
+
+    /// The same, for whoever has to show the event to its caller.
+    pub(super) fn told(&mut self, kind: EventKind) -> Event {
+        self.say(kind);
+        self.events.last().cloned().expect("something was said just now")
     }
 
     pub(super) fn owe(&mut self, effect: Effect) -> EffectId {

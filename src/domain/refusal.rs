@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Rival;
-use super::{ContractStatus, IntentStatus, Nick, Scope, Stake, TaskState};
+use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Scope, Stake, TaskState};
 use crate::base::{AgentId, ApprovalId, Fence, RuleId};
 
 /// The four kinds of "no" are told apart in `docs/style.md`; this is the third, "refused".
@@ -172,6 +172,9 @@ pub enum Refusal {
         /// Who.
         by: AgentId,
     },
+    /// What the crew does not allow.
+    #[error(transparent)]
+    Crew(#[from] CrewRefusal),
     /// A bound was reached; later it may work.
     #[error("too busy: {what}")]
     Busy {

@@ -34,8 +34,29 @@ pub struct Settings {
     pub hooks: bool,
     /// What messages between agents lead to.
     pub posts: PostSettings,
+    /// How a crew works together.
+    pub crew: CrewSetting,
     /// How many pictures are taken; `None` for as many as wanted.
     pub screenshot_rate: Option<Rate>,
+}
+
+/// How a crew works together. Agent Protocol, 3.8.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CrewSetting {
+    /// How long a member may give no sign of life.
+    pub dead_after: Ttl,
+    /// Who leads whenever it is there.
+    pub lead: Option<AgentId>,
+    /// Whether an assignment waits for those that it depends on.
+    pub honour_dependencies: bool,
+    /// Whether a claim for an assignment has to be for one of its files.
+    pub strict_scope: bool,
+}
+
+impl Default for CrewSetting {
+    fn default() -> Self {
+        Self { dead_after: Ttl::minutes(1), lead: None, honour_dependencies: false, strict_scope: false }
+    }
 }
 
 /// A worker of the configuration, as far as rules care.
@@ -71,6 +92,7 @@ impl Settings {
             screenshots: false,
             hooks: false,
             posts: PostSettings::default(),
+            crew: CrewSetting::default(),
             screenshot_rate: None,
         }
     }

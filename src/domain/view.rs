@@ -1,5 +1,6 @@
 //! Questions that change nothing, answered from memory.
 
+mod crew;
 mod post;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,10 @@ use std::sync::Arc;
 use super::{Agent, Contract, ContractStatus, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Waiter};
 use crate::base::{AgentId, ApprovalId, RepoPath, TaskId, Timestamp};
 
+pub use crew::{
+    ClaimsOf, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember, OneTransfer,
+    WholeCrew,
+};
 pub use post::{Inboxes, OpenQuestions, Roster};
 
 /// A question. Asked of the engine, which answers between two batches.

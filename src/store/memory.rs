@@ -2,6 +2,7 @@
 //!
 //! Not part of the product's promises.
 
+mod crew;
 mod posts;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::journal::{Checkpoint, Key, Walk};
 use super::{
     Anchor, FinishedFilter, JournalHead, Letter, Letters, Loaded, Pruned, Reader, Retention, Store,
-    StoreError, StoredEvent, Verdict, codec,
+    StoreError, StoredEvent, TimelineQuery, Verdict, codec,
 };
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use crate::base::{
@@ -22,6 +23,7 @@ use crate::domain::{
     Settings, State, Task, Uses,
 };
 
+use crew::CrewRows;
 use posts::PostRows;
 
 /// What a commit consisted of.
@@ -73,6 +75,7 @@ struct Rows {
     intents: BTreeMap<IntentId, Arc<Intent>>,
     contracts: BTreeMap<ContractId, Arc<Contract>>,
     posts: PostRows,
+    crew: CrewRows,
     effects: BTreeMap<EffectId, (Effect, bool)>,
     events: Vec<StoredEvent>,
     checkpoints: Vec<Checkpoint>,
@@ -192,6 +195,7 @@ impl Rows {
             Change::PutContract(it) => drop(self.contracts.insert(it.id.clone(), it.clone())),
             Change::DropContract(id) => drop(self.contracts.remove(id)),
             Change::Post(change) => self.posts.apply(change),
+            Change::Crew(change) => self.crew.apply(change),
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {
                     *started = true;
@@ -226,7 +230,7 @@ impl Rows {
         let intents = self.intents.values().cloned().map(Change::PutIntent);
         let contracts = self.contracts.values().cloned().map(Change::PutContract);
         let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
-        let rows = rows.chain(locks).chain(intents).chain(contracts);
+        let rows = rows.chain(locks).chain(intents).chain(contracts).chain(self.crew.changes());
         let rows = rows.chain(self.posts.changes());
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
@@ -387,6 +391,10 @@ impl Reader for MemoryReader {
         let disk = lock(&self.0);
         let rows = disk.read()?;
         rows.posts.letters(&rows.events, which, bytes_max)
+    }
+
+    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        crew::timeline(&lock(&self.0).read()?.events, query)
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {

@@ -61,6 +61,23 @@ const STEPS: &[&str] = &[
     CREATE TABLE standoff      (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
     CREATE TABLE question      (n INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 ",
+    "
+    CREATE TABLE member     (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE claim      (file TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE assignment (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE transfer   (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE timeline (
+        seq   INTEGER PRIMARY KEY,              -- of the event
+        at    INTEGER NOT NULL,
+        agent TEXT NOT NULL,
+        word  TEXT NOT NULL,
+        file  TEXT
+    ) STRICT;
+    CREATE INDEX timeline_at ON timeline (at);
+    CREATE INDEX timeline_agent ON timeline (agent, at);
+    CREATE INDEX timeline_word ON timeline (word, at);
+    CREATE INDEX timeline_file ON timeline (file, at) WHERE file IS NOT NULL;
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

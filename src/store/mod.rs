@@ -125,6 +125,12 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError>;
 
+    /// A page of the timeline.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError>;
+
     /// Checks the whole journal, and against `anchor` if one is given.
     ///
     /// # Errors
@@ -182,6 +188,40 @@ pub struct FinishedFilter {
     /// Only those that finished before this one: the last one of the page before. A task that is not there any
     /// more has none before it.
     pub before: Option<TaskId>,
+}
+
+/// Which events of the timeline. What is not said does not matter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TimelineQuery {
+    /// Whose.
+    pub agent: Option<Box<str>>,
+    /// Which word.
+    pub word: Option<Box<str>>,
+    /// About which file.
+    pub file: Option<Box<str>>,
+    /// From this moment on.
+    pub since: Option<Timestamp>,
+    /// Behind this one.
+    pub after: Option<EventSeq>,
+    /// Before this one.
+    pub before: Option<EventSeq>,
+    /// Signs of life, too.
+    pub beats: bool,
+    /// In which order.
+    pub order: TimelineOrder,
+    /// How many at most.
+    pub limit: usize,
+    /// How many bytes at most, as stored; the first one always comes, so that paging moves on.
+    pub bytes_max: usize,
+}
+
+/// In which order the timeline is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimelineOrder {
+    /// By time, and by number where times are the same.
+    NewestFirst,
+    /// By number.
+    OldestFirst,
 }
 
 /// How long history is kept.

@@ -5,6 +5,7 @@
 //! ```
 //! Only a running store can be written; a store that is dropped while running has not stopped cleanly.
 
+mod crew;
 mod posts;
 mod read;
 mod rows;
@@ -25,6 +26,9 @@ use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskI
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
 pub(super) use read::open_reader;
+
+/// How long signs of life of the crew can be asked for. They happened all the same, and stay in the journal.
+const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The store in a state folder.
 pub struct SqliteStore {
@@ -219,6 +223,7 @@ impl Store for SqliteStore {
         rows::put_effects(&tx, &batch.effects)?;
         rows::apply(&tx, &batch.changes, &mut next.finished)?;
         rows::put_events(&tx, &events)?;
+        crew::put_timeline(&tx, &batch.events)?;
         if next.counters != self.written.counters {
             rows::put_counters(&tx, &next.counters)?;
         }
@@ -250,6 +255,8 @@ impl Store for SqliteStore {
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let tasks = rows::prune_tasks(&tx, codec::before(now, keep.tasks), keep.tasks_most, most)?;
         let events = rows::prune_events(&tx, codec::before(now, keep.events), most, &mut next.pruned_to)?;
+        let beats = codec::before(now, BEATS_KEPT);
+        let beats = crew::prune_timeline(&tx, next.pruned_to, beats, most)?;
         if next.pruned_to != self.written.pruned_to {
             let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
             rows::put_checkpoint(&tx, &checkpoint)?;
@@ -257,7 +264,7 @@ impl Store for SqliteStore {
         }
         tx.commit()?;
         self.written = next;
-        Ok(Pruned { tasks, events, more: tasks == most || events == most })
+        Ok(Pruned { tasks, events, more: tasks == most || events == most || beats == most })
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
@@ -345,7 +352,8 @@ fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
         && then.post <= now.post
         && then.named <= now.named
         && then.completed <= now.completed
-        && then.failed <= now.failed;
+        && then.failed <= now.failed
+        && then.timeline <= now.timeline;
     if grown {
         Ok(())
     } else {

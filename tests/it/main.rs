@@ -12,6 +12,7 @@ mod coordinating;
 mod coordinating_files;
 mod coordinating_storm;
 mod crash;
+mod crew;
 mod descriptor;
 mod desktop;
 mod destinations;

@@ -581,6 +581,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         | Refusal::IntentNotFound
         | Refusal::IntentCannot { .. }
         | Refusal::ContractNotFound
+        | Refusal::Crew(_)
         | Refusal::ContractSettled { .. } => Code::Invalid,
         Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,

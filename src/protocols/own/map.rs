@@ -67,6 +67,7 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::ApprovalChanged => (StatusCode::CONFLICT, "approval_changed"),
         Refusal::Denied { .. } => (StatusCode::FORBIDDEN, "denied"),
         Refusal::SwitchedOff { .. } => (StatusCode::FORBIDDEN, "switched_off"),
+        Refusal::Crew(_) => (StatusCode::CONFLICT, "crew"),
         Refusal::MailNotFound => (StatusCode::NOT_FOUND, "mail_not_found"),
         Refusal::AlreadyNamed { .. } => (StatusCode::CONFLICT, "already_named"),
         Refusal::LockConflict(_) => (StatusCode::CONFLICT, "lock_conflict"),

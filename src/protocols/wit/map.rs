@@ -122,6 +122,7 @@ fn refused(refusal: &Refusal) -> Fault {
         | Refusal::ApprovalNotYours { .. }
         | Refusal::ApprovalChanged
         | Refusal::TooOften { .. }
+        | Refusal::Crew(_)
         | Refusal::MailNotFound => Fault::method("REFUSED", &json!({ "message": message })),
     }
 }

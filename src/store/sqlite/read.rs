@@ -7,16 +7,18 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, posts, rows, wrong_key};
+use super::{connect, crew, posts, rows, wrong_key};
 use crate::base::{
     AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Ticket, Timestamp,
 };
-use crate::domain::{Change, Counters, Owed, Settings, State, Task, Uses};
+use crate::domain::{Change, Counters, CrewChange, Owed, Settings, State, Task, Uses};
 use crate::store::codec::{int, nat, parse};
 use crate::store::files;
 use crate::store::journal::{Checkpoint, Fault, Key, Walk};
 use crate::store::migrations;
-use crate::store::{Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, Verdict};
+use crate::store::{
+    Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
+};
 
 const EVENT: &str =
     "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
@@ -39,6 +41,10 @@ pub(super) fn live(
     each(db, "intent", "", |it| state.apply(&Change::PutIntent(Arc::new(it))))?;
     each(db, "contract", "", |it| state.apply(&Change::PutContract(Arc::new(it))))?;
     posts::load(db, &mut state)?;
+    each(db, "member", "", |it| state.apply(&CrewChange::PutMember(Arc::new(it)).into()))?;
+    each(db, "claim", "", |it| state.apply(&CrewChange::PutClaim(Arc::new(it)).into()))?;
+    each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
+    each(db, "transfer", "", |it| state.apply(&CrewChange::PutTransfer(Arc::new(it)).into()))?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();
@@ -86,6 +92,7 @@ pub(super) fn counters(db: &Connection) -> Result<Counters, StoreError> {
             "named" => counters.named = value,
             "completed" => counters.completed = value,
             "failed" => counters.failed = value,
+            "timeline" => counters.timeline = value,
             other => return Err(StoreError::damaged(format!("a counter `{other}` that nobody knows"))),
         }
     }
@@ -146,7 +153,7 @@ pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), Sto
     Ok(())
 }
 
-fn event(row: &Row<'_>) -> Result<StoredEvent, StoreError> {
+pub(super) fn event(row: &Row<'_>) -> Result<StoredEvent, StoreError> {
     Ok(StoredEvent {
         seq: EventSeq(nat(row.get(0)?)?),
         at: Timestamp(row.get(1)?),
@@ -245,6 +252,10 @@ impl Reader for SqliteReader {
 
     fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
         posts::letters(&self.db, which, bytes_max)
+    }
+
+    fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        crew::timeline(&self.db, query)
     }
 
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {

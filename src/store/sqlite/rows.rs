@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::crew;
 use super::posts;
 use crate::base::{EffectId, EventSeq, Timestamp};
 use crate::domain::{Change, Counters, Effect, Task, Uses};
@@ -57,6 +58,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }
             Change::DropEffect(id) => put(db, "DELETE FROM effect WHERE id = ?1", params![int(id.0)?])?,
+            Change::Crew(change) => crew::apply(db, change)?,
             // All but the last are memory's alone; the last count of a batch is written once.
             Change::Beat(..)
             | Change::CarryMail(..)
@@ -152,6 +154,7 @@ pub(super) fn put_counters(db: &Connection, counters: &Counters) -> Result<(), S
         ("named", counters.named),
         ("completed", counters.completed),
         ("failed", counters.failed),
+        ("timeline", counters.timeline),
     ];
     for (name, value) in values {
         put(db, "INSERT OR REPLACE INTO counter VALUES (?1, ?2)", params![name, int(value)?])?;

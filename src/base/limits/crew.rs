@@ -1,0 +1,42 @@
+//! Bounds of a crew: members, claims, assignments, transfers and the timeline.
+
+use super::AGENTS_MAX;
+
+/// Agents of one crew; the longest gone gives way to a new one.
+pub const MEMBERS_MAX: usize = AGENTS_MAX;
+
+/// Files that are remembered because somebody has claimed them once; the one that was free for longest gives way.
+pub const CLAIMS_MAX: usize = 20_000;
+
+/// Files that one agent may have claimed at once.
+pub const CLAIMS_PER_AGENT_MAX: usize = 4_000;
+
+/// Assignments that are remembered; the oldest that is done gives way.
+pub const ASSIGNMENTS_MAX: usize = 10_000;
+
+/// Transfers that are remembered; the oldest that was answered gives way.
+pub const TRANSFERS_MAX: usize = 10_000;
+
+/// Size of one assignment or transfer, in bytes: some pages of text. What is larger is a file's business.
+pub const RECORD_BYTES_MAX: usize = 64 << 10;
+
+/// Size of all assignments, and of all transfers, in bytes: they are held in memory, and shown together.
+pub const RECORDS_BYTES_MAX: usize = 32 << 20;
+
+/// Size of what a note on the timeline says beside its few words, in bytes.
+pub const NOTE_BYTES_MAX: usize = 256 << 10;
+
+/// Entries of the timeline in one answer.
+pub const TIMELINE_PAGE_MAX: usize = 10_000;
+
+/// Size of one answer about the timeline, in bytes as stored; the first entry always comes.
+pub const TIMELINE_BYTES_MAX: usize = 16 << 20;
+
+/// Size of a claimed file that is read for its digest, in bytes. Larger ones are data, and take longer than a claim may.
+pub const CLAIMED_BYTES_MAX: u64 = 64 << 20;
+
+/// How long reading claimed files for one request may take, in milliseconds. 64 MiB from a disk take some hundred.
+pub const CLAIMED_READ_MS_MAX: u64 = 2_000;
+
+/// Claimed files that are read at once.
+pub const CLAIMED_READERS_MAX: usize = 4;

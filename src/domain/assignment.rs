@@ -1,0 +1,207 @@
+//! Assignments: what agents of the crew want each other to do. Plain records, which nobody carries out by himself;
+//! delegated work is a [`super::Task`].
+//!
+//! Any state follows any other, as the crew says. Agent Protocol, `POST /tasks` and `PATCH /tasks/:id`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{AssignmentMade, AssignmentMoved, MakeAssignment, MoveAssignment};
+use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, State};
+use crate::base::limits::{ASSIGNMENTS_MAX, RECORD_BYTES_MAX, RECORDS_BYTES_MAX};
+use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
+
+/// Where an assignment stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AssignmentState {
+    /// For anybody.
+    Queued,
+    /// For somebody.
+    Assigned,
+    /// Under way.
+    InProgress,
+    /// Looked at.
+    Review,
+    /// Done.
+    Done,
+    /// Cannot go on.
+    Blocked,
+}
+
+/// Work that one agent wants another one to do.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Its name.
+    pub id: AssignmentId,
+    /// What it is called.
+    pub title: Box<str>,
+    /// What is to be done.
+    pub description: Box<str>,
+    /// Who is to do it; any name.
+    pub to: Option<Box<str>>,
+    /// Who wants it.
+    pub by: AgentId,
+    /// Where it stands.
+    pub state: AssignmentState,
+    /// Files that it is about, as they were written.
+    pub files: Vec<Box<str>>,
+    /// What is to be done before.
+    pub after: Vec<Box<str>>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was first under way.
+    pub started_at: Option<Timestamp>,
+    /// When it was last done.
+    pub completed_at: Option<Timestamp>,
+    /// Its place in lists.
+    pub place: Fence,
+}
+
+impl Assignment {
+    /// Whether a file is one of those that it is about, or lies in one of their folders.
+    pub fn covers(&self, file: &RepoPath) -> bool {
+        let named = self.files.iter().filter_map(|it| RepoPath::parse(it).ok());
+        let mut named = named.map(|it| it.as_str().to_owned());
+        let inside = |folder: &str| file.as_str().strip_prefix(folder).is_some_and(|it| it.starts_with('/'));
+        named.any(|it| it == file.as_str() || inside(&it))
+    }
+
+    fn bytes(&self) -> usize {
+        let lists = self.files.iter().chain(&self.after).map(|it| it.len() + 16).sum::<usize>();
+        let texts = self.title.len() + self.description.len() + self.to.as_deref().map_or(0, str::len);
+        texts + lists
+    }
+}
+
+/// All assignments, the oldest of those that are done gone first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Assignments {
+    all: BTreeMap<AssignmentId, Arc<Assignment>>,
+    places: BTreeMap<Fence, AssignmentId>,
+    done: BTreeSet<Fence>,
+    bytes: usize,
+}
+
+impl Assignments {
+    pub(super) fn put(&mut self, it: Arc<Assignment>) {
+        self.remove(&it.id);
+        self.places.insert(it.place, it.id.clone());
+        if it.state == AssignmentState::Done {
+            self.done.insert(it.place);
+        }
+        self.bytes += it.bytes();
+        self.all.insert(it.id.clone(), it);
+    }
+
+    pub(super) fn remove(&mut self, id: &AssignmentId) {
+        let Some(it) = self.all.remove(id) else { return };
+        self.places.remove(&it.place);
+        self.done.remove(&it.place);
+        self.bytes = self.bytes.saturating_sub(it.bytes());
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &AssignmentId) -> Option<&Arc<Assignment>> {
+        self.all.get(id)
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Assignment>> {
+        self.places.values().filter_map(|id| self.all.get(id))
+    }
+}
+
+impl State {
+    /// Agent Protocol, `POST /tasks`.
+    pub(super) fn make_assignment(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &MakeAssignment,
+        out: &mut Outbox,
+    ) -> Result<AssignmentMade, Refusal> {
+        let named = verb.to.as_deref().is_some_and(|it| !it.is_empty());
+        let assignment = Assignment {
+            id: verb.id.clone(),
+            title: verb.title.clone(),
+            description: verb.description.clone(),
+            to: verb.to.clone(),
+            by: who.agent().clone(),
+            state: if named { AssignmentState::Assigned } else { AssignmentState::Queued },
+            files: verb.files.clone(),
+            after: verb.after.clone(),
+            created_at: now,
+            started_at: None,
+            completed_at: None,
+            place: out.next_fence(),
+        };
+        self.room_for_assignment(&assignment, out)?;
+        self.agents.beat(now, who.agent(), out);
+        let (id, title, to) = (assignment.id.clone(), assignment.title.clone(), assignment.to.clone());
+        out.say(CrewEvent::AssignmentMade { id, title, to }.into());
+        let assignment = Arc::new(assignment);
+        out.put(CrewChange::PutAssignment(assignment.clone()).into());
+        Ok(AssignmentMade { assignment })
+    }
+
+    fn room_for_assignment(&self, new: &Assignment, out: &mut Outbox) -> Result<(), Refusal> {
+        let known = &self.assignments;
+        if known.get(&new.id).is_some() {
+            return Err(Refusal::busy("an assignment of this id"));
+        }
+        if new.bytes() > RECORD_BYTES_MAX {
+            return Err(CrewRefusal::TooLarge { most: RECORD_BYTES_MAX }.into());
+        }
+        let (mut count, mut bytes) = (known.all.len(), known.bytes + new.bytes());
+        let mut done = known.done.iter().filter_map(|place| known.all.get(known.places.get(place)?));
+        while count >= ASSIGNMENTS_MAX || bytes > RECORDS_BYTES_MAX {
+            let oldest =
+                done.next().ok_or_else(|| Refusal::busy("as many unfinished tasks as there can be"))?;
+            out.put(CrewChange::DropAssignment(oldest.id.clone()).into());
+            (count, bytes) = (count - 1, bytes.saturating_sub(oldest.bytes()));
+        }
+        Ok(())
+    }
+
+    /// Agent Protocol, `PATCH /tasks/:id`. With `expected`, only from where the caller believes it to be.
+    pub(super) fn move_assignment(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &MoveAssignment,
+        out: &mut Outbox,
+    ) -> Result<AssignmentMoved, Refusal> {
+        let found = self.assignments.get(&verb.id).ok_or(CrewRefusal::AssignmentNotFound)?;
+        if verb.expected.is_some_and(|it| it != found.state) {
+            return Err(CrewRefusal::AssignmentElsewhere { at: found.state }.into());
+        }
+        if verb.to == AssignmentState::InProgress && self.settings.crew.honour_dependencies {
+            self.may_begin(found)?;
+        }
+        self.agents.beat(now, who.agent(), out);
+        let mut moved = Assignment { state: verb.to, ..Assignment::clone(found) };
+        match verb.to {
+            AssignmentState::InProgress => drop(moved.started_at.get_or_insert(now)),
+            AssignmentState::Done => moved.completed_at = Some(now),
+            _ => {}
+        }
+        out.say(CrewEvent::AssignmentMoved { id: verb.id.clone(), from: found.state, to: verb.to }.into());
+        let assignment = Arc::new(moved);
+        out.put(CrewChange::PutAssignment(assignment.clone()).into());
+        Ok(AssignmentMoved { assignment })
+    }
+
+    fn may_begin(&self, it: &Assignment) -> Result<(), Refusal> {
+        let is_done = |id: &str| {
+            let found = AssignmentId::parse(id).ok().and_then(|id| self.assignments.get(&id));
+            found.is_some_and(|it| it.state == AssignmentState::Done)
+        };
+        match it.after.iter().find(|id| !is_done(id)) {
+            Some(on) => Err(CrewRefusal::AssignmentWaits { on: on.clone() }.into()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Claims: whole files that agents of the crew work at, one agent at a time.
+//!
+//! ```text
+//!             claim                  another has changed it
+//!   [free] ----------> [claimed] ------------------------------> [conflicted]
+//!     ^  |  lock          |   ^ lock, unlock                          |
+//!     |  +---> [locked] --|---+                                       |
+//!     +--- release, leave, silence -----+------ settled --------------+
+//! ```
+//! A file that somebody has asked for once is remembered, with what it said when it was last given back. Agent
+//! Protocol, 3.3.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{ClaimFile, FileClaimed, FileLocked, FileReleased, LockFile, ReleaseFile};
+use super::{
+    CrewChange, CrewEvent, CrewRefusal, Outbox, Part, Principal, Refusal, Stake, StakeKind, State, Title,
+};
+use crate::base::limits::{CLAIMS_MAX, CLAIMS_PER_AGENT_MAX};
+use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
+
+/// What a file says, as far as that was found out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Content {
+    /// The first bytes of the digest of its content.
+    Sha([u8; 8]),
+    /// There is no such file.
+    Missing,
+    /// It is no regular file, or cannot be read.
+    Unreadable,
+    /// It is larger than files are read.
+    TooLarge,
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Content::Sha(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Content::Missing => f.write_str("missing"),
+            Content::Unreadable => f.write_str("unreadable"),
+            Content::TooLarge => f.write_str("too_large"),
+        }
+    }
+}
+
+impl From<Content> for String {
+    fn from(content: Content) -> String {
+        content.to_string()
+    }
+}
+
+impl TryFrom<String> for Content {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let digits = u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16);
+        match (text.as_str(), digits) {
+            ("missing", _) => Ok(Content::Missing),
+            ("unreadable", _) => Ok(Content::Unreadable),
+            ("too_large", _) => Ok(Content::TooLarge),
+            (_, Some(digits)) => Ok(Content::Sha(digits.to_be_bytes())),
+            _ => Err("neither a short digest nor a word for why there is none"),
+        }
+    }
+}
+
+/// Whose a file is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// Nobody's.
+    Free,
+    /// Somebody's.
+    Claimed {
+        /// Whose.
+        owner: AgentId,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The lead's, so that nobody changes it.
+    Locked {
+        /// The lead's who locked it.
+        owner: AgentId,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Nobody's until somebody says whose change counts.
+    Conflicted {
+        /// Whose it was.
+        owner: AgentId,
+        /// Since when it was.
+        since: Timestamp,
+    },
+}
+
+impl Hold {
+    /// Whose it is, or was.
+    pub fn owner(&self) -> Option<&AgentId> {
+        match self {
+            Hold::Free => None,
+            Hold::Claimed { owner, .. } | Hold::Locked { owner, .. } | Hold::Conflicted { owner, .. } => {
+                Some(owner)
+            }
+        }
+    }
+
+    /// Since when.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Hold::Free => None,
+            Hold::Claimed { since, .. } | Hold::Locked { since, .. } | Hold::Conflicted { since, .. } => {
+                Some(*since)
+            }
+        }
+    }
+}
+
+/// A file that somebody has asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claim {
+    /// Which, in its one spelling.
+    pub file: RepoPath,
+    /// Whose.
+    pub held: Hold,
+    /// What for.
+    pub assignment: Option<Box<str>>,
+    /// Who had it last.
+    pub last: Option<AgentId>,
+    /// What it says.
+    pub content: Content,
+    /// Its place in lists.
+    pub place: Fence,
+    /// The grant: rises each time.
+    pub fence: Fence,
+}
+
+impl Claim {
+    /// What its owner has by it, to be compared with what others have through other doors.
+    pub(super) fn stake(&self) -> Option<Stake> {
+        Some(Stake {
+            agent: self.held.owner()?.clone(),
+            kind: StakeKind::Claim,
+            at: self.file.clone(),
+            pattern: None,
+            part: Part::default(),
+            since: self.held.since()?,
+            until: None,
+            asked: self.file.as_str().into(),
+        })
+    }
+
+    fn is_free(&self) -> bool {
+        self.held == Hold::Free
+    }
+}
+
+/// All files that are remembered.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Claims {
+    all: BTreeMap<RepoPath, Arc<Claim>>,
+    places: BTreeMap<Fence, RepoPath>,
+    by_owner: BTreeMap<AgentId, BTreeSet<Fence>>,
+    /// Those that are nobody's, the one that was longest not asked for first.
+    free: BTreeSet<(Fence, RepoPath)>,
+}
+
+impl Claims {
+    pub(super) fn put(&mut self, claim: Arc<Claim>) {
+        self.remove(&claim.file);
+        self.places.insert(claim.place, claim.file.clone());
+        match claim.held.owner() {
+            None => drop(self.free.insert((claim.fence, claim.file.clone()))),
+            Some(owner) => drop(self.by_owner.entry(owner.clone()).or_default().insert(claim.place)),
+        }
+        self.all.insert(claim.file.clone(), claim);
+    }
+
+    pub(super) fn remove(&mut self, file: &RepoPath) {
+        let Some(claim) = self.all.remove(file) else { return };
+        self.places.remove(&claim.place);
+        self.free.remove(&(claim.fence, file.clone()));
+        if let Some(owner) = claim.held.owner()
+            && let Some(places) = self.by_owner.get_mut(owner)
+        {
+            places.remove(&claim.place);
+            if places.is_empty() {
+                self.by_owner.remove(owner);
+            }
+        }
+    }
+
+    /// One of them.
+    pub fn get(&self, file: &RepoPath) -> Option<&Arc<Claim>> {
+        self.all.get(file)
+    }
+
+    /// All of them, in the order in which they were first asked for.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Claim>> {
+        self.places.values().filter_map(|file| self.all.get(file))
+    }
+
+    /// An agent's, in the order in which they were first asked for; those that are in conflict, too.
+    pub fn of(&self, owner: &AgentId) -> impl Iterator<Item = &Arc<Claim>> {
+        let places = self.by_owner.get(owner).into_iter().flatten();
+        places.filter_map(|place| self.all.get(self.places.get(place)?))
+    }
+
+    /// How many files are remembered.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether no file is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
+impl State {
+    /// Agent Protocol, `POST /resources/claim`. Whoever has it already keeps it, and nothing happens.
+    pub(super) fn claim_file(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &ClaimFile,
+        out: &mut Outbox,
+    ) -> Result<FileClaimed, Refusal> {
+        self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
+        let known = self.claims.get(&verb.file);
+        if let Some(claim) = known {
+            self.claimable(claim, who.agent())?;
+            if !claim.is_free() {
+                return Ok(FileClaimed { claim: claim.clone(), fresh: false, met: Vec::new() });
+            }
+        }
+        self.within_assignment(verb)?;
+        self.room_for_claim(who.agent(), known.is_none(), out)?;
+        self.agents.beat(now, who.agent(), out);
+        let held = Hold::Claimed { owner: who.agent().clone(), since: now };
+        let claim = Arc::new(self.taken(verb.file.clone(), held, verb.content, verb.assignment.clone(), out));
+        let stakes: Vec<Stake> = claim.stake().into_iter().collect();
+        let met = self.meet(now, who, &Title::Claim(verb.file.clone()), &stakes, out)?;
+        out.say(
+            CrewEvent::ClaimGranted {
+                file: verb.file.clone(),
+                first: known.is_none(),
+                assignment: verb.assignment.clone(),
+            }
+            .into(),
+        );
+        out.put(CrewChange::PutClaim(claim.clone()).into());
+        Ok(FileClaimed { claim, fresh: true, met })
+    }
+
+    /// Whether a file is free for an agent, or its own.
+    fn claimable(&self, claim: &Claim, who: &AgentId) -> Result<(), Refusal> {
+        match &claim.held {
+            Hold::Conflicted { .. } => Err(CrewRefusal::FileConflicted.into()),
+            Hold::Claimed { owner, .. } if owner != who => {
+                Err(CrewRefusal::FileClaimed { by: owner.clone() }.into())
+            }
+            Hold::Locked { owner, .. } if owner != who => {
+                Err(CrewRefusal::FileLocked { by: owner.clone() }.into())
+            }
+            Hold::Free | Hold::Claimed { .. } | Hold::Locked { .. } => Ok(()),
+        }
+    }
+
+    /// With `strict_scope`, a claim for an assignment is for one of its files.
+    fn within_assignment(&self, verb: &ClaimFile) -> Result<(), Refusal> {
+        let Some(id) = verb.assignment.as_deref().filter(|_| self.settings.crew.strict_scope) else {
+            return Ok(());
+        };
+        let found = AssignmentId::parse(id).ok().and_then(|id| self.assignments.get(&id));
+        match found {
+            Some(assignment) if assignment.covers(&verb.file) => Ok(()),
+            _ => Err(CrewRefusal::OutsideAssignment { assignment: id.into() }.into()),
+        }
+    }
+
+    fn room_for_claim(&self, who: &AgentId, new: bool, out: &mut Outbox) -> Result<(), Refusal> {
+        if self.claims.by_owner.get(who).map_or(0, BTreeSet::len) >= CLAIMS_PER_AGENT_MAX {
+            return Err(Refusal::busy("as many files as one agent can claim; release some"));
+        }
+        if new && self.claims.len() >= CLAIMS_MAX {
+            let (_, oldest) = self
+                .claims
+                .free
+                .first()
+                .ok_or_else(|| Refusal::busy("as many claimed files as there can be"))?;
+            out.put(CrewChange::DropClaim(oldest.clone()).into());
+        }
+        Ok(())
+    }
+
+    fn taken(
+        &self,
+        file: RepoPath,
+        held: Hold,
+        content: Content,
+        assignment: Option<Box<str>>,
+        out: &mut Outbox,
+    ) -> Claim {
+        let known = self.claims.get(&file);
+        let fence = out.next_fence();
+        Claim {
+            place: known.map_or(fence, |it| it.place),
+            last: known.and_then(|it| it.last.clone()),
+            file,
+            held,
+            assignment,
+            content,
+            fence,
+        }
+    }
+
+    /// Agent Protocol, `POST /resources/release`. Nothing happens when it is not the caller's.
+    pub(super) fn release_file(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &ReleaseFile,
+        out: &mut Outbox,
+    ) -> FileReleased {
+        let own = |it: &&Arc<Claim>| it.held.owner() == Some(who.agent());
+        let settled = |it: &&Arc<Claim>| !matches!(it.held, Hold::Conflicted { .. });
+        let Some(claim) = self.claims.get(&verb.file).filter(own).filter(settled) else {
+            return FileReleased { released: false };
+        };
+        self.agents.beat(now, who.agent(), out);
+        self.free_claim(claim, verb.content, None, out);
+        FileReleased { released: true }
+    }
+
+    fn free_claim(&self, claim: &Claim, content: Content, why: Option<&str>, out: &mut Outbox) {
+        let Some(owner) = claim.held.owner().cloned() else { return };
+        let why = why.map(Into::into);
+        let last = Some(owner.clone());
+        out.say(CrewEvent::ClaimFreed { file: claim.file.clone(), owner, content, why }.into());
+        let free = Claim { held: Hold::Free, assignment: None, last, content, ..claim.clone() };
+        out.put(CrewChange::PutClaim(Arc::new(free)).into());
+    }
+
+    /// All that an agent has is nobody's; what the files say now is in `contents`, as far as somebody has looked.
+    pub(super) fn free_claims_of(
+        &self,
+        owner: &AgentId,
+        contents: &BTreeMap<RepoPath, Content>,
+        why: Option<&str>,
+        out: &mut Outbox,
+    ) {
+        for claim in self.claims.of(owner) {
+            let content = contents.get(&claim.file).copied().unwrap_or(claim.content);
+            self.free_claim(claim, content, why, out);
+        }
+    }
+
+    /// The lead locks a file, so that nobody changes it, or gives it free.
+    pub(super) fn lock_file(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &LockFile,
+        out: &mut Outbox,
+    ) -> Result<FileLocked, Refusal> {
+        self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
+        let known = self.claims.get(&verb.file);
+        let locked = known.is_some_and(|it| matches!(it.held, Hold::Locked { .. }));
+        let own = known.is_some_and(|it| it.held.owner() == Some(who.agent()));
+        let leads = self.crew.lead() == Some(who.agent());
+        if !(leads || own && locked && !verb.lock) {
+            return Err(CrewRefusal::LeadOnly { lead: self.crew.lead().cloned() }.into());
+        }
+        if !verb.lock {
+            // A lock outlives its owner's lead; the lead of the moment may end it.
+            if let Some(claim) = known.filter(|_| locked) {
+                out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: false }.into());
+                self.free_claim(claim, verb.content, None, out);
+            }
+            return Ok(FileLocked { changed: locked });
+        }
+        if let Some(claim) = known {
+            self.claimable(claim, who.agent())?;
+        }
+        if own && locked {
+            return Ok(FileLocked { changed: false });
+        }
+        self.room_for_claim(who.agent(), known.is_none(), out)?;
+        self.agents.beat(now, who.agent(), out);
+        let held = Hold::Locked { owner: who.agent().clone(), since: now };
+        let claim = self.taken(verb.file.clone(), held, verb.content, None, out);
+        out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: true }.into());
+        out.put(CrewChange::PutClaim(Arc::new(claim)).into());
+        Ok(FileLocked { changed: true })
+    }
+}

@@ -1,0 +1,340 @@
+//! The crew: agents that have announced themselves to work together, with one lead among them.
+//!
+//! ```text
+//!             announce                  silence for `dead_after`
+//!  [unknown] ----------> [at work] ----------------------------> [offline, gone]
+//!                          ^   |  says so itself                      |
+//!                          |   +--------> [offline] --- silence ------+
+//!                          +------------- any sign of life -----------+
+//! ```
+//! As long as anybody is at work, exactly one of them leads. Whoever falls silent is told once, its claims are free,
+//! and the next lead is elected in the same step. Agent Protocol, 3.1 and 3.2.
+
+mod event;
+mod refusal;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{
+    AppointLead, BeatCrew, CrewBeaten, CrewJoined, CrewLeft, JoinCrew, LeadAppointed, LeaveCrew, MemberMoved,
+    MoveMember,
+};
+use super::{Outbox, Principal, Refusal, State};
+use crate::base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX};
+use crate::base::{AgentId, Fence, Timestamp};
+
+pub use event::{CrewChange, CrewEvent, Elected, Note, Origin, Seen};
+pub use refusal::CrewRefusal;
+
+/// Part of a member in the crew.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Decides; one at a time.
+    Lead,
+    /// Good at something; leads before workers do.
+    Specialist,
+    /// Does what there is to do.
+    Worker,
+}
+
+/// What a member is at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Nothing.
+    Idle,
+    /// Work.
+    Working,
+    /// Work that cannot go on.
+    Blocked,
+    /// Waiting for somebody to look at its work.
+    WaitingReview,
+    /// Not there.
+    Offline,
+}
+
+/// One of the crew.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name.
+    pub id: AgentId,
+    /// The program that it is, as it says.
+    pub tool: Box<str>,
+    /// The part that it asked for.
+    pub asked: Role,
+    /// Whether it leads.
+    pub leads: bool,
+    /// What it is at.
+    pub standing: Standing,
+    /// What it can do, as it says.
+    pub capabilities: Vec<Box<str>>,
+    /// When it last announced itself.
+    pub joined_at: Timestamp,
+    /// Its last sign of life.
+    pub seen_at: Timestamp,
+    /// Whether its silence was noticed already.
+    pub gone: bool,
+    /// Its place in lists.
+    pub place: Fence,
+}
+
+impl Member {
+    /// Its part: of those who asked to lead, one does.
+    pub fn role(&self) -> Role {
+        match self.asked {
+            _ if self.leads => Role::Lead,
+            Role::Lead => Role::Worker,
+            other => other,
+        }
+    }
+
+    /// Whether it is there.
+    pub fn is_there(&self) -> bool {
+        self.standing != Standing::Offline
+    }
+}
+
+/// Everybody who is remembered.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Crew {
+    all: BTreeMap<AgentId, Arc<Member>>,
+    places: BTreeMap<Fence, AgentId>,
+    /// Those whose silence would be noticed, by their last sign of life.
+    heard: BTreeSet<(Timestamp, AgentId)>,
+    lead: Option<AgentId>,
+}
+
+impl Crew {
+    pub(super) fn put(&mut self, member: Arc<Member>) {
+        self.remove(&member.id);
+        self.places.insert(member.place, member.id.clone());
+        if !member.gone {
+            self.heard.insert((member.seen_at, member.id.clone()));
+        }
+        if member.leads {
+            self.lead = Some(member.id.clone());
+        }
+        self.all.insert(member.id.clone(), member);
+    }
+
+    pub(super) fn remove(&mut self, id: &AgentId) {
+        let Some(member) = self.all.remove(id) else { return };
+        self.places.remove(&member.place);
+        self.heard.remove(&(member.seen_at, id.clone()));
+        if self.lead.as_ref() == Some(id) {
+            self.lead = None;
+        }
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &AgentId) -> Option<&Arc<Member>> {
+        self.all.get(id)
+    }
+
+    /// All of them, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Member>> {
+        self.places.values().filter_map(|id| self.all.get(id))
+    }
+
+    /// Who leads.
+    pub fn lead(&self) -> Option<&AgentId> {
+        self.lead.as_ref()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is nobody.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The member that has been gone for longest.
+    fn longest_gone(&self) -> Option<&Arc<Member>> {
+        self.all.values().filter(|it| it.gone).min_by_key(|it| (it.seen_at, it.place))
+    }
+}
+
+impl State {
+    /// When the silence of a member is noticed. Nobody could give a sign of life while the daemon was away.
+    pub(super) fn next_silence(&self) -> Option<Timestamp> {
+        let (seen, _) = self.crew.heard.first()?;
+        Some(self.awake_since.map_or(*seen, |awake| awake.max(*seen)).after(self.settings.crew.dead_after))
+    }
+
+    pub(super) fn fallen_silent(&self, now: Timestamp) -> Vec<AgentId> {
+        let late = |seen: Timestamp| {
+            self.awake_since.map_or(seen, |awake| awake.max(seen)).after(self.settings.crew.dead_after) <= now
+        };
+        self.crew.heard.iter().take_while(|(seen, _)| late(*seen)).map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Agent Protocol, `POST /agents/announce`. A member that announces itself again begins anew, and goes on to lead.
+    pub(super) fn join_crew(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &JoinCrew,
+        out: &mut Outbox,
+    ) -> Result<CrewJoined, Refusal> {
+        let long = |it: &str| it.len() > ID_LEN_MAX;
+        if verb.capabilities.len() > CAPS_MAX
+            || verb.capabilities.iter().any(|it| long(it))
+            || long(&verb.tool)
+        {
+            return Err(Refusal::busy("more, or longer, capabilities than an agent can have"));
+        }
+        let known = self.crew.get(who.agent());
+        if known.is_none() && self.crew.len() >= MEMBERS_MAX {
+            let gone =
+                self.crew.longest_gone().ok_or_else(|| Refusal::busy("as many agents as there can be"))?;
+            out.put(CrewChange::DropMember(gone.id.clone()).into());
+        }
+        self.agents.beat(now, who.agent(), out);
+        let mut member = Member {
+            id: who.agent().clone(),
+            tool: verb.tool.clone(),
+            asked: verb.role,
+            leads: known.is_some_and(|it| it.leads),
+            standing: Standing::Idle,
+            capabilities: verb.capabilities.clone(),
+            joined_at: now,
+            seen_at: now,
+            gone: false,
+            place: known.map_or_else(|| out.next_fence(), |it| it.place),
+        };
+        let pinned = self.settings.crew.lead.as_ref() == Some(&member.id);
+        let displaced = self.crew.lead().filter(|it| pinned && **it != member.id).cloned();
+        member.leads |= pinned || self.crew.lead().is_none();
+        out.say(CrewEvent::joined(&member).into());
+        if let Some(old) = displaced {
+            self.step_down(&old, out);
+            out.say(CrewEvent::LeadElected { lead: member.id.clone(), why: Elected::Configured }.into());
+        }
+        let member = Arc::new(member);
+        out.put(CrewChange::PutMember(member.clone()).into());
+        Ok(CrewJoined { member })
+    }
+
+    /// Agent Protocol, `DELETE /agents/:id`. What it had claimed is free; nobody minds if it was not there.
+    pub(super) fn leave_crew(&self, who: &Principal, verb: &LeaveCrew, out: &mut Outbox) -> CrewLeft {
+        let Some(member) = self.crew.get(who.agent()) else { return CrewLeft { was_there: false } };
+        self.free_claims_of(&member.id, &verb.contents, None, out);
+        out.say(CrewEvent::MemberLeft.into());
+        out.put(CrewChange::DropMember(member.id.clone()).into());
+        if member.leads {
+            self.succeed(&member.id, out);
+        }
+        CrewLeft { was_there: true }
+    }
+
+    /// Agent Protocol, `POST /agents/:id/heartbeat`.
+    pub(super) fn beat_crew(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        _: &BeatCrew,
+        out: &mut Outbox,
+    ) -> Result<CrewBeaten, Refusal> {
+        let member = self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
+        self.agents.beat(now, who.agent(), out);
+        out.say(CrewEvent::MemberBeat.into());
+        let back = if member.is_there() { member.standing } else { Standing::Idle };
+        if back != member.standing {
+            out.say(CrewEvent::moved(member, back, None).into());
+        }
+        self.seen_at_work(now, member, back, out);
+        Ok(CrewBeaten)
+    }
+
+    /// Agent Protocol, `PATCH /agents/:id/status`.
+    pub(super) fn move_member(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &MoveMember,
+        out: &mut Outbox,
+    ) -> Result<MemberMoved, Refusal> {
+        let member = self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
+        self.agents.beat(now, who.agent(), out);
+        out.say(CrewEvent::moved(member, verb.to, None).into());
+        self.seen_at_work(now, member, verb.to, out);
+        Ok(MemberMoved)
+    }
+
+    /// A member gave a sign of life. Whoever is there leads if nobody does; whoever goes does not lead on.
+    fn seen_at_work(&self, now: Timestamp, member: &Member, standing: Standing, out: &mut Outbox) {
+        let there = standing != Standing::Offline;
+        let leads = there && (member.leads || self.crew.lead().is_none());
+        if leads && !member.leads {
+            out.say(CrewEvent::LeadElected { lead: member.id.clone(), why: Elected::Nobody }.into());
+        }
+        let moved = Member { standing, seen_at: now, gone: false, leads, ..member.clone() };
+        out.put(CrewChange::PutMember(Arc::new(moved)).into());
+        if member.leads && !leads {
+            self.succeed(&member.id, out);
+        }
+    }
+
+    /// A person names the lead.
+    pub(super) fn appoint_lead(
+        &self,
+        verb: &AppointLead,
+        out: &mut Outbox,
+    ) -> Result<LeadAppointed, Refusal> {
+        let member = self.crew.get(&verb.agent).filter(|it| it.is_there()).ok_or(CrewRefusal::NotInCrew)?;
+        if !member.leads {
+            if let Some(old) = self.crew.lead() {
+                self.step_down(old, out);
+            }
+            self.take_over(member, Elected::Appointed, out);
+        }
+        Ok(LeadAppointed)
+    }
+
+    /// A member has given no sign of life for as long as it may. Its lead and its claims are others' now.
+    pub(super) fn fall_silent(&self, id: &AgentId, out: &mut Outbox) {
+        let Some(member) = self.crew.get(id) else { return };
+        if member.is_there() {
+            out.say(CrewEvent::moved(member, Standing::Offline, Some("heartbeat_timeout")).into());
+        }
+        self.free_claims_of(id, &BTreeMap::new(), Some("heartbeat_timeout"), out);
+        let gone = Member { standing: Standing::Offline, gone: true, leads: false, ..Member::clone(member) };
+        out.put(CrewChange::PutMember(Arc::new(gone)).into());
+        if member.leads {
+            self.succeed(id, out);
+        }
+    }
+
+    /// Somebody else leads, if somebody is there.
+    fn succeed(&self, departed: &AgentId, out: &mut Outbox) {
+        let pinned = self.settings.crew.lead.as_ref();
+        // The best is the smallest: asked for by the configuration, by itself, a specialist, the oldest.
+        let rank = |it: &&Arc<Member>| {
+            let worker = it.asked == Role::Worker;
+            (Some(&it.id) != pinned, it.asked != Role::Lead, worker, it.joined_at, it.place)
+        };
+        let candidates = self.crew.all.values().filter(|it| it.is_there() && it.id != *departed);
+        if let Some(next) = candidates.min_by_key(rank) {
+            self.take_over(next, Elected::Departed, out);
+        }
+    }
+
+    fn take_over(&self, member: &Member, why: Elected, out: &mut Outbox) {
+        out.say(CrewEvent::LeadElected { lead: member.id.clone(), why }.into());
+        out.put(CrewChange::PutMember(Arc::new(Member { leads: true, ..member.clone() })).into());
+    }
+
+    fn step_down(&self, id: &AgentId, out: &mut Outbox) {
+        if let Some(old) = self.crew.get(id) {
+            let old = Member { leads: false, ..Member::clone(old) };
+            out.put(CrewChange::PutMember(Arc::new(old)).into());
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a crew does not allow.
+
+use crate::base::AgentId;
+use crate::domain::AssignmentState;
+
+/// Why a verb of the crew was turned down; nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CrewRefusal {
+    /// The caller, or whom it names, is not one of the crew.
+    #[error("Agent not registered")]
+    NotInCrew,
+    /// Somebody else works at this file.
+    #[error("Resource claimed by {by}")]
+    FileClaimed {
+        /// Who.
+        by: AgentId,
+    },
+    /// The lead has locked this file.
+    #[error("Resource locked by lead agent ({by})")]
+    FileLocked {
+        /// Who.
+        by: AgentId,
+    },
+    /// This file is in conflict.
+    #[error("Resource is in conflict state — resolve conflict first")]
+    FileConflicted,
+    /// A file that an assignment is not about, or an assignment that is not known.
+    #[error("this file is not one of those that task {assignment} is about")]
+    OutsideAssignment {
+        /// Which.
+        assignment: Box<str>,
+    },
+    /// The lead alone may do this.
+    #[error("only the lead may lock a file{}", lead.as_ref().map(|it| format!(", which is {it}")).unwrap_or_default())]
+    LeadOnly {
+        /// Who that is.
+        lead: Option<AgentId>,
+    },
+    /// No assignment goes by this id.
+    #[error("no such task")]
+    AssignmentNotFound,
+    /// Something else is to be done before.
+    #[error("this task depends on {on}, which is not done")]
+    AssignmentWaits {
+        /// What.
+        on: Box<str>,
+    },
+    /// It is not where the caller believes it to be.
+    #[error("this task has moved on")]
+    AssignmentElsewhere {
+        /// Where it is.
+        at: AssignmentState,
+    },
+    /// More than is kept.
+    #[error("larger than the {most} bytes that are kept of it")]
+    TooLarge {
+        /// How much is kept, in bytes.
+        most: usize,
+    },
+}

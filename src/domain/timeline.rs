@@ -1,0 +1,157 @@
+//! The timeline: the part of the log that agents are shown, in whatever protocol.
+//!
+//! Each of its entries has a word for what happened. Agents write notes with any word on it; what we say ourselves goes
+//! by the words that Agent Protocol has for it, so that who looks for a word finds both.
+
+use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
+use crate::base::Timestamp;
+
+/// How an event is found on the timeline.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topic<'a> {
+    /// When.
+    pub at: Timestamp,
+    /// Whose event it is.
+    pub agent: &'a str,
+    /// What happened.
+    pub word: &'a str,
+    /// To which file, in its one spelling if it has one.
+    pub file: Option<&'a str>,
+    /// For which assignment or task.
+    pub task: Option<&'a str>,
+}
+
+/// The name of what looks at files.
+pub const WATCHER: &str = "watcher";
+
+/// The word for a sign of life.
+pub const BEAT: &str = "agent.heartbeat";
+
+impl Event {
+    /// Its place on the timeline, if it has one.
+    pub fn topic(&self) -> Option<Topic<'_>> {
+        let actor = self.actor.as_str();
+        let daemon = "provost";
+        let topic = |agent, word| Some(Topic { at: self.at, agent, word, file: None, task: None });
+        match &self.kind {
+            EventKind::Crew(event) => Some(self.topic_in_crew(event)),
+            EventKind::Recorded { what, .. } if **what == *DOOR_OPENED => topic(daemon, "agent.joined"),
+            EventKind::LockAcquired { symbol, refreshed: false, .. } => {
+                about(topic(actor, "resource.claimed"), symbol.file().as_str())
+            }
+            EventKind::LockFreed { symbol, holder, .. } => {
+                about(topic(holder.as_str(), "resource.released"), symbol.file().as_str())
+            }
+            EventKind::IntentDeclared { files, .. } => {
+                let topic = topic(actor, "intent.declared");
+                match files.first() {
+                    Some(file) => about(topic, file.as_str()),
+                    None => topic,
+                }
+            }
+            EventKind::IntentMoved { owner, to, .. } if !to.is_live() => {
+                topic(owner.as_str(), "intent.ended")
+            }
+            EventKind::ContractProposed { symbol, .. } => {
+                about(topic(actor, "contract.proposed"), symbol.file().as_str())
+            }
+            EventKind::ContractMoved { symbol, .. } => {
+                about(topic(actor, "contract.settled"), symbol.file().as_str())
+            }
+            EventKind::StakesMet { file, .. } => {
+                about(topic(daemon, "resource.conflict_detected"), file.as_str())
+            }
+            EventKind::ApprovalAsked { .. } => self.for_task(topic(actor, "authority.escalation")),
+            EventKind::ApprovalAnswered { .. } | EventKind::ApprovalExpired { .. } => {
+                topic(actor, "authority.decision")
+            }
+            EventKind::TaskDelegated { .. } => self.for_task(topic(actor, "task.created")),
+            EventKind::TaskAssigned { worker, .. } => self.for_task(topic(worker.as_str(), "task.assigned")),
+            EventKind::TaskStarted { .. } => self.for_task(topic(actor, "task.started")),
+            EventKind::TaskFinished { status: Status::Completed, .. } => {
+                self.for_task(topic(actor, "task.completed"))
+            }
+            EventKind::TaskFinished { .. } => self.for_task(topic(actor, "task.blocked")),
+            _ => None,
+        }
+    }
+
+    fn for_task<'a>(&'a self, topic: Option<Topic<'a>>) -> Option<Topic<'a>> {
+        topic.map(|it| Topic { task: self.kind.task().map(|task| task.as_str()), ..it })
+    }
+
+    fn topic_in_crew<'a>(&'a self, event: &'a CrewEvent) -> Topic<'a> {
+        let (actor, daemon) = (self.actor.as_str(), "provost");
+        let topic = |agent, word| Topic { at: self.at, agent, word, file: None, task: None };
+        match event {
+            CrewEvent::MemberJoined { .. } => topic(actor, "agent.joined"),
+            CrewEvent::MemberLeft => topic(actor, "agent.left"),
+            CrewEvent::MemberBeat => topic(actor, BEAT),
+            CrewEvent::MemberMoved { why: Some(_), .. } => topic(daemon, "agent.status_changed"),
+            CrewEvent::MemberMoved { member, why: None, .. } => {
+                topic(member.as_str(), "agent.status_changed")
+            }
+            CrewEvent::LeadElected { .. } => topic(daemon, "authority.decision"),
+            CrewEvent::ClaimGranted { file, assignment, .. } => Topic {
+                file: Some(file.as_str()),
+                task: assignment.as_deref(),
+                ..topic(actor, "resource.claimed")
+            },
+            CrewEvent::ClaimFreed { file, owner, .. } => {
+                Topic { file: Some(file.as_str()), ..topic(owner.as_str(), "resource.released") }
+            }
+            CrewEvent::ClaimLocked { file, .. } => {
+                Topic { file: Some(file.as_str()), ..topic(actor, "authority.decision") }
+            }
+            CrewEvent::FileChanged { file, owner, how, before, .. } => {
+                let agent = match (owner, how, before) {
+                    (Some(owner), super::Seen::Changed, _) => owner.as_str(),
+                    (None, super::Seen::Changed, Some(_)) => note::UNKNOWN,
+                    _ => WATCHER,
+                };
+                Topic { file: Some(file.as_str()), ..topic(agent, "resource.modified") }
+            }
+            CrewEvent::ConflictFound { file, .. } => {
+                Topic { file: Some(file.as_str()), ..topic(daemon, "resource.conflict_detected") }
+            }
+            CrewEvent::AssignmentMade { id, .. } => {
+                Topic { task: Some(id.as_str()), ..topic(actor, "task.created") }
+            }
+            CrewEvent::AssignmentMoved { id, to, .. } => {
+                Topic { task: Some(id.as_str()), ..topic(actor, word_of(*to)) }
+            }
+            CrewEvent::TransferOffered { assignment, .. } => {
+                Topic { task: Some(assignment), ..topic(actor, "handoff.initiated") }
+            }
+            CrewEvent::TransferAnswered { assignment, accepted, .. } => {
+                let word = if *accepted { "handoff.accepted" } else { "handoff.rejected" };
+                Topic { task: Some(assignment), ..topic(actor, word) }
+            }
+            CrewEvent::Noted(note) => Topic {
+                at: note.origin.as_ref().map_or(self.at, |it| it.at),
+                agent: note.origin.as_ref().map_or(actor, |it| &it.agent),
+                word: &note.action,
+                file: note.file.as_deref(),
+                task: note.assignment.as_deref(),
+            },
+        }
+    }
+}
+
+/// What is on record when a door opens that shows the timeline.
+pub const DOOR_OPENED: &str = "agent_protocol.opened";
+
+fn about<'a>(topic: Option<Topic<'a>>, file: &'a str) -> Option<Topic<'a>> {
+    topic.map(|it| Topic { file: Some(file), ..it })
+}
+
+fn word_of(state: AssignmentState) -> &'static str {
+    match state {
+        AssignmentState::InProgress => "task.started",
+        AssignmentState::Done => "task.completed",
+        AssignmentState::Blocked => "task.blocked",
+        AssignmentState::Assigned => "task.assigned",
+        // The published server has no other word for these.
+        AssignmentState::Queued | AssignmentState::Review => "task.started",
+    }
+}

@@ -1,0 +1,183 @@
+//! Transfers: work that one agent of the crew hands over to another one, with what it has to say about it.
+//!
+//! ```text
+//!   [pending] --accept--> [accepted]
+//!       +------reject---> [rejected]
+//! ```
+//! Agent Protocol, `POST /handoffs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{AnswerTransfer, OfferTransfer, TransferAnswered, TransferOffered};
+use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, State};
+use crate::base::limits::{RECORD_BYTES_MAX, RECORDS_BYTES_MAX, TRANSFERS_MAX};
+use crate::base::{AgentId, Fence, Timestamp, TransferId};
+
+/// Where a transfer stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransferState {
+    /// Nobody has answered.
+    Pending,
+    /// Somebody goes on with it.
+    Accepted,
+    /// Somebody does not want it.
+    Rejected,
+}
+
+/// Work that is handed over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Its name.
+    pub id: TransferId,
+    /// Whose it was.
+    pub from: AgentId,
+    /// Whose it is to be; anybody's without. Any name.
+    pub to: Option<Box<str>>,
+    /// What it is part of.
+    pub assignment: Box<str>,
+    /// Where it stands.
+    pub state: TransferState,
+    /// What was done.
+    pub summary: Box<str>,
+    /// Files that were changed.
+    pub modified: Vec<Box<str>>,
+    /// Files that were made.
+    pub created: Vec<Box<str>>,
+    /// What to know.
+    pub context: Box<str>,
+    /// What is in the way.
+    pub blockers: Vec<Box<str>>,
+    /// When it was offered.
+    pub created_at: Timestamp,
+    /// Its place in lists.
+    pub place: Fence,
+}
+
+impl Transfer {
+    fn bytes(&self) -> usize {
+        let lists = self.modified.iter().chain(&self.created).chain(&self.blockers);
+        let texts = self.summary.len() + self.context.len() + self.assignment.len();
+        texts + self.to.as_deref().map_or(0, str::len) + lists.map(|it| it.len() + 16).sum::<usize>()
+    }
+}
+
+/// All transfers, the oldest of those that were answered gone first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Transfers {
+    all: BTreeMap<TransferId, Arc<Transfer>>,
+    places: BTreeMap<Fence, TransferId>,
+    answered: BTreeSet<Fence>,
+    bytes: usize,
+}
+
+impl Transfers {
+    pub(super) fn put(&mut self, it: Arc<Transfer>) {
+        self.remove(&it.id);
+        self.places.insert(it.place, it.id.clone());
+        if it.state != TransferState::Pending {
+            self.answered.insert(it.place);
+        }
+        self.bytes += it.bytes();
+        self.all.insert(it.id.clone(), it);
+    }
+
+    pub(super) fn remove(&mut self, id: &TransferId) {
+        let Some(it) = self.all.remove(id) else { return };
+        self.places.remove(&it.place);
+        self.answered.remove(&it.place);
+        self.bytes = self.bytes.saturating_sub(it.bytes());
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &TransferId) -> Option<&Arc<Transfer>> {
+        self.all.get(id)
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Transfer>> {
+        self.places.values().filter_map(|id| self.all.get(id))
+    }
+}
+
+impl State {
+    /// Agent Protocol, `POST /handoffs`. Neither agents nor assignment need to be known.
+    pub(super) fn offer_transfer(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &OfferTransfer,
+        out: &mut Outbox,
+    ) -> Result<TransferOffered, Refusal> {
+        let transfer = Transfer {
+            id: verb.id.clone(),
+            from: who.agent().clone(),
+            to: verb.to.clone(),
+            assignment: verb.assignment.clone(),
+            state: TransferState::Pending,
+            summary: verb.summary.clone(),
+            modified: verb.modified.clone(),
+            created: verb.created.clone(),
+            context: verb.context.clone(),
+            blockers: verb.blockers.clone(),
+            created_at: now,
+            place: out.next_fence(),
+        };
+        self.room_for_transfer(&transfer, out)?;
+        self.agents.beat(now, who.agent(), out);
+        let files = u32::try_from(transfer.modified.len() + transfer.created.len()).unwrap_or(u32::MAX);
+        let (id, to, assignment) = (transfer.id.clone(), transfer.to.clone(), transfer.assignment.clone());
+        out.say(CrewEvent::TransferOffered { id, to, assignment, files }.into());
+        let transfer = Arc::new(transfer);
+        out.put(CrewChange::PutTransfer(transfer.clone()).into());
+        Ok(TransferOffered { transfer })
+    }
+
+    fn room_for_transfer(&self, new: &Transfer, out: &mut Outbox) -> Result<(), Refusal> {
+        let known = &self.transfers;
+        if known.get(&new.id).is_some() {
+            return Err(Refusal::busy("a transfer of this id"));
+        }
+        if new.bytes() > RECORD_BYTES_MAX {
+            return Err(CrewRefusal::TooLarge { most: RECORD_BYTES_MAX }.into());
+        }
+        let (mut count, mut bytes) = (known.all.len(), known.bytes + new.bytes());
+        let mut answered = known.answered.iter().filter_map(|place| known.all.get(known.places.get(place)?));
+        while count >= TRANSFERS_MAX || bytes > RECORDS_BYTES_MAX {
+            let oldest = answered
+                .next()
+                .ok_or_else(|| Refusal::busy("as many unanswered handoffs as there can be"))?;
+            out.put(CrewChange::DropTransfer(oldest.id.clone()).into());
+            (count, bytes) = (count - 1, bytes.saturating_sub(oldest.bytes()));
+        }
+        Ok(())
+    }
+
+    /// Agent Protocol, `PATCH /handoffs/:id/accept` and `reject`. Nothing happens when it does not wait for an answer.
+    pub(super) fn answer_transfer(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &AnswerTransfer,
+        out: &mut Outbox,
+    ) -> TransferAnswered {
+        let found = self.transfers.get(&verb.id).filter(|it| it.state == TransferState::Pending);
+        let Some(transfer) = found else { return TransferAnswered { answered: false } };
+        self.agents.beat(now, who.agent(), out);
+        out.say(
+            CrewEvent::TransferAnswered {
+                id: verb.id.clone(),
+                assignment: transfer.assignment.clone(),
+                accepted: verb.accept,
+                reason: verb.reason.clone(),
+            }
+            .into(),
+        );
+        let state = if verb.accept { TransferState::Accepted } else { TransferState::Rejected };
+        out.put(CrewChange::PutTransfer(Arc::new(Transfer { state, ..Transfer::clone(transfer) })).into());
+        TransferAnswered { answered: true }
+    }
+}

@@ -1,0 +1,153 @@
+//! The crew and what it works by, at one moment.
+
+use std::sync::Arc;
+
+use super::View;
+use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
+use crate::domain::{Assignment, AssignmentState, Claim, Hold, Member, State, Transfer};
+
+/// All of it.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeCrew;
+
+/// Answer to [`WholeCrew`].
+#[derive(Clone, Debug)]
+pub struct CrewSnapshot {
+    /// Members, in the order in which they came.
+    pub members: Vec<Arc<Member>>,
+    /// Files, in the order in which they were first asked for.
+    pub claims: Vec<Arc<Claim>>,
+    /// Assignments, oldest first.
+    pub assignments: Vec<Arc<Assignment>>,
+    /// Transfers, oldest first.
+    pub transfers: Vec<Arc<Transfer>>,
+    /// Who leads.
+    pub lead: Option<AgentId>,
+    /// How many events were ever on the timeline.
+    pub events: u64,
+}
+
+impl View for WholeCrew {
+    type Out = CrewSnapshot;
+
+    fn look(self, _now: Timestamp, state: &State) -> CrewSnapshot {
+        CrewSnapshot {
+            members: state.crew.iter().cloned().collect(),
+            claims: state.claims.iter().cloned().collect(),
+            assignments: state.assignments.iter().cloned().collect(),
+            transfers: state.transfers.iter().cloned().collect(),
+            lead: state.crew.lead().cloned(),
+            events: state.counters.timeline,
+        }
+    }
+}
+
+/// How many there are of each.
+#[derive(Clone, Copy, Debug)]
+pub struct CrewCounts;
+
+/// Answer to [`CrewCounts`].
+#[derive(Clone, Debug)]
+pub struct CrewCountsOut {
+    /// Members.
+    pub members: usize,
+    /// Those of them that are there.
+    pub there: usize,
+    /// Who leads.
+    pub lead: Option<AgentId>,
+    /// Files that are remembered.
+    pub files: usize,
+    /// Those of them that are claimed.
+    pub claimed: usize,
+    /// Those of them that are in conflict.
+    pub conflicted: usize,
+    /// Assignments.
+    pub assignments: usize,
+    /// Those of them that are under way.
+    pub in_progress: usize,
+    /// Those of them that are done.
+    pub done: usize,
+    /// How many events were ever on the timeline.
+    pub events: u64,
+}
+
+impl View for CrewCounts {
+    type Out = CrewCountsOut;
+
+    fn look(self, _now: Timestamp, state: &State) -> CrewCountsOut {
+        let claims = |wanted: fn(&Hold) -> bool| state.claims.iter().filter(|it| wanted(&it.held)).count();
+        let assignments = |wanted| state.assignments.iter().filter(|it| it.state == wanted).count();
+        CrewCountsOut {
+            members: state.crew.len(),
+            there: state.crew.iter().filter(|it| it.is_there()).count(),
+            lead: state.crew.lead().cloned(),
+            files: state.claims.len(),
+            claimed: claims(|it| matches!(it, Hold::Claimed { .. })),
+            conflicted: claims(|it| matches!(it, Hold::Conflicted { .. })),
+            assignments: state.assignments.iter().count(),
+            in_progress: assignments(AssignmentState::InProgress),
+            done: assignments(AssignmentState::Done),
+            events: state.counters.timeline,
+        }
+    }
+}
+
+/// One member.
+#[derive(Clone, Debug)]
+pub struct OneMember(pub AgentId);
+
+impl View for OneMember {
+    type Out = Option<Arc<Member>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.crew.get(&self.0).cloned()
+    }
+}
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct OneClaim(pub RepoPath);
+
+impl View for OneClaim {
+    type Out = Option<Arc<Claim>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.claims.get(&self.0).cloned()
+    }
+}
+
+/// The files of one agent.
+#[derive(Clone, Debug)]
+pub struct ClaimsOf(pub AgentId);
+
+impl View for ClaimsOf {
+    type Out = Vec<Arc<Claim>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.claims.of(&self.0).cloned().collect()
+    }
+}
+
+/// One assignment.
+#[derive(Clone, Debug)]
+pub struct OneAssignment(pub AssignmentId);
+
+impl View for OneAssignment {
+    type Out = Option<Arc<Assignment>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.assignments.get(&self.0).cloned()
+    }
+}
+
+/// One transfer.
+#[derive(Clone, Debug)]
+pub struct OneTransfer(pub TransferId);
+
+impl View for OneTransfer {
+    type Out = Option<Arc<Transfer>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.transfers.get(&self.0).cloned()
+    }
+}
