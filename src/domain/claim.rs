@@ -243,7 +243,7 @@ impl State {
         let held = Hold::Claimed { owner: who.agent().clone(), since: now };
         let claim = Arc::new(self.taken(verb.file.clone(), held, verb.content, verb.assignment.clone(), out));
         let stakes: Vec<Stake> = claim.stake().into_iter().collect();
-        let met = self.meet(now, who, &Title::Claim(verb.file.clone()), &stakes, out)?;
+        let met = self.meet(now, &Title::Claim(verb.file.clone()), &stakes, out)?;
         out.say(
             CrewEvent::ClaimGranted {
                 file: verb.file.clone(),

@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, CrewChange, EventKind, MailKind, Outbox, Principal, Refusal, State};
+use super::post::{Footprint, IntendedFile, PostChange, Region, Round, slug};
+use super::{Change, CrewChange, EventKind, MailKind, Outbox, Refusal, State};
 use crate::base::limits::WARNINGS_MAX;
 
 use crate::base::{AgentId, RepoPath, Timestamp, WatchPatterns, encloses};
@@ -47,8 +48,7 @@ impl StakeKind {
         match self {
             StakeKind::Claim => "claim",
             StakeKind::Lock => "lock",
-            StakeKind::Intent => "intent",
-            StakeKind::Plan => "plan",
+            StakeKind::Intent | StakeKind::Plan => "intent",
         }
     }
 
@@ -138,6 +138,13 @@ impl Stake {
             && self.part.meets(&other.part)
     }
 
+    /// Nobody is in their own way. At the broker door, names are compared as that door does.
+    fn is_of_same_agent(&self, other: &Stake) -> bool {
+        let plan = |it: &Stake| it.kind == StakeKind::Plan;
+        self.agent == other.agent
+            || ((plan(self) || plan(other)) && slug(self.agent.as_str()) == slug(other.agent.as_str()))
+    }
+
     /// Whether this one's pattern, if it has one, is about the other's path.
     fn covers(&self, other: &Stake) -> bool {
         let Some(pattern) = &self.pattern else { return true };
@@ -165,23 +172,26 @@ pub struct Meeting {
 }
 
 impl State {
-    /// Compares what an agent is about to have with what others have through other doors. Only meetings that are new are
-    /// announced; all of them are returned, at most [`WARNINGS_MAX`].
+    /// Compares what an agent is about to have with what others have through other doors, and tells both sides of
+    /// what is new. All meetings are returned, at most [`WARNINGS_MAX`].
     ///
     /// # Errors
     /// [`Refusal::HeldElsewhere`] where the configuration wants that.
     pub(super) fn meet(
         &self,
         now: Timestamp,
-        who: &Principal,
         title: &Title,
         new: &[Stake],
         out: &mut Outbox,
     ) -> Result<Vec<Meeting>, Refusal> {
+        Round::new(now, self, out).meet(title, new)
+    }
+
+    fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {
         let mut met: Vec<Meeting> = Vec::new();
         for mine in new {
             let foreign = |it: &Stake| {
-                it.agent != *who.agent()
+                !mine.is_of_same_agent(it)
                     && !it.kind.has_rules_with(mine.kind)
                     && it.until.is_none_or(|it| it > now)
             };
@@ -189,19 +199,27 @@ impl State {
             let found = self.stakes.near(&mine.at).filter(|it| foreign(it) && it.meets(mine));
             met.extend(found.take(room).map(|with| Meeting { mine: mine.clone(), with: with.clone() }));
         }
-        if let Some(first) = met.first().filter(|_| self.settings.deny_across_doors) {
+        met
+    }
+}
+
+impl Round<'_> {
+    /// As [`State::meet`], within a step.
+    pub(super) fn meet(&mut self, title: &Title, new: &[Stake]) -> Result<Vec<Meeting>, Refusal> {
+        let met = self.state.meetings(self.now, new);
+        if let Some(first) = met.first().filter(|_| self.state.settings.deny_across_doors) {
             return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
         }
-        let before = self.stakes.of(title);
+        let before = self.state.stakes.of(title);
         let known = |it: &Meeting| before.iter().any(|mine| mine.at == it.mine.at && mine.meets(&it.with));
-        met.iter().filter(|it| !known(it)).for_each(|it| self.announce(now, it, out));
+        met.iter().filter(|it| !known(it)).try_for_each(|it| self.tell_both(it))?;
         Ok(met)
     }
 
     /// Tells both sides, each where it listens.
-    fn announce(&self, now: Timestamp, met: &Meeting, out: &mut Outbox) {
+    fn tell_both(&mut self, met: &Meeting) -> Result<(), Refusal> {
         let Meeting { mine, with } = met;
-        out.say(EventKind::StakesMet {
+        self.out.say(EventKind::StakesMet {
             file: mine.at.clone(),
             kind: mine.kind,
             by: with.agent.clone(),
@@ -209,12 +227,32 @@ impl State {
             asked: with.asked.clone(),
         });
         for (one, other) in [(mine, &**with), (&**with, mine)] {
-            if self.agents.get(&one.agent).is_some_and(|it| it.has_registered()) {
-                let other = Box::new(other.clone());
-                let word = MailKind::Met { file: one.at.clone(), mine: one.kind, other };
-                self.mail.post(now, &one.agent, word, out);
+            if self.state.agents.get(&one.agent).is_some_and(|it| it.has_registered()) {
+                let word =
+                    MailKind::Met { file: one.at.clone(), mine: one.kind, other: Box::new(other.clone()) };
+                self.state.mail.post(self.now, &one.agent, word, self.out);
             }
+            self.feed_back(one, other)?;
         }
+        Ok(())
+    }
+
+    /// Those who read messages at the broker door are told there.
+    fn feed_back(&mut self, one: &Stake, other: &Stake) -> Result<(), Refusal> {
+        let to = slug(one.agent.as_str());
+        if !self.has_inbox(&to) {
+            return Ok(());
+        }
+        let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
+        let (mine, verb, who, what) = (one.kind.word(), other.kind.verb(), &other.agent, &other.asked);
+        self.feedback(
+            &to,
+            format!(
+                "across protocols: {}, where you have a {mine}, {verb} {who}{until} (its {}: {what})",
+                one.at,
+                other.kind.word()
+            ),
+        )
     }
 }
 
@@ -235,7 +273,51 @@ impl Stakes {
             },
             Change::Crew(CrewChange::DropClaim(file)) => self.drop(&Title::Claim(file.clone())),
             Change::DropIntent(id) => self.drop(&Title::Intent(id.clone())),
+            Change::Post(PostChange::PutFootprint(it)) => self.put(Title::Plan(it.slug.clone()), plan(it)),
+            Change::Post(PostChange::DropCorrespondent(slug)) => self.drop(&Title::Plan(slug.clone())),
             _ => {}
         }
     }
+}
+
+/// The stakes of what an agent has announced at the broker door.
+pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
+    let Some(intent) = &print.intent else { return Vec::new() };
+    let agent = AgentId::parse(print.slug.as_str()).expect("both kinds of id accept the same text");
+    let stake = |file: &IntendedFile| {
+        let (at, pattern) = place(&file.path)?;
+        Some(Stake {
+            agent: agent.clone(),
+            kind: StakeKind::Plan,
+            at,
+            pattern,
+            part: part(&file.regions),
+            since: intent.since,
+            until: Some(intent.until),
+            asked: intent.summary.clone(),
+        })
+    };
+    intent.files.iter().filter_map(stake).collect()
+}
+
+/// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself. Paths that lead out of
+/// the repository are in nobody's way.
+fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
+    let text = text.trim();
+    let Some(wild) = text.find(['*', '?']) else { return RepoPath::parse(text).ok().map(|it| (it, None)) };
+    let folder = text[..wild].rfind('/').map_or("", |end| &text[..end]);
+    Some((RepoPath::parse(folder).ok()?, Some(text.trim_start_matches("./").into())))
+}
+
+fn part(regions: &[Region]) -> Part {
+    let mut part = Part::default();
+    for region in regions {
+        match region {
+            Region::Function(name) | Region::Class(name) | Region::Block(name) => {
+                part.names.push(name.clone())
+            }
+            Region::Lines(first, last) => part.lines.push((*first, *last)),
+        }
+    }
+    part
 }

@@ -250,7 +250,7 @@ impl State {
         self.refreshed(&verb.fresh, out);
         let intent = Arc::new(drafted(now, who, verb, out.next_fence()));
         let mut conflicts = self.collisions(&intent, verb);
-        let met = self.meet(now, who, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
+        let met = self.meet(now, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
         conflicts.extend(met.into_iter().map(Conflict::Elsewhere));
         let more = conflicts.len().saturating_sub(WARNINGS_MAX);
         out.say(EventKind::IntentDeclared {

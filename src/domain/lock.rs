@@ -174,7 +174,7 @@ impl State {
             out.put(Change::DropWaiter(ticket));
         }
         let lock = Arc::new(self.granted(now, who, verb, own, out));
-        let met = self.meet(now, who, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?;
+        let met = self.meet(now, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?;
         out.say(EventKind::LockAcquired {
             symbol: lock.at.clone(),
             fence: lock.fence,

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Stake;
-use crate::base::{AgentId, IntentId, RepoPath, SymbolPath};
+use crate::base::{IntentId, RepoPath, Slug, SymbolPath};
 
 /// What stakes come from.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,7 +17,7 @@ pub enum Title {
     /// This intent.
     Intent(IntentId),
     /// This agent's plan; it has one.
-    Plan(AgentId),
+    Plan(Slug),
 }
 
 /// All stakes.

@@ -49,7 +49,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
+    /// Tells an agent what stands in its way.
+    pub(in crate::domain) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
         let errors = vec![format!("{TAG} {error}").into()];
         self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors }).map(drop)
     }

@@ -38,6 +38,12 @@ pub struct Announced {
     pub n: PostSeq,
     /// Its files.
     pub files: Vec<IntendedFile>,
+    /// What for.
+    #[serde(default)]
+    pub summary: Box<str>,
+    /// Since when.
+    #[serde(default)]
+    pub since: Timestamp,
     /// Until when.
     pub until: Timestamp,
 }
@@ -94,7 +100,7 @@ impl Footprint {
                     next.left = kept(files);
                 }
             }
-            Post::Intent { files, valid_s, .. } => next.announce(now, n, files, *valid_s),
+            Post::Intent { files, valid_s, summary, .. } => next.announce(now, n, files, summary, *valid_s),
             _ => {}
         }
         next
@@ -115,14 +121,14 @@ impl Footprint {
         self.left.drain(..excess);
     }
 
-    fn announce(&mut self, now: Timestamp, n: PostSeq, files: &[IntendedFile], valid_s: u64) {
+    fn announce(&mut self, now: Timestamp, n: PostSeq, files: &[IntendedFile], summary: &str, valid_s: u64) {
         let ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         let until = Timestamp(now.0.saturating_add(ms));
         let files: Vec<IntendedFile> = files.iter().take(POST_FILES_MAX).cloned().collect();
         match self.intent.as_mut().filter(|it| now < it.until && it.files == files) {
-            Some(same) => same.until = until,
+            Some(same) => (same.until, same.summary) = (until, summary.into()),
             None => {
-                self.intent = Some(Announced { n, files, until });
+                self.intent = Some(Announced { n, files, summary: summary.into(), since: now, until });
                 self.overlaps.clear();
             }
         }

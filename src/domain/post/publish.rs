@@ -13,16 +13,17 @@ use crate::base::limits::{
 };
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 use crate::domain::command::{AddressAgent, AgentAddressed, LogBegun, Publish, Published};
-use crate::domain::{Change, EventKind, Outbox, Principal, Refusal, State};
+use crate::domain::conflict::plan;
+use crate::domain::{Change, EventKind, Outbox, Principal, Refusal, State, Title};
 
 /// Nobody who has said something within this time is forgotten to make room for others.
 const RECENT: Ttl = Ttl::minutes(60);
 
 /// One step, with what it has changed so far and the state does not show yet.
-pub(super) struct Round<'a> {
-    pub(super) now: Timestamp,
-    pub(super) state: &'a State,
-    pub(super) out: &'a mut Outbox,
+pub(in crate::domain) struct Round<'a> {
+    pub(in crate::domain) now: Timestamp,
+    pub(in crate::domain) state: &'a State,
+    pub(in crate::domain) out: &'a mut Outbox,
     /// Who has got an inbox in this step.
     fresh: BTreeSet<Slug>,
     /// Who was forgotten in this step.
@@ -30,7 +31,7 @@ pub(super) struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
+    pub(in crate::domain) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
         Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new() }
     }
 
@@ -38,7 +39,7 @@ impl<'a> Round<'a> {
         self.out.put(Change::Post(change));
     }
 
-    fn has_inbox(&self, slug: &Slug) -> bool {
+    pub(in crate::domain) fn has_inbox(&self, slug: &Slug) -> bool {
         self.fresh.contains(slug) || (self.state.desk.get(slug).is_some() && !self.gone.contains(slug))
     }
 
@@ -231,6 +232,9 @@ impl State {
             let before = self.desk.print(&slug).map(|it| Footprint::clone(it));
             let before = before.unwrap_or_else(|| Footprint::new(slug));
             let after = before.after(now, n, post, verb.source);
+            if matches!(post, Post::Intent { .. }) {
+                round.meet(&Title::Plan(after.slug.clone()), &plan(&after))?;
+            }
             if self.settings.posts.detector {
                 round.detect(post, &before, after)?;
             } else if after != before {
