@@ -211,7 +211,10 @@ impl Round<'_> {
             return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
         }
         let before = self.state.stakes.of(title);
-        let known = |it: &Meeting| before.iter().any(|mine| mine.at == it.mine.at && mine.meets(&it.with));
+        let live = |it: &Stake| it.until.is_none_or(|it| it > self.now);
+        let known = |it: &Meeting| {
+            before.iter().any(|mine| mine.at == it.mine.at && live(mine) && mine.meets(&it.with))
+        };
         met.iter().filter(|it| !known(it)).try_for_each(|it| self.tell_both(it))?;
         Ok(met)
     }

@@ -1,9 +1,13 @@
 //! What agents have through different doors, compared by one rule set.
 
-use provost::base::{RepoPath, Timestamp};
-use provost::domain::{Part, Stake, StakeKind};
+use provost::base::{IntentId, RepoPath, Timestamp, Ttl};
+use provost::domain::command::{CollectMail, DeclareIntent, IntendedFile, Leave, Publish};
+use provost::domain::post::{self, Post, Region, Source};
+use provost::domain::{Answer, Event, EventKind, MailKind, Part, Refusal, Reply, Settings, Stake, StakeKind};
 
-use crate::storm::agent;
+use crate::coordinating::{acquire, path};
+use crate::script::{Said, Script, client, register};
+use crate::storm::{agent, settings};
 
 /// A place as one line: a path or pattern, then `#name` and `@first-last` for parts of it.
 fn stake(text: &str) -> Stake {
@@ -72,4 +76,152 @@ fn places_meet_as_the_table_says() {
         assert_eq!(one.meets(&two), meet, "{mine} and {other}");
         assert_eq!(two.meets(&one), meet, "{other} and {mine}");
     }
+}
+
+/// Ways to have a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum How {
+    Lock,
+    Intent,
+    Plan,
+}
+
+const ALL: [How; 3] = [How::Lock, How::Intent, How::Plan];
+
+/// Takes or announces `place` (a path, and perhaps `#symbol`) as `name`, through the door where that is done.
+fn have(s: &mut Script, name: &str, how: How, place: &str) -> Said {
+    let (file, symbol) = place.split_once('#').unwrap_or((place, ""));
+    match how {
+        How::Lock => s.say(&client(name), acquire(&format!("{file}:{symbol}"))),
+        How::Intent => {
+            let id = IntentId::parse(&format!("{name}-{place}")).unwrap();
+            let symbols: Vec<Box<str>> = (!symbol.is_empty()).then(|| symbol.into()).into_iter().collect();
+            let file =
+                IntendedFile { path: path(file), asked: file.into(), spans: Vec::new(), names: Vec::new() };
+            let verb = DeclareIntent {
+                id,
+                description: "it".into(),
+                files: vec![file],
+                symbols,
+                ttl: None,
+                calls: Vec::new(),
+                fresh: Vec::new(),
+            };
+            s.say(&client(name), verb)
+        }
+        How::Plan => {
+            let regions: Vec<_> =
+                (!symbol.is_empty()).then(|| Region::Function(symbol.into())).into_iter().collect();
+            let file = post::IntendedFile { path: file.into(), plain: regions.is_empty(), regions };
+            let post =
+                Post::Intent { agent: agent(name), files: vec![file], summary: "it".into(), valid_s: 600 };
+            s.say(&client(name), Publish { post, source: Source::Client })
+        }
+    }
+}
+
+/// Meetings that the last step has announced: who came later, and whom it met.
+fn met(s: &Script) -> Vec<(String, String)> {
+    let met = |event: &Event| match &event.kind {
+        EventKind::StakesMet { by, .. } => Some((event.actor.to_string(), by.to_string())),
+        _ => None,
+    };
+    s.out.events.iter().filter_map(met).collect()
+}
+
+/// What the last step has put into an inbox of the broker's about other doors.
+fn fed_back(s: &Script, name: &str) -> usize {
+    let about = |event: &Event| match &event.kind {
+        EventKind::Published { post: Post::Feedback { agent, errors, .. }, .. } => {
+            agent.as_str() == name && errors.iter().any(|it| it.contains("across protocols"))
+        }
+        _ => false,
+    };
+    s.out.events.iter().filter(|it| about(it)).count()
+}
+
+fn own_rules(a: How, b: How) -> bool {
+    a == b || !matches!((a, b), (How::Plan, _) | (_, How::Plan))
+}
+
+#[test]
+fn whoever_comes_second_through_another_door_meets_the_first_and_both_are_told_once() {
+    for first in ALL {
+        for second in ALL {
+            for (a, b, meet) in [
+                ("src/a.ts", "src/a.ts", true),
+                ("src/a.ts", "src/b.ts", false),
+                ("src/a.ts#f", "src/a.ts#f", true),
+                ("src/a.ts#f", "src/a.ts#g", false),
+            ] {
+                let case = format!("{first:?} {a}, then {second:?} {b}");
+                let mut s = Script::new();
+                have(&mut s, "ada", first, a).unwrap();
+                assert_eq!(met(&s), [], "{case}");
+                let said = have(&mut s, "bob", second, b);
+                let expected = meet && !own_rules(first, second);
+                let told = if expected { vec![("bob".to_owned(), "ada".to_owned())] } else { Vec::new() };
+                assert_eq!(met(&s), told, "{case}: {said:?}");
+                // The one of them that reads messages at the broker door is told there.
+                let reader = if first == How::Plan { "ada" } else { "bob" };
+                assert_eq!(fed_back(&s, reader), usize::from(expected), "{case}");
+                // Once more is no news.
+                if said.is_ok() && second != How::Intent {
+                    have(&mut s, "bob", second, b).unwrap();
+                    assert_eq!((met(&s), fed_back(&s, reader)), (Vec::new(), 0), "{case}, again");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn where_the_configuration_says_so_the_second_is_refused_and_nothing_has_changed() {
+    for first in ALL {
+        for second in ALL.into_iter().filter(|it| !own_rules(first, *it)) {
+            let mut s = Script::with(Settings { deny_across_doors: true, ..settings() });
+            have(&mut s, "ada", first, "src/a.ts").unwrap();
+            let said = have(&mut s, "bob", second, "src/a.ts#f");
+            let Err(Refusal::HeldElsewhere(stake)) = said else { panic!("{first:?}, {second:?}: {said:?}") };
+            assert_eq!((stake.agent.as_str(), stake.at.as_str()), ("ada", "src/a.ts"));
+            assert!(s.out.changes.is_empty() && s.out.events.is_empty(), "{first:?}, {second:?}");
+            // Nobody is in their own way, and elsewhere there is room.
+            have(&mut s, "ada", second, "src/a.ts#f").unwrap();
+            have(&mut s, "bob", second, "src/b.ts#f").unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_over_is_in_nobodys_way() {
+    let mut s = Script::new();
+    have(&mut s, "ada", How::Lock, "a.ts#f").unwrap();
+    have(&mut s, "ada", How::Intent, "a.ts#f").unwrap();
+    s.say(&client("ada"), Leave { intents: true }).unwrap();
+    have(&mut s, "bob", How::Plan, "a.ts").unwrap();
+    assert_eq!(met(&s), []);
+    s.pass(Ttl::minutes(11));
+    have(&mut s, "ada", How::Lock, "a.ts#f").unwrap();
+    assert_eq!(met(&s), [], "the plan's time was up");
+    have(&mut s, "bob", How::Plan, "a.ts").unwrap();
+    assert_eq!(met(&s), [("bob".to_owned(), "ada".to_owned())]);
+    s.pass(Ttl::minutes(31));
+    have(&mut s, "bob", How::Plan, "a.ts").unwrap();
+    assert_eq!(met(&s), [], "the lock's time was up");
+}
+
+#[test]
+fn whoever_collects_mail_is_told_by_mail() {
+    let mut s = Script::new();
+    s.say(&client("ada"), register(None)).unwrap();
+    have(&mut s, "ada", How::Lock, "a.ts#f").unwrap();
+    have(&mut s, "bob", How::Plan, "a.ts").unwrap();
+    let Ok(Answer::Done(Reply::Collected(collected))) = s.say(&client("ada"), CollectMail { alive: true })
+    else {
+        panic!("collecting is never refused")
+    };
+    let mail = collected.mail.unwrap();
+    let MailKind::Met { file, mine, other } = &mail.kind else { panic!("{mail:?}") };
+    assert_eq!((file.as_str(), *mine), ("a.ts", StakeKind::Lock));
+    assert_eq!((other.agent.as_str(), other.kind), ("bob", StakeKind::Plan));
 }
