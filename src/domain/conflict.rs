@@ -211,7 +211,8 @@ impl Round<'_> {
             return Err(Refusal::HeldElsewhere(Box::new(Stake::clone(&first.with))));
         }
         let before = self.state.stakes.of(title);
-        let live = |it: &Stake| it.until.is_none_or(|it| it > self.now);
+        let now = self.now;
+        let live = |it: &Stake| it.until.is_none_or(|it| it > now);
         let known = |it: &Meeting| {
             before.iter().any(|mine| mine.at == it.mine.at && live(mine) && mine.meets(&it.with))
         };

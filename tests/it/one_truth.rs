@@ -1,9 +1,13 @@
 //! What agents have through different doors, compared by one rule set.
 
 use provost::base::{IntentId, RepoPath, Timestamp, Ttl};
-use provost::domain::command::{CollectMail, DeclareIntent, IntendedFile, Leave, Publish};
+use provost::domain::command::{
+    ClaimFile, CollectMail, DeclareIntent, IntendedFile, JoinCrew, Leave, Publish,
+};
 use provost::domain::post::{self, Post, Region, Source};
-use provost::domain::{Answer, Event, EventKind, MailKind, Part, Refusal, Reply, Settings, Stake, StakeKind};
+use provost::domain::{
+    Answer, Content, Event, EventKind, MailKind, Part, Refusal, Reply, Role, Settings, Stake, StakeKind,
+};
 
 use crate::coordinating::{acquire, path};
 use crate::script::{Said, Script, client, register};
@@ -81,17 +85,24 @@ fn places_meet_as_the_table_says() {
 /// Ways to have a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
+    Claim,
     Lock,
     Intent,
     Plan,
 }
 
-const ALL: [How; 3] = [How::Lock, How::Intent, How::Plan];
+const ALL: [How; 4] = [How::Claim, How::Lock, How::Intent, How::Plan];
 
 /// Takes or announces `place` (a path, and perhaps `#symbol`) as `name`, through the door where that is done.
 fn have(s: &mut Script, name: &str, how: How, place: &str) -> Said {
     let (file, symbol) = place.split_once('#').unwrap_or((place, ""));
     match how {
+        How::Claim => {
+            let join = JoinCrew { tool: "t".into(), role: Role::Worker, capabilities: vec!["code".into()] };
+            s.say(&client(name), join).unwrap();
+            let claim = ClaimFile { file: path(file), content: Content::Missing, assignment: None };
+            s.say(&client(name), claim)
+        }
         How::Lock => s.say(&client(name), acquire(&format!("{file}:{symbol}"))),
         How::Intent => {
             let id = IntentId::parse(&format!("{name}-{place}")).unwrap();
@@ -140,35 +151,55 @@ fn fed_back(s: &Script, name: &str) -> usize {
     s.out.events.iter().filter(|it| about(it)).count()
 }
 
+/// Whether the two are of one protocol.
 fn own_rules(a: How, b: How) -> bool {
-    a == b || !matches!((a, b), (How::Plan, _) | (_, How::Plan))
+    a == b || matches!((a, b), (How::Lock, How::Intent) | (How::Intent, How::Lock))
+}
+
+/// Claims are for whole files.
+fn meets(how: (How, How), place: (&str, &str)) -> bool {
+    let part = |how: How, place: &str| match how {
+        How::Claim => String::new(),
+        _ => place.split_once('#').unwrap_or_default().1.to_owned(),
+    };
+    let file = |place: &str| place.split('#').next().unwrap().to_owned();
+    let (a, b) = (part(how.0, place.0), part(how.1, place.1));
+    file(place.0) == file(place.1) && (a.is_empty() || b.is_empty() || a == b)
 }
 
 #[test]
 fn whoever_comes_second_through_another_door_meets_the_first_and_both_are_told_once() {
     for first in ALL {
         for second in ALL {
-            for (a, b, meet) in [
-                ("src/a.ts", "src/a.ts", true),
-                ("src/a.ts", "src/b.ts", false),
-                ("src/a.ts#f", "src/a.ts#f", true),
-                ("src/a.ts#f", "src/a.ts#g", false),
-            ] {
+            let places = [
+                ("src/a.ts", "src/a.ts"),
+                ("src/a.ts", "src/b.ts"),
+                ("src/a.ts#f", "src/a.ts#f"),
+                ("src/a.ts#f", "src/a.ts#g"),
+                ("src/a.ts", "src/a.ts#g"),
+            ];
+            for (a, b) in places {
                 let case = format!("{first:?} {a}, then {second:?} {b}");
                 let mut s = Script::new();
                 have(&mut s, "ada", first, a).unwrap();
                 assert_eq!(met(&s), [], "{case}");
                 let said = have(&mut s, "bob", second, b);
-                let expected = meet && !own_rules(first, second);
+                let expected = !own_rules(first, second) && meets((first, second), (a, b));
                 let told = if expected { vec![("bob".to_owned(), "ada".to_owned())] } else { Vec::new() };
                 assert_eq!(met(&s), told, "{case}: {said:?}");
                 // The one of them that reads messages at the broker door is told there.
-                let reader = if first == How::Plan { "ada" } else { "bob" };
-                assert_eq!(fed_back(&s, reader), usize::from(expected), "{case}");
+                let reads = [("ada", first), ("bob", second)].map(|(who, how)| (who, how == How::Plan));
+                for (who, reads) in reads {
+                    assert_eq!(fed_back(&s, who), usize::from(expected && reads), "{case}: {who}");
+                }
                 // Once more is no news.
                 if said.is_ok() && second != How::Intent {
                     have(&mut s, "bob", second, b).unwrap();
-                    assert_eq!((met(&s), fed_back(&s, reader)), (Vec::new(), 0), "{case}, again");
+                    assert_eq!(
+                        (met(&s), fed_back(&s, "ada"), fed_back(&s, "bob")),
+                        (Vec::new(), 0, 0),
+                        "{case}, again"
+                    );
                 }
             }
         }
