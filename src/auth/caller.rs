@@ -5,29 +5,44 @@ use std::sync::Arc;
 use super::keys::KeyRing;
 use super::{Rejected, role};
 use crate::base::AgentId;
-use crate::domain::{Door, Principal};
+use crate::domain::{Door, Principal, Token};
 
 /// Whoever sent a request that was let in.
 #[derive(Clone)]
 pub struct Caller {
     door: Door,
     keys: Arc<KeyRing>,
+    token: Option<Arc<Token>>,
 }
 
 impl Caller {
     /// A process of this user at a door, as the kernel says; `keys` tells which names are reserved.
     pub fn peer(door: Door, keys: Arc<KeyRing>) -> Self {
-        Self { door, keys }
+        Self { door, keys, token: None }
     }
 
-    /// The caller under the name that it gives itself, which must be free for anyone to take.
+    /// The same with a token that is good.
+    #[must_use]
+    pub fn with(self, token: Option<Arc<Token>>) -> Self {
+        Self { token, ..self }
+    }
+
+    /// Whose token the request has shown, if it has shown one.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.token.as_ref().map(|token| &token.agent)
+    }
+
+    /// The caller under the name that it gives itself: that of its token, or one that is free for anyone to take.
+    /// Whether somebody has a token for it that was not shown is for the core to say.
     ///
     /// # Errors
-    /// [`Rejected::Reserved`].
+    /// [`Rejected::OtherName`], [`Rejected::Reserved`].
     pub fn speaks_as(&self, agent: AgentId) -> Result<Principal, Rejected> {
-        if role::is_reserved(&agent) || self.keys.is_reserved(&agent) {
-            return Err(Rejected::Reserved);
+        match &self.token {
+            Some(token) if token.agent == agent => Ok(role::bearer(token, self.door)),
+            Some(_) => Err(Rejected::OtherName),
+            None if role::is_reserved(&agent) || self.keys.is_reserved(&agent) => Err(Rejected::Reserved),
+            None => Ok(role::on_loopback(agent, self.door)),
         }
-        Ok(role::on_loopback(agent, self.door))
     }
 }

@@ -7,6 +7,7 @@
 //! the doors.
 #![deny(unsafe_code)] // the one function here that needs it says why it is sound
 
+pub mod bearer;
 pub mod caller;
 pub mod frame;
 pub mod keys;
@@ -59,6 +60,8 @@ pub enum Rejected {
     Gone,
     /// The name belongs to somebody who proves it in another way.
     Reserved,
+    /// The token is good, and not for this name.
+    OtherName,
     /// The request was not made to this door, or not by a program of this machine.
     Foreign,
     /// The token is not one of ours, or has expired, or belongs to someone else.
@@ -83,6 +86,7 @@ impl Rejected {
             Self::NotJailed => "the peer is not in a jail",
             Self::Gone => "the peer has gone",
             Self::Reserved => "the name is reserved",
+            Self::OtherName => "the token is not for this name",
             Self::Foreign => "the request was made to another address, or by a page of a browser",
             Self::BadToken => "the token is not valid",
         }

@@ -4,7 +4,7 @@
 //! proof would be the bug this module exists to make visible.
 
 use crate::base::{AgentId, SessionId, TaskId};
-use crate::domain::{Door, Principal, Proof, Scope, Scopes, provost};
+use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
 /// What an agent with a key of its own may do beyond delegating and working.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,8 +69,18 @@ pub fn wit(agent: AgentId) -> Principal {
 
 /// A process of this user at a door over loopback HTTP, which speaks as an agent whose name nobody has reserved.
 pub fn on_loopback(agent: AgentId, door: Door) -> Principal {
-    let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate]);
-    Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::PeerUid)
+    Principal::establish(agent.clone(), session_of(&agent), door, loopback_scopes(), Proof::PeerUid)
+}
+
+/// What a process of this user may do at those doors, and what a token is good for that nobody has said more of.
+pub fn loopback_scopes() -> Scopes {
+    Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])
+}
+
+/// Whoever shows a token: the agent that it was minted for, with what it is good for.
+pub fn bearer(token: &Token, door: Door) -> Principal {
+    let agent = token.agent.clone();
+    Principal::establish(agent.clone(), session_of(&agent), door, token.scopes, Proof::Token)
 }
 
 /// A jailed worker at the door that was made for its run. It works and coordinates; it hands nothing on, answers

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     allow, approvals, contracts, delegate, git, graph, guard, hook, intents, jail, journal, keys, locks, log,
-    policy, screenshot, secrets, tasks, up, watch,
+    policy, screenshot, secrets, tasks, tokens, up, watch,
 };
 use crate::base::Ttl;
 
@@ -142,6 +142,12 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost key add client:approver --role approver\n  provost key list"
     )]
     Key(keys::Key),
+    /// Tokens: proof for clients over HTTP, and names that nobody else may take
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  provost token list\n  provost token revoke --of feat-auth"
+    )]
+    Token(tokens::Tokens),
     /// Secrets that workers may be given; the daemon adds them to requests, or hands them over
     #[command(
         subcommand,

@@ -32,7 +32,7 @@ impl Here {
 
     /// The daemon of this repository, whether or not it runs.
     pub(super) fn client(&self) -> Client {
-        Client::at(self.places.own_socket())
+        Client::at(self.places.own_socket()).showing(self.environment.token.as_ref())
     }
 
     /// The same, after making sure that it is of the version that the environment insists on.

@@ -35,6 +35,7 @@ mod secrets;
 mod speaker;
 mod status;
 mod tasks;
+mod tokens;
 mod up;
 mod watch;
 #[cfg(unix)]
@@ -121,6 +122,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Watch(it) => watch::watch(here, &it),
         Command::Guard(it) => guard::guard(here, it),
         Command::Key(it) => keys::key(here, it),
+        Command::Token(it) => tokens::token(here, it),
         Command::Secret(it) => secrets::secret(here, it),
         Command::Allow(it) => allow::allow(here, &it),
         Command::Policy(it) => policy::policy(here, it),

@@ -17,14 +17,15 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
+use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::base::AgentId;
 use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
+use crate::base::{AgentId, Secret};
 
 pub use crate::protocols::own::wire;
 
@@ -72,6 +73,8 @@ impl ClientError {
 pub struct Client {
     socket: PathBuf,
     agent: Option<AgentId>,
+    /// What it proves itself by; not shown in logs.
+    bearer: Option<HeaderValue>,
 }
 
 macro_rules! questions {
@@ -106,7 +109,19 @@ macro_rules! verbs {
 impl Client {
     /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
     pub fn at(socket: PathBuf) -> Self {
-        Self { socket, agent: None }
+        Self { socket, agent: None, bearer: None }
+    }
+
+    /// The same, showing a token; one that no header can carry is not shown.
+    #[must_use]
+    pub fn showing(self, token: Option<&Secret>) -> Self {
+        let header = |token: &Secret| {
+            let text = [b"Bearer ".as_slice(), token.expose().trim_ascii()].concat();
+            let mut value = HeaderValue::from_bytes(&text).ok()?;
+            value.set_sensitive(true);
+            Some(value)
+        };
+        Self { bearer: token.and_then(header), ..self }
     }
 
     /// The same, speaking as an agent instead of as the user.
@@ -136,6 +151,8 @@ impl Client {
         callers "/graph/callers" (wire::GraphQuery) -> wire::Calls;
         /// What a symbol calls.
         callees "/graph/callees" (wire::GraphQuery) -> wire::Calls;
+        /// Tokens that are good.
+        tokens "/tokens" () -> Vec<wire::Token>;
         /// Locks, and who waits for one.
         locks "/locks" (wire::Whose) -> wire::Locks;
         /// Intents.
@@ -177,6 +194,10 @@ impl Client {
         check_contracts "/check-contracts" (wire::CheckContracts) -> wire::Checked;
         /// Whether the caller may write somewhere.
         guard "/guard" (wire::Guard) -> wire::Guarded;
+        /// Has a token made.
+        mint_token "/mint-token" (wire::MintToken) -> wire::Minted;
+        /// Ends tokens.
+        revoke_tokens "/revoke-tokens" (wire::RevokeTokens) -> Vec<wire::Token>;
         /// Puts something on record.
         record "/record" (wire::Record) -> wire::Done;
         /// Opens the DevIt door at another address, for this run.
@@ -203,6 +224,9 @@ impl Client {
             .header(wire::VERSION_HEADER, wire::API_VERSION);
         if let Some(agent) = &self.agent {
             request = request.header(wire::AGENT_HEADER, agent.as_str());
+        }
+        if let Some(bearer) = &self.bearer {
+            request = request.header("authorization", bearer);
         }
         let request = request.body(Full::new(body)).map_err(ClientError::broken)?;
         let exchange = self.exchange(request);

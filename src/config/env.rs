@@ -77,6 +77,11 @@ pub const VARIABLES: &[Variable] = &[
         "As which agent the commands for locks, intents and contracts speak, and the git hooks; otherwise as the user.",
     ),
     variable(
+        "PROVOST_TOKEN",
+        "clients",
+        "A token of `provost token mint`: our commands show it, and speak as its agent alone.",
+    ),
+    variable(
         "WIT_SESSION",
         "clients",
         "The same, without `PROVOST_AGENT`: what wit's clients call themselves.",
@@ -135,6 +140,8 @@ pub struct Environment {
     pub secret: Option<Secret>,
     /// `PROVOST_AGENT`, or `WIT_SESSION`, or `CLAUDE_SESSION_ID`: who a client is.
     pub agent: Option<String>,
+    /// `PROVOST_TOKEN`.
+    pub token: Option<Secret>,
     /// `DEVIT_EXPECTED_DAEMON_VERSION`.
     pub expected_daemon_version: Option<String>,
     /// Whether a client may start a daemon: neither `DEVIT_NO_AUTO_START` nor `CI` is set.
@@ -178,6 +185,9 @@ impl Environment {
             agent: ["PROVOST_AGENT", "WIT_SESSION", "CLAUDE_SESSION_ID"]
                 .into_iter()
                 .find_map(|name| present(name).map(|(_, text)| text)),
+            token: get("PROVOST_TOKEN")
+                .filter(|it| !it.is_empty())
+                .map(|value| Secret::new(value.into_encoded_bytes())),
             expected_daemon_version: present("DEVIT_EXPECTED_DAEMON_VERSION").map(|(_, text)| text),
             auto_start: get("DEVIT_NO_AUTO_START").is_none() && get("CI").is_none(),
             texts: SETTINGS.iter().filter_map(|(name, ..)| present(name)).collect(),

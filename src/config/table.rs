@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, Mark, Network,
-    ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, LoopbackAuth,
+    Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen,
+    WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -187,6 +188,8 @@ settings! {
         enabled: bool = true, "", Strict;
         /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where the default is taken, a daemon that was started by a command chooses another; one that is written here is never replaced.
         port: u16 = 4700, "port", Strict;
+        /// What a request proves itself by: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it shows one of `provost token mint` besides.
+        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
     }
 
     /// The git-paw broker's protocol, over loopback HTTP.
@@ -195,6 +198,8 @@ settings! {
         enabled: bool = true, "", Strict;
         /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
         port: u16 = 9119, "port", Strict;
+        /// As for Agent Protocol.
+        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
     }
 
     /// The hooks of `provost git install`, and `provost guard`.
@@ -380,6 +385,10 @@ fn built_in_workers() -> BTreeMap<AgentId, Worker> {
     };
     BTreeMap::from([(ours("shell"), shell)])
 }
+
+/// Where the system does not say who connects, tokens have to.
+const LOOPBACK_AUTH: LoopbackAuth =
+    if cfg!(target_os = "linux") { LoopbackAuth::Peer } else { LoopbackAuth::Token };
 
 /// An ident written in this file.
 fn ours(ident: &str) -> AgentId {

@@ -488,6 +488,13 @@ words! {
         /// Nowhere.
         Never = "never",
     }
+    /// What a request over loopback HTTP proves itself by.
+    LoopbackAuth {
+        /// The kernel says that it comes from a process of this user.
+        Peer = "peer",
+        /// A token, besides.
+        Token = "token",
+    }
     /// The program that takes pictures of the screen.
     ScreenBackend {
         /// X11.

@@ -6,16 +6,15 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 
 use super::{Daemon, GRACE};
-use crate::auth::keys::KeyRing;
 use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
-use crate::config::{Loaded, Ports};
+use crate::config::{Loaded, LoopbackAuth, Ports};
 use crate::protocols::agent_protocol::AgentProtocol;
 use crate::protocols::broker::Broker;
-use crate::protocols::loopback::{LoopbackDoor, Shell};
+use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
 use crate::protocols::own::wire::DoorAt;
 use crate::system::{Listener, listener_at};
 use crate::transport::accept::{Listening as _, accept_loop};
@@ -60,12 +59,12 @@ impl Daemon {
         let settings = &loaded.config.agent_protocol;
         if settings.enabled {
             let wanted = Wanted::new("agent_protocol", settings.port, before.agent_protocol, loaded);
-            ports.agent_protocol = self.open_at(AgentProtocol, &wanted).await?;
+            ports.agent_protocol = self.open_at(AgentProtocol, &wanted, settings.auth).await?;
         }
         let settings = &loaded.config.broker;
         if settings.enabled {
             let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
-            ports.broker = self.open_at(Broker, &wanted).await?;
+            ports.broker = self.open_at(Broker, &wanted, settings.auth).await?;
         }
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");
@@ -74,11 +73,15 @@ impl Daemon {
     }
 
     /// Opens one door; `None` when it stays shut, which was told.
-    async fn open_at(&mut self, door: impl LoopbackDoor, wanted: &Wanted) -> Result<Option<u16>> {
+    async fn open_at(
+        &mut self,
+        door: impl LoopbackDoor,
+        wanted: &Wanted,
+        auth: LoopbackAuth,
+    ) -> Result<Option<u16>> {
         let name = door.door().name();
-        if !KNOWS_PEERS {
-            self.note_port(format!("{name}: this system does not say who connects; the door stays shut"));
-            return Ok(None);
+        if auth == LoopbackAuth::Peer && !KNOWS_PEERS {
+            bail!("{name}: this system does not say who connects; set `auth = \"token\"` in `[{name}]`");
         }
         let Got { bound, note } = self.bind(wanted).await?;
         if let Some(note) = note {
@@ -88,8 +91,14 @@ impl Daemon {
         let (port, address) = (bound.port(), bound.address());
         tracing::info!(door = name, address, "door open");
         self.shared().0.doors.push(DoorAt { door: name.into(), address });
-        let keys: Arc<KeyRing> = Arc::clone(&self.keys[0]);
-        let shell = Shell::new(door, port, self.uid, keys);
+        let gate = Gate {
+            port,
+            uid: self.uid,
+            keys: Arc::clone(&self.keys[0]),
+            provost: self.provost.clone(),
+            demands_token: auth == LoopbackAuth::Token,
+        };
+        let shell = Shell::new(door, gate);
         let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
         self.doors.spawn(accept_loop(bound, CONNECTIONS_MAX, self.stop.clone(), GRACE, serve));
         Ok(Some(port))

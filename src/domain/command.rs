@@ -3,6 +3,7 @@
 mod coordinate;
 mod crew;
 mod post;
+mod token;
 
 use std::sync::Arc;
 
@@ -18,7 +19,6 @@ pub use coordinate::{
     ProposeContract, QueueLeft, ReapLocks, RefreshIntents, ReleaseLock, Rival, SymbolFacts, UpdateIntent,
     Warning, WithdrawContract,
 };
-
 pub use crew::{
     AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ClaimFile, CrewBeaten,
     CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew, LeadAppointed,
@@ -26,6 +26,7 @@ pub use crew::{
     ReleaseFile, SeeFiles, SeenFile, TakeNote, TransferAnswered, TransferOffered,
 };
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
+pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
 pub trait Verb: Into<Command> {
@@ -175,6 +176,10 @@ verbs! {
     TakeNote       => NoteTaken,  needs Coordinate, Commit;
     /// Say which files have changed.
     SeeFiles       => FilesSeen,  needs Host,       Commit;
+    /// Let whoever shows a token speak as an agent.
+    MintToken      => TokenMinted, needs Join,      Durable, judged;
+    /// End tokens.
+    RevokeTokens   => TokensRevoked, needs Join,    Durable;
     /// A worker process was confined and is about to run.
     BeginRun       => Begun,      needs Host,       Durable;
     /// What was found out about the files of a task.

@@ -21,11 +21,14 @@ pub(super) fn decide(
     if !call.who.may(command.scope()) {
         return Err(Refusal::OutOfScope { needs: command.scope() });
     }
+    state.tokens.admit(call.who, call.now)?;
     if call.who.door() == Door::Devit && !matches!(command, Command::Register(_)) {
         state.agents.admit(call.who.agent(), &state.settings)?;
     }
-    // A person at the terminal is the root of approval authority; policy has a say over agents that approve.
-    let judged = command.judged() && !(matches!(command, Command::AnswerApproval(_)) && call.who.is_person());
+    // A person at the terminal is the root of authority; policy has a say over agents that approve, and whose names
+    // tokens keep.
+    let by_person = matches!(command, Command::AnswerApproval(_) | Command::MintToken(_));
+    let judged = command.judged() && !(by_person && call.who.is_person());
     if !judged {
         return dispatch(state, judge, &call, &command, out).map(Answer::Done);
     }
@@ -42,8 +45,10 @@ pub(super) fn decide(
         Decision::Deny { rule, reason } => {
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
-        // An answer that waited for an answer would never end.
-        Decision::NeedApproval { rule, reason, .. } if matches!(command, Command::AnswerApproval(_)) => {
+        // An answer that waited for an answer would never end, and a token is asked for by somebody who waits for it.
+        Decision::NeedApproval { rule, reason, .. }
+            if matches!(command, Command::AnswerApproval(_) | Command::MintToken(_)) =>
+        {
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
         Decision::NeedApproval { rule, reason, terms, wait, by } => {
@@ -168,6 +173,8 @@ fn dispatch(
         | Command::AnswerTransfer(_)
         | Command::TakeNote(_)
         | Command::SeeFiles(_) => in_crew(state, call, command, out),
+        Command::MintToken(it) => state.mint_token(now, who, it, out).map(Reply::TokenMinted),
+        Command::RevokeTokens(it) => state.revoke_tokens(who, it, out).map(Reply::TokensRevoked),
         Command::Record(it) => {
             let (what, subject, details) = (it.what.clone(), it.subject.clone(), it.details.clone());
             out.say(EventKind::Recorded { what, subject, details });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::post::{Post, PostChange};
 use super::{
     Agent, Contract, ContractStatus, CrewChange, CrewEvent, Failure, Finding, Held, Intent, IntentStatus,
-    Lock, Mail, Notice, Parked, Principal, StakeKind, Status, Task, Uses, Verdict, Waiter,
+    Lock, Mail, Notice, Parked, Principal, Scopes, StakeKind, Status, Task, Token, Uses, Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -335,6 +335,26 @@ pub enum EventKind {
     },
     /// Something that happened in the crew.
     Crew(CrewEvent),
+    /// A token is good from now on.
+    TokenMinted {
+        /// Who speaks with it.
+        agent: AgentId,
+        /// Its id.
+        token: Box<str>,
+        /// What it is good for.
+        scopes: Scopes,
+        /// Until when.
+        expires_at: Timestamp,
+    },
+    /// A token is good no more.
+    TokenEnded {
+        /// Whose it was.
+        agent: AgentId,
+        /// Its id.
+        token: Box<str>,
+        /// Why.
+        why: Box<str>,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -385,6 +405,8 @@ impl EventKind {
             EventKind::PostDelivered { .. } => "post_delivered",
             EventKind::PostLogBegun { .. } => "post_log_begun",
             EventKind::Crew(event) => event.name(),
+            EventKind::TokenMinted { .. } => "token_minted",
+            EventKind::TokenEnded { .. } => "token_ended",
             EventKind::Recorded { .. } => "recorded",
         }
     }
@@ -460,6 +482,10 @@ pub enum Change {
     Post(PostChange),
     /// A row of what a crew works by.
     Crew(CrewChange),
+    /// A token.
+    PutToken(Arc<Token>),
+    /// A token that is good no more.
+    DropToken(Digest),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.

@@ -34,6 +34,7 @@ mod session;
 mod settings;
 mod task;
 mod timeline;
+mod token;
 mod transfer;
 pub mod view;
 
@@ -71,6 +72,7 @@ pub use session::{ALIVE_FOR, Agent, Agents, Nick};
 pub use settings::{CrewSetting, Settings, WorkerSetting};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
+pub use token::{TOKEN_SCOPES, Token, Tokens};
 pub use transfer::{Transfer, TransferState, Transfers};
 
 /// How often old mail is looked for.
@@ -140,6 +142,8 @@ pub struct State {
     pub assignments: Assignments,
     /// What they hand over to each other.
     pub transfers: Transfers,
+    /// Tokens.
+    pub tokens: Tokens,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -169,6 +173,7 @@ impl State {
             claims: Claims::default(),
             assignments: Assignments::default(),
             transfers: Transfers::default(),
+            tokens: Tokens::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -204,6 +209,8 @@ impl State {
             Change::DropContract(id) => self.contracts.remove(id),
             Change::Post(change) => change.apply(&mut self.desk),
             Change::Crew(change) => self.apply_to_crew(change),
+            Change::PutToken(token) => self.tokens.put(token.clone()),
+            Change::DropToken(digest) => self.tokens.remove(digest),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::DropEffect(id) => self.hooks.remove(*id),
             Change::StartEffect(_) => {}
@@ -226,8 +233,10 @@ impl State {
 
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let sweep = (!self.mail.is_empty() || !self.quota.is_empty() || !self.desk.is_empty())
-            .then(|| self.swept_at.after(SWEEP_EVERY));
+        let posts = &self.desk;
+        let nothing_ages =
+            self.mail.is_empty() && self.quota.is_empty() && posts.is_empty() && self.tokens.is_empty();
+        let sweep = (!nothing_ages).then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
         let standoff = self.desk.next_deadline(self.settings.posts.window);
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
@@ -336,6 +345,7 @@ impl Core {
                 state.mail.expire(now, state.settings.mail_keep, out);
                 state.quota.expire(now, out);
                 state.sweep_posts(now, out);
+                state.tokens.expire(now, out);
             });
             self.state.swept_at = now;
         }

@@ -63,6 +63,34 @@ pub enum Scope {
     Host = 128,
 }
 
+impl Scope {
+    /// Every one.
+    pub const ALL: [Scope; 8] = [
+        Scope::Read,
+        Scope::Join,
+        Scope::Coordinate,
+        Scope::Delegate,
+        Scope::Work,
+        Scope::Approve,
+        Scope::Operate,
+        Scope::Host,
+    ];
+
+    /// As people write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::Read => "read",
+            Scope::Join => "join",
+            Scope::Coordinate => "coordinate",
+            Scope::Delegate => "delegate",
+            Scope::Work => "work",
+            Scope::Approve => "approve",
+            Scope::Operate => "operate",
+            Scope::Host => "host",
+        }
+    }
+}
+
 /// A set of [`Scope`]s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -72,6 +100,16 @@ impl Scopes {
     /// What the listed scopes add up to.
     pub fn of(scopes: &[Scope]) -> Self {
         Self(scopes.iter().fold(0, |all, scope| all | *scope as u16))
+    }
+
+    /// The first of these that is not among `others`.
+    pub fn beyond(self, others: Scopes) -> Option<Scope> {
+        self.iter().find(|scope| !others.has(*scope))
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
     }
 
     /// Whether `scope` is among them.
@@ -97,6 +135,8 @@ pub enum Proof {
     Desktop,
     /// The daemon's own hands.
     Internal,
+    /// A token that was minted for this agent.
+    Token,
     /// The door that it came through is reached from one jail and from nowhere else.
     Jailed,
 }

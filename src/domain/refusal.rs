@@ -175,6 +175,15 @@ pub enum Refusal {
     /// What the crew does not allow.
     #[error(transparent)]
     Crew(#[from] CrewRefusal),
+    /// The agent has a token, and the caller has not shown it.
+    #[error("{agent} has a token, and whoever speaks as {agent} shows it")]
+    NameTaken {
+        /// Which name.
+        agent: AgentId,
+    },
+    /// No token goes by this id, or none that is the caller's.
+    #[error("no such token")]
+    TokenNotFound,
     /// A bound was reached; later it may work.
     #[error("too busy: {what}")]
     Busy {

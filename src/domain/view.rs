@@ -6,8 +6,10 @@ mod post;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Agent, Contract, ContractStatus, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Waiter};
-use crate::base::{AgentId, ApprovalId, RepoPath, TaskId, Timestamp};
+use super::{
+    Agent, Contract, ContractStatus, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token, Waiter,
+};
+use crate::base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
 pub use crew::{
     ClaimsOf, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember, OneTransfer,
@@ -312,5 +314,29 @@ impl View for BoundLocks {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         state.locks.iter().filter(|lock| !lock.lapsed && lock.process.is_some()).cloned().collect()
+    }
+}
+
+/// The token of this digest, if it is good now.
+#[derive(Clone, Copy, Debug)]
+pub struct GoodToken(pub Digest);
+
+impl View for GoodToken {
+    type Out = Option<Arc<Token>>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.tokens.good(&self.0, now).cloned()
+    }
+}
+
+/// Every token that is good now, by agent.
+#[derive(Clone, Copy, Debug)]
+pub struct GoodTokens;
+
+impl View for GoodTokens {
+    type Out = Vec<Arc<Token>>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.tokens.iter().filter(|token| token.is_good(now)).cloned().collect()
     }
 }

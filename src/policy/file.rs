@@ -48,6 +48,23 @@ pub enum Action {
     Apply,
     /// Answer somebody else's approval, as an agent.
     Approve,
+    /// Have a token made.
+    Token,
+}
+
+impl Action {
+    /// Why a rule cannot ask for approval of it, where that is so.
+    pub(super) fn cannot_wait(self) -> Option<&'static str> {
+        match self {
+            Action::Approve => {
+                Some("this rule asks for approval, and an answer to an approval cannot wait for another")
+            }
+            Action::Token => Some(
+                "this rule asks for approval, and whoever has a token made waits for it; allow or deny it",
+            ),
+            Action::Delegate | Action::Screenshot | Action::Apply => None,
+        }
+    }
 }
 
 /// What a worker wants of the network, without the particulars.
@@ -69,6 +86,7 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("screenshot", Action::Screenshot),
     ("apply", Action::Apply),
     ("approve", Action::Approve),
+    ("token", Action::Token),
 ];
 pub(super) const DOORS: &[(&str, Door)] =
     &[("devit", Door::Devit), ("own", Door::Own), ("worker", Door::Worker)];
@@ -79,6 +97,7 @@ pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("person", Proof::Terminal),
     ("desktop", Proof::Desktop),
     ("jailed", Proof::Jailed),
+    ("token", Proof::Token),
 ];
 pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("polling", WorkerKind::Polling)];
 pub(super) const TIERS: &[(&str, Tier)] = &[("job", Tier::Job), ("ll", Tier::Ll), ("ns", Tier::Ns)];

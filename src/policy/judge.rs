@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::file::{Action, Ask, File, Limit, Ruling};
+use super::file::{Ask, File, Limit, Ruling};
 use super::reader::{Notes, Problems};
 use super::request::Request;
 use super::rule::Rule;
@@ -277,11 +277,8 @@ impl<'r> Found<'r> {
     }
 
     fn decide(self, subject: &Subject<'_>) -> Decision {
-        if let (Some((rule, _)), Action::Approve) = (self.approve, subject.action) {
-            return deny(
-                rule,
-                "this rule asks for approval, and an answer to an approval cannot wait for another",
-            );
+        if let (Some((rule, _)), Some(why)) = (self.approve, subject.action.cannot_wait()) {
+            return deny(rule, why);
         }
         if let Some(why) = subject.work.as_ref().and_then(|work| too_weak(work, self.terms.tier_min))
             && let Some(rule) = self.tier_by

@@ -31,13 +31,10 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
     if let Some(rule) = first(Ruling::Deny) {
         return no(rule.id.as_str(), &rule.reason);
     }
-    if request.action == Action::Approve
+    if let Some(why) = request.action.cannot_wait()
         && let Some(rule) = first(Ruling::Approve)
     {
-        return no(
-            rule.id.as_str(),
-            "this rule asks for approval, and an answer to an approval cannot wait for another",
-        );
+        return no(rule.id.as_str(), why);
     }
     let mut terms = terms_of(&all, request);
     let secrets = |rules: &[Rule]| rules.iter().filter_map(|rule| rule.limit.credentials).min();

@@ -144,6 +144,11 @@ fn check_scope(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Rulin
         ),
         Ruling::Approve if when.action.as_ref().is_some_and(|it| it.contains(&Action::Approve)) => section
             .wrong(notes, "when", "an answer to an approval cannot wait for another one; allow or deny it"),
+        Ruling::Approve if when.action.as_ref().is_some_and(|it| it.contains(&Action::Token)) => section.wrong(
+            notes,
+            "when",
+            "whoever has a token made waits for it, so it cannot wait for an approval; allow or deny it",
+        ),
         _ => {}
     }
 }

@@ -15,12 +15,12 @@ use super::{
 };
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use crate::base::{
-    AgentId, ApprovalId, ContractId, EffectId, EventSeq, IntentId, MailSeq, RuleId, Secret, SymbolPath,
-    TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, MailSeq, RuleId, Secret,
+    SymbolPath, TaskId, Timestamp,
 };
 use crate::domain::{
     Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Lock, Mail, Outbox, Owed, Parked,
-    Settings, State, Task, Uses,
+    Settings, State, Task, Token, Uses,
 };
 
 use crew::CrewRows;
@@ -76,6 +76,7 @@ struct Rows {
     contracts: BTreeMap<ContractId, Arc<Contract>>,
     posts: PostRows,
     crew: CrewRows,
+    tokens: BTreeMap<Digest, Arc<Token>>,
     effects: BTreeMap<EffectId, (Effect, bool)>,
     events: Vec<StoredEvent>,
     checkpoints: Vec<Checkpoint>,
@@ -196,6 +197,8 @@ impl Rows {
             Change::DropContract(id) => drop(self.contracts.remove(id)),
             Change::Post(change) => self.posts.apply(change),
             Change::Crew(change) => self.crew.apply(change),
+            Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
+            Change::DropToken(digest) => drop(self.tokens.remove(digest)),
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {
                     *started = true;
@@ -229,9 +232,11 @@ impl Rows {
         let locks = self.locks.values().cloned().map(Change::PutLock);
         let intents = self.intents.values().cloned().map(Change::PutIntent);
         let contracts = self.contracts.values().cloned().map(Change::PutContract);
+        let tokens = self.tokens.values().cloned().map(Change::PutToken);
         let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
         let rows = rows.chain(locks).chain(intents).chain(contracts).chain(self.crew.changes());
         let rows = rows.chain(self.posts.changes());
+        let rows = rows.chain(tokens);
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =

@@ -78,6 +78,9 @@ const STEPS: &[&str] = &[
     CREATE INDEX timeline_word ON timeline (word, at);
     CREATE INDEX timeline_file ON timeline (file, at) WHERE file IS NOT NULL;
 ",
+    "
+    CREATE TABLE token (digest TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 71] = [
+const COMMANDS: [&str; 75] = [
     "init",
     "up",
     "down",
@@ -39,6 +39,10 @@ const COMMANDS: [&str; 71] = [
     "key list",
     "key rotate",
     "key revoke",
+    "token",
+    "token mint",
+    "token list",
+    "token revoke",
     "screenshot",
     "secret",
     "secret add",

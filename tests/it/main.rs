@@ -73,6 +73,7 @@ mod support;
 mod syntax;
 mod tasks;
 mod tidy;
+mod tokens;
 mod transport;
 mod trial;
 mod watching;

@@ -75,11 +75,11 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
         (with("when.action = []"), "p.toml:6: `when.action`: is empty, which nothing can match"),
         (
             with("when.action = [\n\"delegate\",\n\"dance\"]"),
-            "p.toml:8: `when.action`: `dance` is not one of delegate, screenshot, apply, approve",
+            "p.toml:8: `when.action`: `dance` is not one of delegate, screenshot, apply, approve, token",
         ),
         (
             allow("when.proof = \"ownkey\""),
-            "p.toml:7: `when.proof`: `ownkey` is not one of shared_key, own_key, peer_uid, person, desktop, jailed; did you mean `own_key`?",
+            "p.toml:7: `when.proof`: `ownkey` is not one of shared_key, own_key, peer_uid, person, desktop, jailed, token; did you mean `own_key`?",
         ),
         (
             allow("when.network = \"all\""),

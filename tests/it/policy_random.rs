@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use provost::auth::testing::caller;
-use provost::base::{AgentId, Json, RepoPath, TaskId, Timestamp, Ttl};
-use provost::domain::command::{AnswerApproval, TakeScreenshot};
+use provost::base::{AgentId, Digest, Json, RepoPath, TaskId, Timestamp, Ttl};
+use provost::domain::command::{AnswerApproval, MintToken, TakeScreenshot};
 use provost::domain::{
     Command, Credentials, Decision, Delegate, Directory, Door, Facts, Judge, Network, Principal, Proof,
-    Scope, SecretUse, Tier, Tool, Verdict, WorkerKind,
+    Scope, Scopes, SecretUse, Tier, Tool, Verdict, WorkerKind,
 };
 use provost::policy::{Action, File, Layer, Net, Request, RuleSet, explain, explain_request, naive};
 
@@ -173,6 +173,7 @@ fn request(dice: &mut Dice) -> Request {
             0 => Action::Screenshot,
             1 => Action::Apply,
             2 => Action::Approve,
+            3 => Action::Token,
             _ => Action::Delegate,
         },
         client: dice.pick(NAMES).into(),
@@ -225,6 +226,12 @@ fn as_command(request: &Request) -> Option<(Principal, Command, Facts)> {
             let verdict = Verdict::Granted;
             Command::from(AnswerApproval { approval: Default::default(), verdict, note: None, shown: None })
         }
+        Action::Token => Command::from(MintToken {
+            digest: Digest::default(),
+            agent: AgentId::parse(agent).unwrap(),
+            scopes: Scopes::default(),
+            ttl: Ttl::minutes(1),
+        }),
         Action::Delegate => delegate(request, &mut facts)?.into(),
     };
     Some((who, command, facts))

@@ -34,3 +34,12 @@ pub const STREAM_EVENTS_MAX: usize = 1_000;
 
 /// Bytes that wait for one reader of a stream, but for a single event.
 pub const STREAM_BYTES_MAX: usize = 4 << 20;
+
+/// Tokens at once; each is a hundred bytes or two, and an agent needs one.
+pub const MINTED_TOKENS_MAX: usize = 4_096;
+
+/// Tokens of one agent; one more ends the one that would expire first.
+pub const AGENT_TOKENS_MAX: usize = 8;
+
+/// Longest token that is looked at, in bytes; ours have 69.
+pub const TOKEN_LEN_MAX: usize = 256;

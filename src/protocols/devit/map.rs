@@ -562,6 +562,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
             }));
         }
         Refusal::OutOfScope { .. }
+        | Refusal::NameTaken { .. }
         | Refusal::TaskNotYours { .. }
         | Refusal::ApprovalOwn
         | Refusal::ApprovalNotYours { .. }
@@ -574,6 +575,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         Refusal::TaskFinished | Refusal::TaskCannot { .. } => Code::TaskFinished,
         // Of what other doors are for, these clients know no word.
         Refusal::AlreadyNamed { .. }
+        | Refusal::TokenNotFound
         | Refusal::LockConflict(_)
         | Refusal::WouldDeadlock { .. }
         | Refusal::HeldElsewhere(_)

@@ -8,13 +8,17 @@ use super::inside::Inside;
 use super::map::{self, Message, Notified};
 use super::wire::{self, Code, Fault};
 use super::{Devit, Lock, Said, apart};
-use crate::auth::Rejected;
 use crate::auth::frame::Frame;
 use crate::auth::keys::{Keys, Role};
 use crate::auth::peer::PeerId;
 use crate::auth::role::{self, Standing};
-use crate::base::{AgentId, Json, Secret, Timestamp};
+use crate::auth::{Rejected, bearer};
+use crate::base::{AgentId, Json, Secret, Timestamp, Ttl};
+use crate::domain::command::MintToken;
 use crate::domain::{Answer, Denial, Principal};
+
+/// How long a token for the doors over HTTP is good. Whoever registers anew gets another.
+const HTTP_TOKEN_TTL: Ttl = Ttl::minutes(24 * 60);
 
 impl Devit {
     /// Proof first: a key of the sender, then a fresh time and nonce.
@@ -95,6 +99,7 @@ impl Devit {
     async fn register(&self, frame: &Frame<'_>, who: &Principal, peer: &PeerId) -> Result<Message, Fault> {
         let payload: wire::Register = wire::payload(frame.payload)?;
         let announced = payload.version.clone();
+        let wants_token = payload.token == Some(true);
         // Of an inherited socket the kernel knows who made it: us.
         let pid = (!self.inside().is_some_and(Inside::is_inherited)).then_some(peer.pid);
         let verb = map::register(payload, pid.and_then(|pid| u32::try_from(pid).ok()));
@@ -102,12 +107,27 @@ impl Devit {
             expected if expected.expected.is_empty() => Value::Null,
             expected => json!(expected.expected.join(" or ")),
         };
-        Ok(Message::ack(&json!({
+        let mut ack = json!({
             "daemon_version": self.0.options.advertised_version,
             "expected_worker_version": expected,
             "worker_version": announced,
             "server": concat!("provost/", env!("CARGO_PKG_VERSION")),
-        })))
+        });
+        if wants_token {
+            (ack["token"], ack["token_expires_at"]) = self.mint_token(who).await?;
+        }
+        Ok(Message::ack(&ack))
+    }
+
+    /// A token by which the caller is known at the doors over HTTP, and until when.
+    async fn mint_token(&self, who: &Principal) -> Result<(Value, Value), Fault> {
+        let secret = bearer::fresh()
+            .map_err(|_| Fault::new(Code::Internal, "the system has no randomness to give"))?;
+        let (digest, agent) = (bearer::digest(secret.expose()), who.agent().clone());
+        let verb = MintToken { digest, agent, scopes: role::loopback_scopes(), ttl: HTTP_TOKEN_TTL };
+        let minted = self.submit(who, verb).await?;
+        let text = String::from_utf8_lossy(secret.expose()).into_owned();
+        Ok((json!(text), json!(minted.token.expires_at.rfc3339())))
     }
 
     async fn delegate(&self, frame: &Frame<'_>, who: &Principal) -> Result<Message, Fault> {

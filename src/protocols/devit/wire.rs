@@ -122,6 +122,9 @@ pub(super) struct Register {
     pub(super) pid: Option<u64>,
     #[serde(default)]
     pub(super) version: Option<String>,
+    /// Whether the caller wants a token for the doors over HTTP. Ours alone.
+    #[serde(default)]
+    pub(super) token: Option<bool>,
 }
 
 /// DELEGATE.

@@ -3,8 +3,8 @@
 //! A door implements [`LoopbackDoor`] and is wrapped into a [`Shell`], which serves its connections. Before the door
 //! sees a request, this has been found out, in this order: the connection's peer is a process of this user; `Host` is
 //! a loopback name with our port; `Origin`, if there is one, is our own; a browser that says where the request comes
-//! from says that it is this door. What does not pass is answered by [`LoopbackDoor::refuse`], alike for every cause;
-//! the log has the cause.
+//! from says that it is this door; a token that is shown, or demanded, is good. What does not pass is answered by
+//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause.
 //!
 //! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
 //! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
@@ -20,27 +20,31 @@ mod checks;
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 pub use answer::{Answer, Reply, closing, empty, stream, whole};
 use answer::{Kept, dressed};
 use checks::Spellings;
 
-use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::auth::keys::KeyRing;
-use crate::auth::loopback::LoopbackPeer;
+use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer};
+use crate::auth::{Rejected, bearer};
 use crate::base::limits::{
     LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_BYTES_MAX, LOOPBACK_HEAD_MS_MAX,
     LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
-use crate::domain::Door;
+use crate::domain::view::GoodToken;
+use crate::domain::{Door, Token};
+use crate::service::Provost;
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room, Taken, Untaken};
 use crate::transport::loopback::Accepted;
@@ -59,6 +63,25 @@ pub trait LoopbackDoor: Send + Sync + 'static {
 
     /// What is said to a request that is not let in.
     fn refuse(&self) -> Answer;
+
+    /// What is said to a request without a good token, where it shows one or has to.
+    fn demand(&self) -> Answer {
+        self.refuse()
+    }
+}
+
+/// What stands before a door.
+pub struct Gate {
+    /// The door's port.
+    pub port: u16,
+    /// Whose processes are let in.
+    pub uid: u32,
+    /// Tells which names are reserved.
+    pub keys: Arc<KeyRing>,
+    /// Knows the tokens.
+    pub provost: Provost,
+    /// Whether every request has to show a token.
+    pub demands_token: bool,
 }
 
 /// A request that was let in.
@@ -93,8 +116,7 @@ pub struct Shell<D>(Arc<Parted<D>>);
 struct Parted<D> {
     door: D,
     spellings: Spellings,
-    uid: u32,
-    keys: Arc<KeyRing>,
+    gate: Gate,
     room: Room,
 }
 
@@ -105,22 +127,22 @@ impl<D> Clone for Shell<D> {
 }
 
 impl<D: LoopbackDoor> Shell<D> {
-    /// A door at a port, for the processes of the user `uid`; `keys` tells which names are reserved.
-    pub fn new(door: D, port: u16, uid: u32, keys: Arc<KeyRing>) -> Self {
+    /// A door behind its gate.
+    pub fn new(door: D, gate: Gate) -> Self {
         let room = Room::new(BodyLimits {
             most: door.body_bytes_max(),
             total: LOOPBACK_BODIES_BYTES_MAX,
             small: LOOPBACK_SMALL_BODY_BYTES,
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
-        Self(Arc::new(Parted { door, spellings: Spellings::of(port), uid, keys, room }))
+        Self(Arc::new(Parted { door, spellings: Spellings::of(gate.port), gate, room }))
     }
 
     /// Serves one connection until it ends.
     pub async fn serve(self, accepted: Accepted, guard: Guard) {
         let name = self.0.door.door().name();
         let Accepted { stream, peer, us } = accepted;
-        let proven = LoopbackPeer::of(peer, us).and_then(|it| it.check_same_user(self.0.uid)).map(|_| ());
+        let proven = self.0.gate.admit(peer, us);
         if let Err(rejected) = proven {
             tracing::warn!(door = name, cause = rejected.cause(), "connection refused");
         }
@@ -166,8 +188,45 @@ impl<D: LoopbackDoor> Shell<D> {
         if admitted.is_err() {
             return dressed(closing(door.refuse()));
         }
-        let caller = Caller::peer(door.door(), Arc::clone(&self.0.keys));
+        let token = match self.0.gate.token(&head.headers).await {
+            Ok(token) => token,
+            Err(rejected) => {
+                tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request refused");
+                return dressed(closing(unproven(door.demand())));
+            }
+        };
+        let caller = Caller::peer(door.door(), Arc::clone(&self.0.gate.keys)).with(token);
         let body = Body { incoming, room: self.0.room.clone() };
         dressed(door.answer(Asked { head, body, caller }).await)
+    }
+}
+
+/// An answer to which a client replies by showing a token.
+fn unproven(mut answer: Answer) -> Answer {
+    *answer.status_mut() = StatusCode::UNAUTHORIZED;
+    answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    answer
+}
+
+impl Gate {
+    /// Whether whoever has connected may ask at all. Where the system does not say who that is, tokens do.
+    fn admit(&self, peer: SocketAddr, us: SocketAddr) -> Result<(), Rejected> {
+        if !KNOWS_PEERS {
+            return if self.demands_token { Ok(()) } else { Err(Rejected::Gone) };
+        }
+        LoopbackPeer::of(peer, us).and_then(|it| it.check_same_user(self.uid)).map(|_| ())
+    }
+
+    /// The token that a request shows.
+    async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, Rejected> {
+        let shown = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes))?;
+        match shown {
+            None if self.demands_token => Err(Rejected::BadToken),
+            None => Ok(None),
+            Some(digest) => match self.provost.view(GoodToken(digest)).await {
+                Ok(Some(token)) => Ok(Some(token)),
+                Ok(None) | Err(_) => Err(Rejected::BadToken),
+            },
+        }
     }
 }

@@ -82,6 +82,8 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::ContractSettled { .. } => (StatusCode::CONFLICT, "contract_settled"),
         Refusal::ContractOwn => (StatusCode::FORBIDDEN, "contract_own"),
         Refusal::ContractNotYours { .. } => (StatusCode::FORBIDDEN, "contract_not_yours"),
+        Refusal::NameTaken { .. } => (StatusCode::FORBIDDEN, "reserved"),
+        Refusal::TokenNotFound => (StatusCode::NOT_FOUND, "token_not_found"),
         Refusal::TooOften { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_often"),
         Refusal::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
@@ -94,6 +96,8 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::TaskNotFound => fault.hint("`provost tasks` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approvals` lists what waits"),
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
+        Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
+        Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
         Refusal::Busy { .. } => fault.hint("try again in a moment"),
         refusal => coordinate::with_data(fault, &refusal),
     }

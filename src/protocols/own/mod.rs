@@ -7,6 +7,7 @@
 mod coordinate;
 mod map;
 mod routes;
+mod token;
 pub mod wire;
 
 use std::collections::HashSet;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Extension;
-use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{mpsc, oneshot};
@@ -24,10 +26,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::FrontDoor;
 use crate::auth::keys::KeyRing;
 use crate::auth::peer::PeerId;
-use crate::auth::role;
+use crate::auth::{bearer, role};
 use crate::base::AgentId;
-use crate::domain::Principal;
-use crate::domain::view::AgentPids;
+use crate::domain::view::{AgentPids, GoodToken};
+use crate::domain::{Door, Principal, Token};
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
@@ -125,6 +127,16 @@ impl Own {
 
     /// Who is asking: the user, a person at a terminal, or an agent of this user.
     async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<Principal, Fault> {
+        if let Some(token) = self.token(headers).await? {
+            if headers
+                .get(wire::AGENT_HEADER)
+                .is_some_and(|name| name.as_bytes() != token.agent.as_str().as_bytes())
+            {
+                let message = format!("the token is {}'s, and the request is not", token.agent);
+                return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
+            }
+            return Ok(role::bearer(&token, Door::Own));
+        }
         if let Some(name) = headers.get(wire::AGENT_HEADER) {
             let name = name.to_str().map_err(|_| Fault::invalid("the agent's name is not plain text"))?;
             let agent = AgentId::parse(name).map_err(|err| Fault::invalid(format!("agent {err}")))?;
@@ -134,13 +146,25 @@ impl Own {
             if role::is_reserved(&agent) || self.0.keys.is_reserved(&agent) {
                 let message =
                     format!("{agent} is reserved: it has a key of its own, or belongs to the daemon");
-                return Err(Fault::new(axum::http::StatusCode::FORBIDDEN, "reserved", message));
+                return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
             }
             return Ok(role::local_agent(agent));
         }
         let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
         let agents: HashSet<i32> = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect();
         Ok(role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents)))
+    }
+
+    /// The token that a request shows.
+    async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, Fault> {
+        let bad = || {
+            Fault::new(StatusCode::UNAUTHORIZED, "unproven", "the token is not good")
+                .hint("unset PROVOST_TOKEN, or have another one made: provost token mint AGENT")
+        };
+        let shown = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(|it| it.as_bytes()));
+        let Some(digest) = shown.map_err(|_| bad())? else { return Ok(None) };
+        let token = self.0.provost.view(GoodToken(digest)).await.map_err(map::fault)?;
+        token.map(Some).ok_or_else(bad)
     }
 }
 

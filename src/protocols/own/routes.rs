@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::map::{self, Fault};
-use super::{Order, Own, coordinate, wire};
+use super::{Order, Own, coordinate, token, wire};
 use crate::auth::peer::PeerId;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -54,6 +54,7 @@ pub(super) fn router(own: Own) -> Router {
         .route("/listen", post(listen))
         .route("/stop", post(stop))
         .merge(coordinate::routes())
+        .merge(token::routes())
         .fallback(|| async { Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path") })
         .method_not_allowed_fallback(|| async {
             Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", "questions are GET, verbs are POST")
@@ -135,7 +136,7 @@ fn patience(wait_ms: Option<u64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
 }
 
-async fn submit<V: Verb>(own: &Own, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+pub(super) async fn submit<V: Verb>(own: &Own, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
     match own.0.provost.submit(who, verb).await.map_err(map::fault)? {
         Answer::Done(reply) => Ok(reply),
         Answer::Parked(id) => {

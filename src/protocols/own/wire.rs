@@ -4,11 +4,13 @@
 //! so that an older client can talk to a newer daemon of the same version header.
 
 mod coordinate;
+mod token;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use coordinate::*;
+pub use token::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.
 pub const API_VERSION: &str = "1";

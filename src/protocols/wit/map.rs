@@ -102,13 +102,15 @@ fn refused(refusal: &Refusal) -> Fault {
         Refusal::AlreadyNamed { nick } => {
             Fault::method("SESSION_ALREADY_REGISTERED", &json!({ "agentId": nick.number, "name": nick.name }))
         }
+        Refusal::NameTaken { .. } => Fault::reserved(),
         Refusal::Busy { .. } => Fault::method("BUSY", &json!({ "message": message })),
         Refusal::Unavailable { .. } => Fault::method("UNAVAILABLE", &json!({ "message": message })),
         Refusal::OutOfScope { .. } | Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => {
             Fault::method("NOT_ALLOWED", &json!({ "message": message }))
         }
         // What follows is about verbs that this door does not have.
-        Refusal::VersionMismatch { .. }
+        Refusal::TokenNotFound
+        | Refusal::VersionMismatch { .. }
         | Refusal::VersionMissing { .. }
         | Refusal::RegisterFirst { .. }
         | Refusal::TaskExists

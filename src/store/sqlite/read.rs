@@ -45,6 +45,7 @@ pub(super) fn live(
     each(db, "claim", "", |it| state.apply(&CrewChange::PutClaim(Arc::new(it)).into()))?;
     each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
     each(db, "transfer", "", |it| state.apply(&CrewChange::PutTransfer(Arc::new(it)).into()))?;
+    each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();

@@ -54,6 +54,13 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::PutContract(_)
             | Change::DropContract(_) => coordinated(db, change)?,
             Change::Post(change) => posts::apply(db, change)?,
+            Change::PutToken(it) => {
+                let row = params![it.digest.to_string(), text(it)?];
+                put(db, "INSERT OR REPLACE INTO token VALUES (?1, ?2)", row)?;
+            }
+            Change::DropToken(digest) => {
+                put(db, "DELETE FROM token WHERE digest = ?1", params![digest.to_string()])?;
+            }
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }

@@ -1,0 +1,44 @@
+//! Tokens that requests over HTTP carry: `Authorization: Bearer ...`.
+//!
+//! A token is 256 random bits behind a word by which scanners for secrets know it. Only its digest is kept, and looking
+//! that up compares digests of what the peer sent, so that time tells nothing about the token.
+
+use super::Rejected;
+use crate::base::limits::TOKEN_LEN_MAX;
+use crate::base::{Digest, Secret};
+
+/// What every token begins with.
+pub const PREFIX: &str = "pvst_";
+
+/// A new token.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub fn fresh() -> Result<Secret, getrandom::Error> {
+    let random = super::random_hex()?;
+    let mut token = Vec::with_capacity(PREFIX.len() + random.expose().len());
+    token.extend_from_slice(PREFIX.as_bytes());
+    token.extend_from_slice(random.expose());
+    Ok(Secret::new(token))
+}
+
+/// What is kept of a token.
+pub fn digest(token: &[u8]) -> Digest {
+    Digest::of_fields([b"provost token".as_slice(), token])
+}
+
+/// The digest of the token that a request shows in its `Authorization` headers; `None` where it shows none.
+///
+/// # Errors
+/// [`Rejected::BadToken`] when what it shows cannot be a token.
+pub fn shown<'a>(headers: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Digest>, Rejected> {
+    let mut headers = headers.into_iter();
+    let Some(header) = headers.next() else { return Ok(None) };
+    if headers.next().is_some() {
+        return Err(Rejected::BadToken);
+    }
+    let (scheme, token) = header.split_at_checked(7).ok_or(Rejected::BadToken)?;
+    let token = token.trim_ascii();
+    let sound = scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty() && token.len() <= TOKEN_LEN_MAX;
+    if sound { Ok(Some(digest(token))) } else { Err(Rejected::BadToken) }
+}

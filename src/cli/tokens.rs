@@ -1,0 +1,113 @@
+//! `provost token`: proof for clients over HTTP, and names that nobody else may take.
+
+use clap::{Args, Subcommand};
+
+use super::complaint::DONE;
+use super::here::wait_for;
+use super::{Complaint, Here, args, out, up};
+use crate::base::{AgentId, Ttl};
+use crate::client::wire;
+
+/// `provost token`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Tokens {
+    /// Make a token; it is printed once, and from now on nobody speaks as this agent without it
+    #[command(
+        after_help = "Examples:\n  TOKEN=$(provost token mint feat-auth)\n  curl -H \"Authorization: Bearer $TOKEN\" \"$GIT_PAW_BROKER_URL/status\"\n  provost token mint reviewer --scopes read --ttl 2h"
+    )]
+    Mint(Mint),
+    /// List tokens that are good; they themselves are not shown
+    #[command(after_help = "Examples:\n  provost token list\n  provost token list --json")]
+    List,
+    /// End a token, or all of an agent, at once
+    #[command(
+        after_help = "Examples:\n  provost token revoke 3f0c2a91b7de\n  provost token revoke --of feat-auth"
+    )]
+    Revoke(Revoke),
+}
+
+/// `provost token mint`.
+#[derive(Args, Debug)]
+pub(super) struct Mint {
+    /// The agent, as it calls itself
+    agent: AgentId,
+    /// What it is good for: read, join, coordinate, delegate, work
+    #[arg(long, value_delimiter = ',', default_value = "read,join,coordinate")]
+    scopes: Vec<String>,
+    /// For how long, up to seven days
+    #[arg(long, value_parser = args::duration, default_value = "24h")]
+    ttl: Ttl,
+}
+
+/// `provost token revoke`.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(super) struct Revoke {
+    /// The token's id, as `provost token list` shows it
+    id: Option<String>,
+    /// All tokens of this agent
+    #[arg(long, value_name = "AGENT")]
+    of: Option<AgentId>,
+}
+
+pub(super) fn token(here: &Here, asked: Tokens) -> Result<u8, Complaint> {
+    up::start_if_absent(here, true)?;
+    match asked {
+        Tokens::Mint(it) => mint(here, it),
+        Tokens::List => list(here),
+        Tokens::Revoke(it) => revoke(here, it),
+    }
+}
+
+fn mint(here: &Here, asked: Mint) -> Result<u8, Complaint> {
+    let Mint { agent, scopes, ttl } = asked;
+    let request = wire::MintToken {
+        agent: agent.to_string(),
+        scopes: Some(scopes),
+        // A second at least: what is shorter was meant to be good for a moment.
+        ttl_s: Some(ttl.as_seconds().max(1)),
+    };
+    let minted = wait_for(async { Ok(here.daemon(None).await?.mint_token(&request).await?) })?;
+    if here.json {
+        out::json(&minted)?;
+        return Ok(DONE);
+    }
+    out::line(&minted.secret)?;
+    out::note(format!(
+        "the token of {agent}, shown this once, good until {}; clients send it as Authorization: Bearer, our own take it as PROVOST_TOKEN",
+        minted.token.expires_at
+    ));
+    Ok(DONE)
+}
+
+fn list(here: &Here) -> Result<u8, Complaint> {
+    let tokens = wait_for(async { Ok(here.daemon(None).await?.tokens().await?) })?;
+    if here.json {
+        out::json(&tokens)?;
+        return Ok(DONE);
+    }
+    if tokens.is_empty() {
+        out::note("there are no tokens; see provost token mint --help");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["TOKEN", "AGENT", "GOOD FOR", "GOOD UNTIL", "MADE BY"].map(String::from)];
+    rows.extend(tokens.iter().map(|it| {
+        let (agent, by) = (out::one_line(&it.agent, 60), out::one_line(&it.minted_by, 60));
+        [it.id.clone(), agent, it.scopes.join(","), it.expires_at.clone(), by]
+    }));
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}
+
+fn revoke(here: &Here, asked: Revoke) -> Result<u8, Complaint> {
+    let request = wire::RevokeTokens { id: asked.id, agent: asked.of.map(|it| it.to_string()) };
+    let revoked = wait_for(async { Ok(here.daemon(None).await?.revoke_tokens(&request).await?) })?;
+    if here.json {
+        out::json(&revoked)?;
+        return Ok(DONE);
+    }
+    for token in revoked {
+        out::line(format!("{} of {} is good no more", token.id, out::one_line(&token.agent, 60)))?;
+    }
+    Ok(DONE)
+}

@@ -1,0 +1,52 @@
+//! Verbs about tokens: proof for requests that carry no signature.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{AgentId, Digest, Ttl};
+use crate::domain::{Scopes, Token};
+
+/// Let whoever shows a token speak as an agent. The token itself stays with its maker and its bearer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MintToken {
+    /// Digest of the token.
+    pub digest: Digest,
+    /// Whose it is.
+    pub agent: AgentId,
+    /// What it is good for; no more than its maker may do.
+    pub scopes: Scopes,
+    /// How long.
+    pub ttl: Ttl,
+}
+
+/// The token is good from now on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenMinted {
+    /// What is kept of it.
+    pub token: Arc<Token>,
+}
+
+/// End tokens at once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RevokeTokens {
+    /// One by its id, or all of an agent.
+    pub which: WhichTokens,
+}
+
+/// Some tokens.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhichTokens {
+    /// The one of this id.
+    Id(Box<str>),
+    /// All of this agent.
+    Of(AgentId),
+}
+
+/// They are good no more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokensRevoked {
+    /// Which.
+    pub tokens: Vec<Arc<Token>>,
+}

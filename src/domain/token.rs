@@ -1,0 +1,192 @@
+//! Tokens: what a request carries that has no signature and no connection of its own.
+//!
+//! ```text
+//! minted --> good --> expired | revoked | superseded     (and then forgotten)
+//! ```
+//!
+//! What is kept is a digest. As long as an agent has a token that is good, its name is its own: nobody speaks as it on
+//! the strength of being a process of this user. The secret that all DevIt clients share goes on speaking for an agent
+//! whose tokens were all got with that secret.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
+use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Scopes, State};
+use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
+use crate::base::{AgentId, Digest, Timestamp};
+
+/// What a token may be good for. Approvals need a person or a key, and the daemon's own hands need no token.
+pub const TOKEN_SCOPES: [Scope; 5] =
+    [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
+
+/// What is kept of a token.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Token {
+    /// Of the token.
+    pub digest: Digest,
+    /// Who speaks with it.
+    pub agent: AgentId,
+    /// What it is good for.
+    pub scopes: Scopes,
+    /// Until when, exclusively.
+    pub expires_at: Timestamp,
+    /// Since when.
+    pub minted_at: Timestamp,
+    /// Who had it made.
+    pub minted_by: AgentId,
+    /// How they had proved themselves.
+    pub proof: Proof,
+}
+
+impl Token {
+    /// What it goes by where it must not be shown.
+    pub fn id(&self) -> String {
+        self.digest.short()
+    }
+
+    /// Whether it is good.
+    pub fn is_good(&self, now: Timestamp) -> bool {
+        now < self.expires_at
+    }
+}
+
+/// All tokens that were not forgotten.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tokens {
+    all: BTreeMap<Digest, Arc<Token>>,
+    by_agent: BTreeMap<AgentId, BTreeSet<Digest>>,
+}
+
+impl Tokens {
+    pub(super) fn put(&mut self, token: Arc<Token>) {
+        self.by_agent.entry(token.agent.clone()).or_default().insert(token.digest);
+        self.all.insert(token.digest, token);
+    }
+
+    pub(super) fn remove(&mut self, digest: &Digest) {
+        let Some(token) = self.all.remove(digest) else { return };
+        if let Some(of_agent) = self.by_agent.get_mut(&token.agent) {
+            of_agent.remove(digest);
+            if of_agent.is_empty() {
+                self.by_agent.remove(&token.agent);
+            }
+        }
+    }
+
+    /// The token of this digest, if it is good.
+    pub fn good(&self, digest: &Digest, now: Timestamp) -> Option<&Arc<Token>> {
+        self.all.get(digest).filter(|token| token.is_good(now))
+    }
+
+    /// All of them, by agent.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Token>> {
+        self.by_agent.values().flatten().filter_map(|digest| self.all.get(digest))
+    }
+
+    /// An agent's tokens, good or not.
+    fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Arc<Token>> {
+        self.by_agent.get(agent).into_iter().flatten().filter_map(|digest| self.all.get(digest))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether somebody with this proof may go by the name of an agent.
+    ///
+    /// # Errors
+    /// [`Refusal::NameTaken`].
+    pub(super) fn admit(&self, who: &Principal, now: Timestamp) -> Result<(), Refusal> {
+        let mut good = self.of(who.agent()).filter(|token| token.is_good(now));
+        let taken = match who.proof() {
+            Proof::PeerUid => good.next().is_some(),
+            Proof::SharedKey => good.any(|token| token.proof != Proof::SharedKey),
+            _ => false,
+        };
+        if taken { Err(Refusal::NameTaken { agent: who.agent().clone() }) } else { Ok(()) }
+    }
+
+    /// Forgets those whose time is up.
+    pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
+        let over = self.all.values().filter(|token| !token.is_good(now));
+        over.for_each(|token| end(token, "expired", out));
+    }
+}
+
+fn end(token: &Token, why: &str, out: &mut Outbox) {
+    let (agent, token_id) = (token.agent.clone(), token.id().into());
+    out.say(EventKind::TokenEnded { agent, token: token_id, why: why.into() });
+    out.put(Change::DropToken(token.digest));
+}
+
+impl State {
+    /// Everyone may have tokens of their own; one for somebody else takes the operator.
+    pub(super) fn mint_token(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &MintToken,
+        out: &mut Outbox,
+    ) -> Result<TokenMinted, Refusal> {
+        let for_others = who.may(Scope::Operate);
+        if *who.agent() != verb.agent && !for_others {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate });
+        }
+        // The operator gives any of these away, an agent what it has.
+        let most: Vec<Scope> =
+            TOKEN_SCOPES.into_iter().filter(|scope| for_others || who.may(*scope)).collect();
+        if let Some(needs) = verb.scopes.beyond(Scopes::of(&most)) {
+            return Err(Refusal::OutOfScope { needs });
+        }
+        if self.tokens.all.contains_key(&verb.digest) {
+            return Err(Refusal::busy("this token was minted before"));
+        }
+        let of_agent: Vec<&Arc<Token>> = self.tokens.of(&verb.agent).collect();
+        if of_agent.len() >= AGENT_TOKENS_MAX {
+            let first = of_agent.iter().min_by_key(|token| (token.expires_at, token.digest));
+            first.into_iter().for_each(|token| end(token, "superseded", out));
+        } else if self.tokens.all.len() >= MINTED_TOKENS_MAX {
+            return Err(Refusal::busy("there are as many tokens as can be; revoke some"));
+        }
+        let token = Arc::new(Token {
+            digest: verb.digest,
+            agent: verb.agent.clone(),
+            scopes: verb.scopes,
+            expires_at: now.after(verb.ttl),
+            minted_at: now,
+            minted_by: who.agent().clone(),
+            proof: who.proof(),
+        });
+        out.say(EventKind::TokenMinted {
+            agent: token.agent.clone(),
+            token: token.id().into(),
+            scopes: token.scopes,
+            expires_at: token.expires_at,
+        });
+        out.put(Change::PutToken(token.clone()));
+        Ok(TokenMinted { token })
+    }
+
+    /// Everyone may end their own; the operator ends any.
+    pub(super) fn revoke_tokens(
+        &self,
+        who: &Principal,
+        verb: &RevokeTokens,
+        out: &mut Outbox,
+    ) -> Result<TokensRevoked, Refusal> {
+        let wanted = |token: &&Arc<Token>| match &verb.which {
+            WhichTokens::Id(id) => *token.id() == **id,
+            WhichTokens::Of(agent) => token.agent == *agent,
+        };
+        let mine = |token: &&Arc<Token>| token.agent == *who.agent() || who.may(Scope::Operate);
+        let tokens: Vec<Arc<Token>> = self.tokens.iter().filter(wanted).filter(mine).cloned().collect();
+        if tokens.is_empty() {
+            return Err(Refusal::TokenNotFound);
+        }
+        tokens.iter().for_each(|token| end(token, "revoked", out));
+        Ok(TokensRevoked { tokens })
+    }
+}
