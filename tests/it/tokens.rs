@@ -138,7 +138,7 @@ fn a_name_with_a_token_is_nobody_elses_and_free_again_without() {
     std::fs::create_dir(world.repo().join(".wit")).unwrap();
     let wit = Wit::of(&world);
     eventually("the wit door", || wit.socket.exists() && wit.answers());
-    let register = || wit.call("agent.register", Some(&json!({ "sessionId": "ada", "name": "Ada" })));
+    let register = || wit.call("register", Some(&json!({ "sessionId": "ada", "name": "Ada" })));
     assert!(is_free(&world, "ada"));
     let token = mint(&world, "ada");
     assert!(!is_free(&world, "ada"));
