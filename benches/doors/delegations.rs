@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::floor::{Commits, Rows};
 use crate::history::live;
 use crate::load::{Shot, persistent};
-use crate::machine;
+use crate::machine::{self, processor_ns};
 use crate::table::{Rounds, Table, Unit};
 use crate::world::{Daemon, World, fresh};
 
@@ -35,11 +35,16 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let mut single = Rows::create(&world.path("single.db"), row_bytes)?;
     let mut batched = Rows::create(&world.path("batched.db"), row_bytes)?;
     table.ratios(ROUNDS)?;
+    let mut first: Option<Rounds> = None;
     for (clients, each) in CELLS {
         let (mut ours, mut one, mut many) = (Rounds::default(), Rounds::default(), Rounds::default());
+        let mut cost = Rounds::default();
         let rate = |took: Duration| (clients * each) as f64 / took.as_secs_f64();
         for _ in 0..ROUNDS {
+            let before = processor_ns(daemon.pid())?;
             ours.push(rate(delegate(&daemon, clients, each)?));
+            let used = processor_ns(daemon.pid())?.saturating_sub(before);
+            cost.push(used as f64 / 1e3 / (clients * (each + 1)) as f64);
             let (rows, took) = single.written_by(clients, each, Commits::Single)?;
             single = rows;
             one.push(rate(took));
@@ -50,6 +55,9 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         let what = |floor| format!("durable DELEGATE, clients: {clients}, to {floor}");
         table.ratio(&what("one commit a row"), Unit::PerSecond, &ours, &one)?;
         table.ratio(&what("batches"), Unit::PerSecond, &ours, &many)?;
+        let alone = first.get_or_insert_with(|| cost.clone()).clone();
+        let what = "… daemon's processor time a message, to that with one client";
+        table.ratio(what, Unit::Microseconds, &cost, &alone)?;
     }
     Ok(())
 }

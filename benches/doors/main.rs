@@ -5,13 +5,17 @@
 //! load falls on both. Start it with `scripts/bench`; words after it choose sections.
 #![forbid(unsafe_code)]
 
+mod agent_protocol;
 mod delegations;
+mod fanout;
 mod floor;
 mod heartbeats;
 mod history;
 mod hooks;
+mod http;
 mod jailed;
 mod load;
+mod loopback;
 mod machine;
 mod storage;
 mod table;
@@ -27,7 +31,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -35,6 +39,8 @@ const SECTIONS: [(&str, Section); 7] = [
     ("storage", storage::measure),
     ("hooks", hooks::measure),
     ("wit", wit::measure),
+    ("loopback", loopback::measure),
+    ("agent_protocol", agent_protocol::measure),
 ];
 
 fn main() -> ExitCode {
@@ -45,6 +51,8 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         [role, socket] if role == floor::ECHO_ROLE => floor::serve_echo(socket.as_ref()),
         [role, socket] if role == floor::PONG_ROLE => floor::serve_pong(socket.as_ref()),
+        [role, file] if role == http::PONG_ROLE => http::serve_pong(file.as_ref()),
+        [role, file] if role == fanout::FANOUT_ROLE => fanout::serve(file.as_ref()),
         words => bench(words),
     };
     match outcome {

@@ -68,7 +68,7 @@ impl World {
         let log = fs::File::create(self.path("log"))?;
         let begun = Instant::now();
         let child = Command::new(provost())
-            .args(["up", "--foreground"])
+            .args(["up", "--foreground", "--auto-ports"])
             .current_dir(self.path("repo"))
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -111,6 +111,14 @@ impl World {
 impl Daemon {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The port of a door over loopback HTTP.
+    pub(crate) fn port(&self, door: &str) -> Result<u16> {
+        let folder = self.socket.parent().context("the socket is in a folder")?;
+        let ports: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("ports.json"))?)?;
+        let port = ports[door].as_u64().with_context(|| format!("{door} has no port: {ports}"))?;
+        Ok(u16::try_from(port)?)
     }
 
     /// A signed line with a nonce of its own. Good for as long as the daemon's window is.
@@ -166,11 +174,15 @@ pub(crate) fn fresh(what: &str) -> String {
 pub(crate) struct Helper(pub(crate) Child);
 
 impl Helper {
+    /// Starts this executable again in another role, with a path that tells where it is to be found.
+    pub(crate) fn begun(role: &str, at: &Path) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        Ok(Self(command.arg(role).arg(at).stdin(Stdio::null()).spawn()?))
+    }
+
     /// Starts this executable again in another role, and waits until it listens.
     pub(crate) fn listening(role: &str, socket: &Path) -> Result<Self> {
-        let child =
-            Command::new(std::env::current_exe()?).arg(role).arg(socket).stdin(Stdio::null()).spawn()?;
-        let helper = Self(child);
+        let helper = Self::begun(role, socket)?;
         let begun = Instant::now();
         while UnixStream::connect(socket).is_err() {
             ensure!(begun.elapsed() < START_MAX, "{role} does not listen");

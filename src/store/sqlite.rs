@@ -170,7 +170,7 @@ impl SqliteStore {
         if !self.clean {
             let step = rows::meta(&tx, "numbers_skipped")?.and_then(|it| it.parse().ok());
             counters = skip(counters, step.unwrap_or(NUMBERS_SKIPPED));
-            rows::put_counters(&tx, &counters)?;
+            rows::put_counters(&tx, &self.written.counters, &counters)?;
         }
         rows::set_meta(&tx, "numbers_skipped", &NUMBERS_SKIPPED.to_string())?;
         tx.commit()?;
@@ -225,7 +225,7 @@ impl Store for SqliteStore {
         rows::put_events(&tx, &events)?;
         crew::put_timeline(&tx, &batch.events)?;
         if next.counters != self.written.counters {
-            rows::put_counters(&tx, &next.counters)?;
+            rows::put_counters(&tx, &self.written.counters, &next.counters)?;
         }
         if let Some(checkpoint) = &checkpoint {
             rows::put_checkpoint(&tx, checkpoint)?;

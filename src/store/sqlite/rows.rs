@@ -149,8 +149,18 @@ pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn put_counters(db: &Connection, counters: &Counters) -> Result<(), StoreError> {
-    let values = [
+/// Those that are not as they were; one that has no row yet is zero.
+pub(super) fn put_counters(db: &Connection, before: &Counters, now: &Counters) -> Result<(), StoreError> {
+    for ((name, value), (_, stored)) in named(now).into_iter().zip(named(before)) {
+        if value != stored {
+            put(db, "INSERT OR REPLACE INTO counter VALUES (?1, ?2)", params![name, int(value)?])?;
+        }
+    }
+    Ok(())
+}
+
+fn named(counters: &Counters) -> [(&'static str, u64); 11] {
+    [
         ("event", counters.event.0),
         ("effect", counters.effect.0),
         ("approval", counters.approval.0),
@@ -162,11 +172,7 @@ pub(super) fn put_counters(db: &Connection, counters: &Counters) -> Result<(), S
         ("completed", counters.completed),
         ("failed", counters.failed),
         ("timeline", counters.timeline),
-    ];
-    for (name, value) in values {
-        put(db, "INSERT OR REPLACE INTO counter VALUES (?1, ?2)", params![name, int(value)?])?;
-    }
-    Ok(())
+    ]
 }
 
 pub(super) fn put_checkpoint(db: &Connection, it: &Checkpoint) -> Result<(), StoreError> {
