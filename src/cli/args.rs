@@ -90,7 +90,7 @@ pub(super) enum Command {
     /// Say no to one of them, from a terminal
     #[command(after_help = "Example:\n  provost deny 7 --reason \"not on a Friday\"")]
     Deny(approvals::Deny),
-    /// List agents that are known
+    /// List agents that are known, each once, with the doors that they use
     #[command(after_help = "Example:\n  provost agents")]
     Agents,
     /// Take a lock on a symbol, or refresh it

@@ -129,7 +129,9 @@ fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Com
 /// A worker that nobody has heard of may still come for its task; more often its name is misspelt.
 async fn tell_of_a_stranger(client: &Client, worker: &str) -> Result<(), Complaint> {
     let known = client.about().await?.workers;
-    if known.iter().any(|it| it.id == worker) || client.agents().await?.iter().any(|it| it.id == worker) {
+    if known.iter().any(|it| it.id == worker)
+        || client.agents().await?.iter().any(|it| it.id == worker && it.registered_at.is_some())
+    {
         return Ok(());
     }
     let configured: Vec<_> = known.iter().map(|it| out::one_line(&it.id, 60)).collect();

@@ -49,7 +49,12 @@ pub(super) fn guard(here: &Here, asked: Guard) -> Result<u8, Complaint> {
 
 /// Whose it is, for how long, and what for.
 pub(super) fn held(it: &wire::Blocked) -> String {
-    let lock = &it.lock;
+    if let Some(claim) = &it.claim {
+        let since = claim.since.as_deref().map(|it| format!(" since {}", short_time(it))).unwrap_or_default();
+        return format!("claimed: {} by {}{since} (grant {})", claim.file, claim.holder, claim.fence);
+    }
+    // A newer daemon may know of more that can be in the way.
+    let Some(lock) = &it.lock else { return "somebody else's".into() };
     let reason = lock.reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     let until = short_time(&lock.until);
     format!("locked: {} by {} until {until} (grant {}){reason}", lock.symbol, lock.holder, lock.fence)

@@ -180,10 +180,12 @@ pub(super) fn agents(here: &Here) -> Result<u8, Complaint> {
         out::note("no agents yet; point one here: eval \"$(provost env)\"");
         return Ok(DONE);
     }
-    let mut rows = vec![["AGENT", "VERSION", "HERE", "LAST SEEN", "MAIL", "TASKS"].map(String::from)];
+    let mut rows =
+        vec![["AGENT", "DOORS", "VERSION", "HERE", "LAST SEEN", "MAIL", "TASKS"].map(String::from)];
     rows.extend(agents.iter().map(|agent| {
         [
             out::one_line(&agent.id, 60),
+            out::one_line(&agent.doors.join(" "), 60),
             out::one_line(agent.version.as_deref().unwrap_or("-"), 30),
             if agent.alive { "yes" } else { "no" }.to_owned(),
             agent.last_seen.as_deref().map_or("-".into(), tasks::short_time),

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Post, PostChange};
 use super::{
-    Agent, Contract, ContractStatus, CrewChange, CrewEvent, Failure, Finding, Held, Intent, IntentStatus,
-    Lock, Mail, Notice, Parked, Principal, Scopes, StakeKind, Status, Task, Token, Uses, Verdict, Waiter,
+    Agent, Contract, ContractStatus, CrewChange, CrewEvent, Door, Failure, Finding, Held, Intent,
+    IntentStatus, Lock, Mail, Notice, Parked, Principal, Scopes, StakeKind, Status, Task, Token, Uses,
+    Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -446,6 +447,8 @@ pub enum Change {
     PutAgent(Arc<Agent>),
     /// A sign of life. Memory only.
     Beat(AgentId, Timestamp),
+    /// An agent has come by a door. Memory only.
+    CameBy(AgentId, Door),
     /// An agent nobody needs to remember.
     DropAgent(AgentId),
     /// A queued message.

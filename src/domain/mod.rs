@@ -191,6 +191,7 @@ impl State {
             Change::AmendTask(_) => {}
             Change::PutAgent(agent) => self.agents.put(agent.clone()),
             Change::Beat(agent, at) => self.agents.seen(agent, *at),
+            Change::CameBy(agent, door) => self.agents.came_by(agent, *door),
             Change::DropAgent(agent) => self.agents.forget(agent),
             Change::PutMail(mail) => self.mail.put(mail.clone()),
             Change::DropMail(agent, seq) => self.mail.remove(agent, *seq),
@@ -306,6 +307,9 @@ impl Core {
         self.state.awake_since.get_or_insert(call.now);
         let durability = command.durability();
         out.begin(self.state.counters, call.now, call.who.agent().clone());
+        if !self.state.agents.doors_of(call.who.agent()).contains(&call.who.door()) {
+            out.put(Change::CameBy(call.who.agent().clone(), call.who.door()));
+        }
         match decide::decide(&self.state, &*self.judge, call, command, out) {
             Ok(answer) => {
                 let durability = if out.wrote() { durability.max(Durability::Commit) } else { durability };

@@ -191,6 +191,7 @@ impl Change {
         !matches!(
             self,
             Change::Beat(..)
+                | Change::CameBy(..)
                 | Change::CarryMail(..)
                 | Change::Hold(..)
                 | Change::OweHook(..)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{AgentNamed, NameAgent, Register, Registered};
-use super::{Change, EventKind, Outbox, Principal, Refusal, Settings};
+use super::{Change, Door, EventKind, Outbox, Principal, Refusal, Settings};
 use crate::base::limits::{AGENTS_MAX, CAPS_MAX, ID_LEN_MAX};
 use crate::base::{AgentId, Timestamp, Ttl};
 
@@ -66,6 +66,7 @@ pub struct Nick {
 pub struct Agents {
     known: BTreeMap<AgentId, Arc<Agent>>,
     seen: BTreeMap<AgentId, Timestamp>,
+    doors: BTreeMap<AgentId, Vec<Door>>,
 }
 
 impl Agents {
@@ -191,6 +192,31 @@ impl Agents {
             .map(|agent| agent.id.clone())
     }
 
+    /// The doors by which an agent has come since the daemon started.
+    pub fn doors_of(&self, agent: &AgentId) -> &[Door] {
+        self.doors.get(agent).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Everybody who has come by a door since the daemon started.
+    pub(super) fn visitors(&self) -> impl Iterator<Item = &AgentId> {
+        self.doors.keys()
+    }
+
+    pub(super) fn came_by(&mut self, agent: &AgentId, door: Door) {
+        if !self.doors.contains_key(agent) && self.doors.len() >= 2 * AGENTS_MAX {
+            // Names are free to invent; those that nobody needs to remember make room.
+            let (known, seen) = (&self.known, &self.seen);
+            self.doors.retain(|id, _| known.contains_key(id) || seen.contains_key(id));
+            if self.doors.len() >= 2 * AGENTS_MAX {
+                self.doors.clear();
+            }
+        }
+        let doors = self.doors.entry(agent.clone()).or_default();
+        if !doors.contains(&door) {
+            doors.push(door);
+        }
+    }
+
     pub(super) fn put(&mut self, agent: Arc<Agent>) {
         self.known.insert(agent.id.clone(), agent);
     }
@@ -198,6 +224,7 @@ impl Agents {
     pub(super) fn forget(&mut self, agent: &AgentId) {
         self.known.remove(agent);
         self.seen.remove(agent);
+        self.doors.remove(agent);
     }
 
     pub(super) fn seen(&mut self, agent: &AgentId, at: Timestamp) {

@@ -3,17 +3,18 @@
 mod crew;
 mod post;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Agent, Contract, ContractStatus, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token, Waiter,
+    Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
+    Waiter,
 };
 use crate::base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
 pub use crew::{
-    ClaimsOf, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember, OneTransfer,
-    WholeCrew,
+    ClaimsOf, ClaimsOn, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember,
+    OneTransfer, WholeCrew,
 };
 pub use post::{Inboxes, OpenQuestions, Roster};
 
@@ -99,15 +100,19 @@ impl View for WaitingOne {
     }
 }
 
-/// Known agents, with when they were last seen since the daemon started.
+/// Everybody who is known through any door, by name, each once.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownAgents;
 
 /// One row of the answer to [`KnownAgents`].
 #[derive(Clone, Debug)]
 pub struct KnownAgent {
-    /// What is remembered.
-    pub agent: Arc<Agent>,
+    /// Its name.
+    pub id: AgentId,
+    /// What is remembered of it, if it has registered or goes by a name.
+    pub agent: Option<Arc<Agent>>,
+    /// The doors that it uses: by which it has come since the daemon started, and where something is known of it.
+    pub doors: BTreeSet<Door>,
     /// Last sign of life.
     pub last_seen: Option<Timestamp>,
     /// Whether that was within [`super::ALIVE_FOR`].
@@ -122,14 +127,34 @@ impl View for KnownAgents {
     type Out = Vec<KnownAgent>;
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
-        let row = |agent: &Arc<Agent>| KnownAgent {
-            agent: agent.clone(),
-            last_seen: state.agents.last_seen(&agent.id),
-            alive: state.agents.is_alive(&agent.id, now),
-            mail: state.mail.waiting(&agent.id),
-            asked: state.tasks.asked_by(&agent.id),
+        let mut all: BTreeMap<&AgentId, BTreeSet<Door>> = BTreeMap::new();
+        for agent in state.agents.iter() {
+            let doors = all.entry(&agent.id).or_default();
+            doors.extend(agent.has_registered().then_some(Door::Devit));
+            doors.extend(agent.nick.is_some().then_some(Door::Wit));
+        }
+        for member in state.crew.iter() {
+            all.entry(&member.id).or_default().insert(Door::AgentProtocol);
+        }
+        for it in state.desk.iter() {
+            all.entry(&it.name).or_default().insert(Door::Broker);
+        }
+        for visitor in state.agents.visitors() {
+            let doors = state.agents.doors_of(visitor);
+            if doors.iter().any(|it| !matches!(it, Door::Internal)) {
+                all.entry(visitor).or_default().extend(doors);
+            }
+        }
+        let row = |(id, doors): (&AgentId, BTreeSet<Door>)| KnownAgent {
+            id: id.clone(),
+            agent: state.agents.get(id).cloned(),
+            doors,
+            last_seen: state.agents.last_seen(id),
+            alive: state.agents.is_alive(id, now),
+            mail: state.mail.waiting(id),
+            asked: state.tasks.asked_by(id),
         };
-        state.agents.iter().map(row).collect()
+        all.into_iter().map(row).collect()
     }
 }
 

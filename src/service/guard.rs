@@ -7,8 +7,8 @@ use std::time::Instant;
 use super::Provost;
 use super::code::{READ_TIME_MAX, Source};
 use crate::base::{AgentId, RepoPath};
-use crate::domain::view::Named;
-use crate::domain::{Lock, Refusal};
+use crate::domain::view::{ClaimsOn, Named};
+use crate::domain::{Claim, Lock, Refusal};
 use crate::syntax::Reading;
 
 /// A file's content before and after an edit.
@@ -23,17 +23,26 @@ pub struct Edit {
     pub change: Option<BeforeAndAfter>,
 }
 
-/// A lock of somebody else's on what would be written.
+/// What somebody else has of what would be written.
 #[derive(Clone, Debug)]
 pub struct Blocked {
-    /// The lock, with its holder's name for people.
-    pub lock: Named<Arc<Lock>>,
-    /// Whether it is known that the locked symbol changes; otherwise only its file does.
+    /// What.
+    pub by: Obstacle,
+    /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
     pub touched: bool,
 }
 
+/// What can stand in the way of writing.
+#[derive(Clone, Debug)]
+pub enum Obstacle {
+    /// A lock, with its holder's name for people.
+    Lock(Named<Arc<Lock>>),
+    /// A claim on the file.
+    Claim(Arc<Claim>),
+}
+
 impl Provost {
-    /// Locks of others that stand in the way of some edits, in the order of the edits.
+    /// Claims and locks of others that stand in the way of some edits, in the order of the edits.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`]. Whoever asks has to take that for a no.
@@ -42,24 +51,31 @@ impl Provost {
         for edit in &edits {
             files.push(self.code().spelling(self.base(), &edit.path).await);
         }
+        let claims = self.view(ClaimsOn { files: files.clone(), others_than: agent.clone() }).await?;
         let (locks, _) = self.locks(None, files.clone()).await?;
         let foreign: Vec<_> = locks.into_iter().filter(|it| it.it.holder != *agent).collect();
         let until = Instant::now() + READ_TIME_MAX;
         let mut blocked = Vec::new();
-        for (edit, file) in edits.into_iter().zip(files) {
+        for ((edit, file), claim) in edits.into_iter().zip(files).zip(claims) {
+            let changed = edit.change.as_ref().is_none_or(|(before, after)| before != after);
+            let touched = edit.change.is_some();
+            if let Some(claim) = claim.filter(|_| changed) {
+                blocked.push(Blocked { by: Obstacle::Claim(claim), touched });
+            }
             let here: Vec<_> = foreign.iter().filter(|it| *it.it.at.file() == file).cloned().collect();
             if here.is_empty() {
                 continue;
             }
             let Some((before, after)) = edit.change else {
-                blocked.extend(here.into_iter().map(|lock| Blocked { lock, touched: false }));
+                let all = here.into_iter().map(Obstacle::Lock);
+                blocked.extend(all.map(|by| Blocked { by, touched: false }));
                 continue;
             };
             let old = self.code().read_content(file.clone(), before.clone(), until).await;
             let new = self.code().read_content(file, after.clone(), until).await;
             for lock in here {
                 if touches(&lock.it, (&old, &before), (&new, &after)) {
-                    blocked.push(Blocked { lock, touched: true });
+                    blocked.push(Blocked { by: Obstacle::Lock(lock), touched: true });
                 }
             }
         }

@@ -26,7 +26,7 @@ pub use crate::jail::{Chunk, Stream};
 pub use code::{Base, Code, Content, Source};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
 pub use graph::{Calls, GraphFault, Way};
-pub use guard::{BeforeAndAfter, Blocked, Edit};
+pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};

@@ -207,6 +207,7 @@ impl Rows {
             Change::DropEffect(id) => drop(self.effects.remove(id)),
             Change::Count(counters) => self.counters = *counters,
             Change::Beat(..)
+            | Change::CameBy(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::OweHook(..)

@@ -120,6 +120,24 @@ impl View for OneClaim {
 #[derive(Clone, Debug)]
 pub struct ClaimsOf(pub AgentId);
 
+/// Claims on these files, each file with that of others, if there is one.
+#[derive(Clone, Debug)]
+pub struct ClaimsOn {
+    /// Which files, in their one spelling.
+    pub files: Vec<RepoPath>,
+    /// Whose claims do not count.
+    pub others_than: AgentId,
+}
+
+impl View for ClaimsOn {
+    type Out = Vec<Option<Arc<Claim>>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let theirs = |it: &&Arc<Claim>| it.held.owner().is_some_and(|it| *it != self.others_than);
+        self.files.iter().map(|file| state.claims.get(file).filter(theirs).cloned()).collect()
+    }
+}
+
 impl View for ClaimsOf {
     type Out = Vec<Arc<Claim>>;
 

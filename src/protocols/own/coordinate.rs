@@ -15,7 +15,7 @@ use super::routes::{Answered, Caller};
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
 use crate::base::{IntentId, Ttl};
-use crate::domain::view::ContractsOn;
+use crate::domain::view::{ClaimsOn, ContractsOn};
 use crate::service::{Base, IntentOrder, LockOrder};
 
 /// How long a lock is for that comes without a time, as at the wit door.
@@ -221,7 +221,10 @@ async fn concerned(
     let contracts = own.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
     let (locks, _) = own.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
     let foreign = locks.iter().filter(|it| it.it.holder != *who.agent());
-    let locked: BTreeSet<_> = foreign.map(|it| it.it.at.file().clone()).collect();
+    let mut locked: BTreeSet<_> = foreign.map(|it| it.it.at.file().clone()).collect();
+    let claims = ClaimsOn { files: paths.clone(), others_than: who.agent().clone() };
+    let claims = own.0.provost.view(claims).await.map_err(map::fault)?;
+    locked.extend(claims.into_iter().flatten().map(|it| it.file.clone()));
     let text = |it: &crate::base::RepoPath| it.as_str().to_owned();
     Ok(Json(wire::Concerned {
         locks: paths.iter().filter(|it| locked.contains(*it)).map(text).collect(),

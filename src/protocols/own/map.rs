@@ -366,13 +366,17 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
 }
 
 pub(super) fn known_agent(known: &KnownAgent) -> wire::Agent {
+    let agent = known.agent.as_deref();
+    let nick = agent.and_then(|it| it.nick.as_ref());
     wire::Agent {
-        id: known.agent.id.to_string(),
-        version: known.agent.version.as_ref().map(ToString::to_string),
-        caps: known.agent.caps.iter().map(ToString::to_string).collect(),
+        id: known.id.to_string(),
+        version: agent.and_then(|it| it.version.as_ref()).map(ToString::to_string),
+        caps: agent.map(|it| it.caps.iter().map(ToString::to_string).collect()).unwrap_or_default(),
         alive: known.alive,
         last_seen: known.last_seen.map(|it| it.rfc3339()),
-        registered_at: known.agent.registered_at.rfc3339(),
+        registered_at: agent.map(|it| it.registered_at.rfc3339()),
+        name: nick.map(|it| it.name.to_string()),
+        doors: known.doors.iter().map(|it| it.name().to_owned()).collect(),
         mail: known.mail,
         asked: known.asked,
     }

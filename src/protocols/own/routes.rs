@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use super::map::{self, Fault};
 use super::{Order, Own, coordinate, token, wire};
 use crate::auth::peer::PeerId;
+use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
 use crate::domain::command::AckTask;
@@ -228,7 +229,8 @@ async fn approvals(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire
 
 async fn agents(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire::Agent>> {
     let known = own.0.provost.view(KnownAgents).await.map_err(map::fault)?;
-    Ok(Json(known.iter().map(map::known_agent).collect()))
+    // People, and the daemon itself, are no agents.
+    Ok(Json(known.iter().filter(|it| !role::is_reserved(&it.id)).map(map::known_agent).collect()))
 }
 
 async fn events(

@@ -411,8 +411,14 @@ pub struct Agent {
     pub alive: bool,
     /// Its last sign of life since the daemon started.
     pub last_seen: Option<String>,
-    /// When it registered.
-    pub registered_at: String,
+    /// When it registered, if it has.
+    pub registered_at: Option<String>,
+    /// What people call it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The doors that it uses: `devit`, `wit`, `agent_protocol`, `broker`, `own`, `worker`.
+    #[serde(default)]
+    pub doors: Vec<String>,
     /// Messages that wait for it.
     pub mail: usize,
     /// Unfinished tasks it asked for.

@@ -68,6 +68,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::Crew(change) => crew::apply(db, change)?,
             // All but the last are memory's alone; the last count of a batch is written once.
             Change::Beat(..)
+            | Change::CameBy(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::OweHook(..)

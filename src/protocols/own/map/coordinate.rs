@@ -12,9 +12,9 @@ use crate::base::{AgentId, ContractId, Fence, IntentId, RepoPath, SymbolPath, Tt
 use crate::domain::command::{Conflict, Declared, Rival, Warning};
 use crate::domain::view::{Named, SomeContracts, SomeIntents};
 use crate::domain::{
-    Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, StakeKind, Waiter,
+    Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Stake, StakeKind, Waiter,
 };
-use crate::service::{Blocked, Edit, Granted, ProposeFault, Staged, Violation};
+use crate::service::{Blocked, Edit, Granted, Obstacle, ProposeFault, Staged, Violation};
 
 /// What programs may want to know of a refusal, and what to do about it.
 pub(in super::super) fn with_data(fault: Fault, refusal: &Refusal) -> Fault {
@@ -380,7 +380,20 @@ pub(in super::super) fn violation(it: &Violation) -> wire::Violation {
 }
 
 pub(in super::super) fn blocked(it: &Blocked) -> wire::Blocked {
-    wire::Blocked { lock: named_lock(&it.lock), touched: it.touched }
+    let (lock, claim) = match &it.by {
+        Obstacle::Lock(lock) => (Some(named_lock(lock)), None),
+        Obstacle::Claim(it) => (None, Some(claim(it))),
+    };
+    wire::Blocked { lock, claim, touched: it.touched }
+}
+
+fn claim(it: &Claim) -> wire::Claim {
+    wire::Claim {
+        file: it.file.to_string(),
+        holder: it.held.owner().map(ToString::to_string).unwrap_or_default(),
+        since: it.held.since().map(|it| it.rfc3339()),
+        fence: it.fence.0,
+    }
 }
 
 pub(in super::super) fn fence(it: Option<u64>) -> Option<Fence> {

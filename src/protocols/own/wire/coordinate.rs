@@ -289,7 +289,7 @@ pub struct Paths {
 pub struct Concerned {
     /// Files with contracts in force.
     pub contracts: Vec<String>,
-    /// Files with locks of others.
+    /// Files with locks or claims of others.
     pub locks: Vec<String>,
 }
 
@@ -372,15 +372,32 @@ pub struct Edit {
 pub struct Guarded {
     /// As whom the caller was asked about.
     pub agent: String,
-    /// Locks of others in its way.
+    /// Locks and claims of others in its way.
     pub blocked: Vec<Blocked>,
 }
 
-/// A lock of somebody else's on what would be written.
+/// What somebody else has of what would be written: a lock or a claim.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Blocked {
     /// The lock.
-    pub lock: Lock,
-    /// Whether it is known that the locked symbol changes; otherwise only its file does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Lock>,
+    /// The claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    /// Whether it is known that what is theirs changes; of a lock, otherwise only its file does.
     pub touched: bool,
+}
+
+/// A claim on a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claim {
+    /// Which.
+    pub file: String,
+    /// Whose.
+    pub holder: String,
+    /// Since when.
+    pub since: Option<String>,
+    /// The grant; rises with every one.
+    pub fence: u64,
 }
