@@ -548,6 +548,41 @@ pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
 /// more.
 pub const FILES_AT_ONCE_BYTES: usize = 8 << 20;
 
+/// Largest body of a request to Agent Protocol, in bytes. Its own server takes a tenth, which a hand-off with many files
+/// outgrows.
+pub const AGENT_PROTOCOL_BODY_BYTES_MAX: usize = 1 << 20;
+
+/// Largest body of a request to the broker, in bytes, as its own server has it.
+pub const BROKER_BODY_BYTES_MAX: usize = 2 << 20;
+
+/// Bytes held for bodies at one door over loopback HTTP, over all its connections; further ones wait for their turn.
+pub const LOOPBACK_BODIES_BYTES_MAX: usize = 32 << 20;
+
+/// A body up to this size is not counted: as many as there can be connections are as much as is counted.
+pub const LOOPBACK_SMALL_BODY_BYTES: usize = 16 << 10;
+
+/// Time for one whole body, in milliseconds, waiting for its turn included.
+pub const LOOPBACK_BODY_MS_MAX: u64 = 30_000;
+
+/// Largest head of a request over loopback HTTP, in bytes; those of today's clients have a few hundred.
+pub const LOOPBACK_HEAD_BYTES_MAX: usize = 32 << 10;
+
+/// How long a request's head may take, in milliseconds; also how long a connection may be silent.
+pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
+
+/// How long a client may leave an answer unread, in milliseconds.
+pub const LOOPBACK_READ_MS_MAX: u64 = 10_000;
+
+/// Readers of one door's stream of events. Less than it may have connections, so that there are always some for
+/// questions.
+pub const STREAM_READERS_MAX: usize = 1_000;
+
+/// Events that wait for one reader of a stream; one that is further behind is cut off.
+pub const STREAM_EVENTS_MAX: usize = 1_000;
+
+/// Bytes that wait for one reader of a stream, but for a single event.
+pub const STREAM_BYTES_MAX: usize = 4 << 20;
+
 /// Agents that the broker door knows at once; who was silent for longest goes first.
 pub const POST_AGENTS_MAX: usize = 1_000;
 
@@ -572,3 +607,9 @@ pub const PARKED_AGENTS_MAX: usize = 1_000;
 
 /// Pairs of agents over one file each that the conflict detector remembers; beyond it the oldest go first.
 pub const STANDOFFS_MAX: usize = 10_000;
+
+/// Bytes of messages, as stored, in one answer of the broker door; the next poll goes on behind them.
+pub const POLL_BYTES_MAX: usize = 8 << 20;
+
+/// How long a poll of the broker door may wait for something new, in seconds.
+pub const POLL_WAIT_S_MAX: u64 = 60;

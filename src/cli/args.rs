@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    allow, approvals, contracts, delegate, git, graph, guard, hook, intents, jail, journal, keys, locks, log,
-    policy, screenshot, secrets, tasks, tokens, up, watch,
+    allow, approvals, broker, contracts, delegate, git, graph, guard, hook, intents, jail, journal, keys,
+    locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
 };
 use crate::base::Ttl;
 
@@ -125,6 +125,17 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost contract propose src/auth.ts:login --as agent-a\n  provost contract accept 3f0c2a --as agent-b\n  provost contract check"
     )]
     Contract(contracts::Contract),
+    /// Messages between agents, as the broker door passes them on
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost broker status\n  provost broker inbox supervisor --wait 1m\n  provost broker boot-block feat/auth"
+    )]
+    Broker(broker::Broker),
+    /// Answer an agent's question
+    #[command(
+        after_help = "Examples:\n  provost answer feat-auth \"RS256\"\n  provost answer 42 \"yes\" --tmux paw:0.2"
+    )]
+    Answer(broker::Answer),
     /// Watch locks, intents and contracts as they come and go; end with Ctrl-C
     #[command(after_help = "Examples:\n  provost watch\n  provost watch --json | jq --unbuffered .kind")]
     Watch(watch::Watch),

@@ -9,6 +9,7 @@
 mod allow;
 mod approvals;
 mod args;
+mod broker;
 mod complaint;
 mod contracts;
 mod delegate;
@@ -120,6 +121,8 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Intent(it) => intents::update(here, it),
         Command::Contract(it) => contracts::contract(here, it),
         Command::Watch(it) => watch::watch(here, &it),
+        Command::Broker(it) => broker::broker(here, it),
+        Command::Answer(it) => broker::answer(here, &it),
         Command::Guard(it) => guard::guard(here, it),
         Command::Key(it) => keys::key(here, it),
         Command::Token(it) => tokens::token(here, it),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::complaint::DONE;
 use super::here::wait_for;
-use super::{Complaint, Here, approvals, out, tasks};
+use super::{Complaint, Here, approvals, broker, out, tasks};
 use crate::client::{Client, ClientError, wire};
 
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
@@ -20,6 +20,7 @@ const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 #[derive(Serialize)]
 struct Needs {
     approvals: Vec<wire::Approval>,
+    questions: Vec<wire::Question>,
     active: Vec<wire::Task>,
     failed: Vec<wire::Task>,
     tainted: Vec<wire::Task>,
@@ -40,6 +41,7 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
         let active = wire::TasksQuery { filter: Some("active".into()), limit: None };
         Ok(Needs {
             approvals: client.approvals().await?,
+            questions: client.questions().await?,
             active: client.tasks(&active).await?.active,
             failed,
             tainted,
@@ -76,6 +78,11 @@ fn in_words(needs: &Needs) -> String {
         text.push_str(
             "  look: provost approvals    answer: provost approve ID, provost deny ID --reason WHY\n\n",
         );
+    }
+    if !needs.questions.is_empty() {
+        text.push_str(&format!("Questions of agents ({}):\n", needs.questions.len()));
+        text.push_str(&broker::questions(&needs.questions));
+        text.push_str("  answer: provost answer NUMBER TEXT\n\n");
     }
     if !needs.active.is_empty() {
         text.push_str(&format!("Under way ({}):\n", needs.active.len()));

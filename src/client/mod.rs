@@ -159,6 +159,12 @@ impl Client {
         intents "/intents" (wire::Whose) -> Vec<wire::Intent>;
         /// Contracts.
         contracts "/contracts" (wire::ContractsQuery) -> Vec<wire::Contract>;
+        /// Messages between agents.
+        posts "/posts" (wire::PostsQuery) -> wire::Posts;
+        /// Where every agent stands.
+        roster "/roster" () -> Vec<wire::RosterRow>;
+        /// Questions that nobody has answered.
+        questions "/questions" () -> Vec<wire::Question>;
     }
 
     verbs! {
@@ -200,6 +206,10 @@ impl Client {
         revoke_tokens "/revoke-tokens" (wire::RevokeTokens) -> Vec<wire::Token>;
         /// Puts something on record.
         record "/record" (wire::Record) -> wire::Done;
+        /// Publishes a message to other agents.
+        publish_post "/publish-post" (wire::PublishPost) -> wire::PostPublished;
+        /// Begins the audit log of messages anew.
+        purge_posts "/purge-posts" () -> wire::LogBegun;
         /// Opens the DevIt door at another address, for this run.
         listen "/listen" (wire::Listen) -> wire::Done;
         /// Takes configuration, policy and keys over anew.

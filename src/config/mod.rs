@@ -34,7 +34,7 @@ pub use table::{
     Workspace,
 };
 pub use value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, LoopbackAuth,
-    Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen,
-    WorkerKind,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, KeepLog, LogFormat,
+    LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value,
+    Versions, WitOpen, WorkerKind,
 };

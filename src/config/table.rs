@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, LogLevel, LoopbackAuth,
-    Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value, Versions, WitOpen,
-    WorkerKind, checked,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, KeepLog, LogFormat,
+    LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value,
+    Versions, WitOpen, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -200,6 +200,30 @@ settings! {
         port: u16 = 9119, "port", Strict;
         /// As for Agent Protocol.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
+        /// Whether all messages are also written to `.git-paw/broker.log` in the repository: `found`: where that folder is; `always`; `never`.
+        log: KeepLog = KeepLog::Found, "";
+        /// `json`: one object a line; `text`: one sentence a line, as git-paw's own broker writes it.
+        log_format: LogFormat = LogFormat::Json, "";
+    }
+
+    /// What follows from messages between agents at the broker door.
+    ["supervisor"] supervisor: SupervisorSettings {
+        /// Whether conflicts between what agents announce and change are looked for, and told.
+        enabled: bool = true, "";
+        /// Whether a commit calls for a check: `supervisor.verify-now`.
+        verify_on_commit_nudge: bool = true, "";
+        /// For how long what an agent has finished stays so, whatever late signs of work still come. With 0, a commit stays until its agent says something else than `working`.
+        republish_working_ttl_seconds: u32 = 60, "seconds" within 0..=86_400;
+    }
+
+    /// The conflicts themselves.
+    ["supervisor.conflict"] conflict: ConflictSettings {
+        /// How long two agents may change one file before the supervisor is asked.
+        window_seconds: u32 = 120, "seconds" within 1..=86_400;
+        /// Whether agents are told that their intents overlap.
+        warn_on_intent_overlap: bool = true, "";
+        /// Whether the supervisor is asked about edits in files that somebody else has announced or owns.
+        escalate_on_violation: bool = true, "";
     }
 
     /// The hooks of `provost git install`, and `provost guard`.
@@ -294,6 +318,8 @@ settings! {
         across_doors: AcrossDoors = AcrossDoors::Advise, "", Strict;
         /// Whether the repository is read in the background, so that callers in other files are known.
         index: bool = true, "", Owner;
+        /// Whose files are whose: patterns as in a `CODEOWNERS`, each with the agents, separated by blanks. The last one that fits has the word; those of a `CODEOWNERS` come before.
+        owners: BTreeMap<String, String> = BTreeMap::new(), "";
         /// Source files that are read for it at most; what is beyond is missing, and said to be.
         index_files: u32 = 20_000, "files" within 1..=50_000, Owner;
     }

@@ -495,6 +495,22 @@ words! {
         /// A token, besides.
         Token = "token",
     }
+    /// Whether there is an audit log of messages in the repository.
+    KeepLog {
+        /// Where there is a folder `.git-paw` in it.
+        Found = "found",
+        /// Yes; the folder is made.
+        Always = "always",
+        /// No.
+        Never = "never",
+    }
+    /// How its lines are written.
+    LogFormat {
+        /// As JSON.
+        Json = "json",
+        /// As text, in git-paw's own words.
+        Text = "text",
+    }
     /// The program that takes pictures of the screen.
     ScreenBackend {
         /// X11.

@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{Daemon, GRACE};
+use super::{Daemon, GRACE, broker_door};
 use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
 use crate::protocols::agent_protocol::AgentProtocol;
-use crate::protocols::broker::Broker;
 use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
 use crate::protocols::own::wire::DoorAt;
 use crate::system::{Listener, listener_at};
@@ -64,7 +63,8 @@ impl Daemon {
         let settings = &loaded.config.broker;
         if settings.enabled {
             let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
-            ports.broker = self.open_at(Broker, &wanted, settings.auth).await?;
+            let broker = broker_door::door(&self.start.places, self.provost.clone());
+            ports.broker = self.open_at(broker, &wanted, settings.auth).await?;
         }
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");

@@ -10,10 +10,11 @@ use tokio::sync::watch;
 
 use super::{Prepared, Start, pictures};
 use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::base::{AgentId, Destination, Digest, Json};
+use crate::base::{AgentId, Destination, Digest, Json, Ttl};
 use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
-use crate::domain::{self, Settings, WorkerSetting};
+use crate::domain::post::{Owner, slug};
+use crate::domain::{self, PostSettings, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
@@ -34,6 +35,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();
+    settings.posts = posts(config);
     pictures::settings(config, &mut settings);
     let mut profiles = BTreeMap::new();
     for (id, worker) in &config.workers {
@@ -60,6 +62,25 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, Vec::new(), broken));
     }
     (settings, Arc::new(profiles))
+}
+
+/// What messages between agents lead to.
+fn posts(config: &Config) -> PostSettings {
+    let (supervisor, conflict) = (&config.supervisor, &config.conflict);
+    let owner = |(pattern, by): (&String, &String)| Owner {
+        pattern: pattern.as_str().into(),
+        by: by.split_whitespace().map(|it| slug(it.trim_start_matches('@'))).collect(),
+        source: "[coordination.owners]".into(),
+    };
+    PostSettings {
+        detector: supervisor.enabled,
+        window: Ttl::seconds_clamped(conflict.window_seconds.into()),
+        warn_on_overlap: conflict.warn_on_intent_overlap,
+        escalate: conflict.escalate_on_violation,
+        nudge: supervisor.verify_on_commit_nudge,
+        settle_s: supervisor.republish_working_ttl_seconds.into(),
+        owners: config.coordination.owners.iter().map(owner).collect(),
+    }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

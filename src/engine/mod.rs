@@ -8,6 +8,7 @@
 mod board;
 mod clock;
 mod feed;
+mod letterboxes;
 mod worker;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub use board::{Board, Slot};
 pub use clock::{Clock, SystemClock};
 pub use feed::Feed;
+pub use letterboxes::{Letterbox, Letterboxes};
 
 use crate::base::limits::ENGINE_QUEUE_MAX;
 use crate::base::{EffectId, Fence, MailSeq, SymbolPath};
@@ -61,6 +63,7 @@ pub struct Engine {
     queue: SyncSender<Envelope>,
     events: broadcast::Sender<Arc<Event>>,
     board: Arc<Board>,
+    letterboxes: Arc<Letterboxes>,
 }
 
 /// A running engine.
@@ -93,9 +96,12 @@ pub fn start(
     let (events, _) = broadcast::channel(EVENTS_BUFFERED);
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(Board::default());
-    let engine = Engine { queue, events: events.clone(), board: board.clone() };
+    let letterboxes = Arc::new(Letterboxes::default());
+    letterboxes.load(&loaded.state);
+    let engine =
+        Engine { queue, events: events.clone(), board: board.clone(), letterboxes: letterboxes.clone() };
     let core = Core::new(loaded.state, judge);
-    let worker = Worker::new(core, store, clock, retention, inbox, events, owe, board);
+    let worker = Worker::new(core, store, clock, retention, inbox, events, owe, (board, letterboxes));
     let thread = std::thread::Builder::new()
         .name("engine".into())
         .spawn(move || worker.run())
@@ -198,6 +204,11 @@ impl Engine {
     /// What doors may look at without asking.
     pub fn board(&self) -> &Board {
         &self.board
+    }
+
+    /// The newest number in every inbox of the broker's.
+    pub fn letterboxes(&self) -> &Letterboxes {
+        &self.letterboxes
     }
 
     /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.

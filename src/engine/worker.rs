@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::{Answered, Board, Clock, Envelope, Given, Look};
+use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look};
 use crate::base::limits::BATCH_MAX;
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{ReleaseLock, SettleMail};
@@ -46,6 +46,7 @@ pub(super) struct Worker {
     events: broadcast::Sender<Arc<Event>>,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
     board: Arc<Board>,
+    letterboxes: Arc<Letterboxes>,
     out: Outbox,
     /// Tasks that ended in this batch, which the store does not know yet.
     ended: HashMap<TaskId, Arc<Task>>,
@@ -69,7 +70,7 @@ impl Worker {
         inbox: Receiver<Envelope>,
         events: broadcast::Sender<Arc<Event>>,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        board: Arc<Board>,
+        (board, letterboxes): (Arc<Board>, Arc<Letterboxes>),
     ) -> Self {
         let now = clock.now();
         Self {
@@ -81,6 +82,7 @@ impl Worker {
             events,
             effects,
             board,
+            letterboxes,
             out: Outbox::default(),
             ended: HashMap::new(),
             now,
@@ -251,6 +253,7 @@ impl Worker {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
+                Change::Post(change) => self.letterboxes.follow(change),
                 _ => {}
             }
         }

@@ -94,7 +94,7 @@ impl Provost {
     }
 
     /// Asks the store something on a blocking thread, with a reader that is kept for the next question.
-    async fn read<T: Send + 'static>(
+    pub(super) async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {

@@ -15,6 +15,7 @@ mod intents;
 mod locks;
 mod mail;
 mod output;
+mod posts;
 mod programs;
 mod screenshot;
 
@@ -30,6 +31,7 @@ pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
+pub use posts::{Letter, Letters};
 pub use screenshot::Screenshot;
 
 use crate::base::AgentId;

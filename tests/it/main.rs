@@ -5,6 +5,10 @@
 )]
 
 mod approvals;
+mod broker_cli;
+mod broker_door;
+mod broker_log;
+mod broker_vectors;
 mod cli;
 mod cli_json;
 mod config;

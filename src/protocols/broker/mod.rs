@@ -1,17 +1,80 @@
 //! The git-paw broker's protocol: JSON over loopback HTTP, for agents that tell each other what they do.
 //!
-//! Proof is the peer: a process of this user. Leaves who may ask at all to the shell around it.
+//! Proof is the peer: a process of this user, which speaks as the agent that it names, unless that name is reserved.
+//! Promises: what git-paw's own broker answers, to the letter where clients look, with what `docs/protocols/broker.md`
+//! lists as different. Leaves who may ask at all to the shell around it.
 #![forbid(unsafe_code)]
 
-use hyper::StatusCode;
+mod line;
+mod map;
+mod names;
+mod query;
+pub mod wire;
 
-use super::loopback::{Answer, Asked, LoopbackDoor, empty};
-use crate::base::limits::BROKER_BODY_BYTES_MAX;
-use crate::domain::Door;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+
+pub use line::{log_line, sentence};
+pub use map::{entry, message, read};
+
+use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
+use crate::auth::caller::Caller;
+use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
+use crate::base::{AgentId, PostSeq, Slug, Timestamp};
+use crate::domain::command::AddressAgent;
+use crate::domain::post::slug;
+use crate::domain::view::Roster;
+use crate::domain::{Door, Principal};
+use crate::service::{Letter, Letters, Provost};
+use crate::transport::http::Untaken;
+use map::Fault;
+use query::Query;
+use wire::{BrokerMessage, Identity, Log, Messages, Status, WatchRequest};
+
+/// The version of git-paw whose wire this is. Clients look for the marker beside it.
+const WIRE: &str = "0.13.0";
+
+/// A work tree of the repository, with the name of the branch that is checked out there.
+pub type Tree = (PathBuf, Option<String>);
+
+/// The work trees of the repository at this moment. May block.
+pub type Trees = Arc<dyn Fn() -> Vec<Tree> + Send + Sync>;
+
+/// Told of a work tree that somebody wants watched, and who works there.
+pub type Watch = Box<dyn Fn(AgentId, &Path) + Send + Sync>;
 
 /// The door.
-#[derive(Clone, Debug, Default)]
-pub struct Broker;
+#[derive(Clone)]
+pub struct Broker(Arc<Parts>);
+
+struct Parts {
+    provost: Provost,
+    identity: Identity,
+    now: fn() -> Timestamp,
+    started: Instant,
+    trees: Trees,
+    watch: Watch,
+}
+
+impl Broker {
+    /// A door over a repository, which is told from others by its folder and its number.
+    pub fn new(
+        provost: Provost,
+        (repository, repository_id): (String, String),
+        now: fn() -> Timestamp,
+        (trees, watch): (Trees, Watch),
+    ) -> Self {
+        let identity = Identity { repository, repository_id, version: env!("CARGO_PKG_VERSION") };
+        Self(Arc::new(Parts { provost, identity, now, started: Instant::now(), trees, watch }))
+    }
+}
 
 impl LoopbackDoor for Broker {
     fn door(&self) -> Door {
@@ -22,11 +85,233 @@ impl LoopbackDoor for Broker {
         BROKER_BODY_BYTES_MAX
     }
 
-    async fn answer(&self, _asked: Asked) -> Answer {
-        empty(StatusCode::NOT_FOUND)
+    async fn answer(&self, asked: Asked) -> Answer {
+        let Asked { head, body, caller } = asked;
+        let path = head.uri.path();
+        let one = path.strip_prefix("/messages/").filter(|it| !it.is_empty() && !it.contains('/'));
+        let allowed = match path {
+            "/publish" | "/watch" => "POST",
+            "/status" | "/log" => "GET,HEAD",
+            _ if one.is_some() => "GET,HEAD",
+            _ => return empty(StatusCode::NOT_FOUND),
+        };
+        let fits = match allowed {
+            "POST" => head.method == Method::POST,
+            _ => matches!(head.method, Method::GET | Method::HEAD),
+        };
+        if !fits {
+            let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+            return answer;
+        }
+        let query = head.uri.query().unwrap_or_default();
+        let answered = match (path, one) {
+            ("/publish", _) => self.publish(&head.headers, body, &caller).await,
+            ("/watch", _) => self.watch(&head.headers, body, &caller).await,
+            ("/status", _) => self.status().await,
+            (_, Some(name)) => self.messages(name, query).await,
+            _ => self.log(query).await,
+        };
+        answered.unwrap_or_else(|no| no.answer())
     }
 
     fn refuse(&self) -> Answer {
-        empty(StatusCode::FORBIDDEN)
+        in_json(StatusCode::FORBIDDEN, &json!({ "error": "Forbidden" }))
+    }
+}
+
+/// Why there is no other answer.
+enum No {
+    /// What was asked is wrong, in the broker's form.
+    Fault(Fault),
+    /// It cannot even be read.
+    Text(StatusCode, String),
+    /// Its body was not taken in.
+    Untaken(Untaken),
+}
+
+impl<T: Into<Fault>> From<T> for No {
+    fn from(fault: T) -> Self {
+        No::Fault(fault.into())
+    }
+}
+
+impl No {
+    fn answer(self) -> Answer {
+        let text = |status, text| whole(status, "text/plain; charset=utf-8", text);
+        match self {
+            No::Fault(Fault(status, body)) => {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                in_json(status, &body)
+            }
+            No::Text(status, what) => text(status, what),
+            No::Untaken(Untaken::TooLarge) => closing(text(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "Failed to buffer the request body: length limit exceeded".into(),
+            )),
+            No::Untaken(Untaken::TooSlow) => closing(empty(StatusCode::REQUEST_TIMEOUT)),
+            No::Untaken(Untaken::BrokeOff) => closing(empty(StatusCode::BAD_REQUEST)),
+        }
+    }
+}
+
+type Answered = Result<Answer, No>;
+
+fn in_json(status: StatusCode, body: &impl Serialize) -> Answer {
+    // Our own types always encode.
+    whole(status, "application/json", serde_json::to_string(body).unwrap_or_default())
+}
+
+/// A whole body of JSON, as text. Checked in this order: size, characters, type, whether there is anything.
+async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
+    let taken = body.take().await.map_err(No::Untaken)?;
+    let text = String::from_utf8(taken.bytes).map_err(|err| {
+        let what = format!("Request body didn't contain valid UTF-8: {}", err.utf8_error());
+        No::Text(StatusCode::BAD_REQUEST, what)
+    })?;
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if !kind.starts_with(b"application/json") {
+        return Err(Fault(415, json!({ "error": "Content-Type must be application/json" })).into());
+    }
+    if text.is_empty() {
+        return Err(Fault::new("request body must not be empty").into());
+    }
+    Ok(text)
+}
+
+/// What answers polls and logs: no more than fits into memory many times.
+async fn encoded<T: Serialize + Send + 'static>(
+    letters: Vec<Letter>,
+    shape: impl FnOnce(Vec<Letter>) -> T + Send + 'static,
+) -> Answer {
+    const FEW: usize = 100;
+    if letters.len() <= FEW {
+        return in_json(StatusCode::OK, &shape(letters));
+    }
+    // Megabytes take a while, and others are to be answered meanwhile.
+    let encoded = tokio::task::spawn_blocking(move || in_json(StatusCode::OK, &shape(letters))).await;
+    encoded.unwrap_or_else(|_| empty(StatusCode::SERVICE_UNAVAILABLE))
+}
+
+impl Broker {
+    /// The caller under a name, which nobody else must have reserved in any spelling.
+    fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, Fault> {
+        let plain =
+            AgentId::parse(slug(agent.as_str()).as_str()).map_err(|_| Fault::bad_id(agent.as_str()))?;
+        caller.speaks_as(plain).map_err(|why| Fault::reserved(agent, why))?;
+        caller.speaks_as(agent.clone()).map_err(|why| Fault::reserved(agent, why))
+    }
+
+    /// The work trees of the repository, read where that may take a while.
+    async fn trees(&self) -> Vec<Tree> {
+        let trees = Arc::clone(&self.0.trees);
+        tokio::task::spawn_blocking(move || trees()).await.unwrap_or_default()
+    }
+
+    /// Those of some names that are somebody's although they are single words: somebody's who has an inbox, or whose branch
+    /// is checked out.
+    async fn known(&self, ids: Vec<Slug>) -> BTreeSet<Slug> {
+        let letterboxes = self.0.provost.engine().letterboxes();
+        let (known, strange): (BTreeSet<Slug>, BTreeSet<Slug>) =
+            ids.into_iter().partition(|it| letterboxes.has(it));
+        if strange.is_empty() {
+            return known;
+        }
+        let here = self.trees().await.into_iter().filter_map(|(_, branch)| Some(slug(&branch?)));
+        known.into_iter().chain(here.filter(|it| strange.contains(it))).collect()
+    }
+
+    async fn publish(&self, headers: &HeaderMap, body: Body, caller: &Caller) -> Answered {
+        let text = taken(headers, body).await?;
+        let message: BrokerMessage =
+            serde_json::from_str(&text).map_err(|err| Fault::new(format!("invalid message JSON: {err}")))?;
+        drop(text);
+        let known = self.known(names::single(map::ids(&message))).await;
+        let post = map::post(message, (self.0.now)(), |it| known.contains(it))?;
+        let who = Self::speaks_as(caller, post.sender())?;
+        self.0.provost.publish(&who, post).await?;
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+
+    async fn watch(&self, headers: &HeaderMap, body: Body, caller: &Caller) -> Answered {
+        let text = taken(headers, body).await?;
+        let asked: WatchRequest = serde_json::from_str(&text).map_err(|err| Fault::new(err.to_string()))?;
+        let known = self.known(names::single(vec![&asked.agent_id])).await;
+        if !names::is_good(&asked.agent_id, |it| known.contains(it)) {
+            return Err(Fault::bad_id(&asked.agent_id).into());
+        }
+        if asked.worktree_path.is_empty() {
+            return Err(Fault::new("worktree_path must not be empty").into());
+        }
+        if map::is_placeholder(&asked.worktree_path) {
+            return Err(Fault::placeholder("worktree_path", &asked.worktree_path).into());
+        }
+        let agent = AgentId::parse(&asked.agent_id).map_err(|_| Fault::bad_id(&asked.agent_id))?;
+        let trees = Arc::clone(&self.0.trees);
+        let path = PathBuf::from(&asked.worktree_path);
+        let look = move || {
+            let path = path.canonicalize().ok()?;
+            trees().into_iter().find(|(it, _)| *it == path)
+        };
+        let Some((path, _)) = tokio::task::spawn_blocking(look).await.ok().flatten() else {
+            let detail = "`git worktree list` shows those that are";
+            let error = "worktree_path is not a work tree of this repository";
+            let value = asked.worktree_path;
+            return Err(Fault(400, json!({ "detail": detail, "error": error, "value": value })).into());
+        };
+        let who = Self::speaks_as(caller, &agent)?;
+        self.0.provost.address(&who, AddressAgent { agent: agent.clone(), cli: asked.cli.into() }).await?;
+        (self.0.watch)(agent, &path);
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+
+    async fn status(&self) -> Answered {
+        let (people, now) = self.0.provost.view(Roster).await?;
+        let agents = people.iter().filter_map(|it| map::row(it, now.max((self.0.now)()))).collect();
+        let uptime_seconds = self.0.started.elapsed().as_secs();
+        let provost = self.0.identity.clone();
+        Ok(in_json(StatusCode::OK, &Status { agents, git_paw: true, provost, uptime_seconds, version: WIRE }))
+    }
+
+    async fn messages(&self, name: &str, query: &str) -> Answered {
+        let Ok(name) = query::decoded(name) else {
+            let what = "Invalid URL: Invalid UTF-8 in `agent_id`".into();
+            return Err(No::Text(StatusCode::BAD_REQUEST, what));
+        };
+        let query = Query::read(query)?;
+        let to = names::inbox(&name).ok_or_else(|| Fault::new("agent_id must match [a-z0-9-_]+"))?;
+        let since = query.since()?.unwrap_or(0);
+        if let Some(wait) = query.wait()? {
+            let patience = Duration::from_secs(wait.min(POLL_WAIT_S_MAX));
+            self.0.provost.letter_after(&to, PostSeq(since), patience).await;
+        }
+        let letters = self.0.provost.letters(Letters::In(to, PostSeq(since)), POLL_BYTES_MAX).await?;
+        let last_seq = letters.last().map_or(since, |it| it.n.0.max(since));
+        let after = query.since_time()?;
+        let wanted = move |it: &Letter| after.is_none_or(|after| it.at.seconds() > after);
+        if query.numbered() {
+            return Ok(encoded(letters, move |letters| Messages {
+                messages: letters.into_iter().filter(wanted).map(map::entry).collect(),
+                last_seq,
+            })
+            .await);
+        }
+        Ok(encoded(letters, move |letters| Messages {
+            messages: letters.into_iter().filter(wanted).map(|it| map::message(it.post)).collect(),
+            last_seq,
+        })
+        .await)
+    }
+
+    async fn log(&self, query: &str) -> Answered {
+        let query = Query::read(query)?;
+        // Who gives no number does not go on either, and wants what is newest if not everything can be had.
+        let which = query.since()?.map_or(Letters::Newest, |since| Letters::After(PostSeq(since)));
+        let letters = self.0.provost.letters(which, POLL_BYTES_MAX).await?;
+        Ok(encoded(letters, |letters| {
+            let entries: Vec<_> = letters.into_iter().map(map::entry).collect();
+            Log { last_seq: entries.last().map_or(0, |it| it.seq), entries }
+        })
+        .await)
     }
 }

@@ -6,6 +6,7 @@
 
 mod coordinate;
 mod map;
+mod posts;
 mod routes;
 mod token;
 pub mod wire;

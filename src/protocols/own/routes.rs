@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::map::{self, Fault};
-use super::{Order, Own, coordinate, token, wire};
+use super::{Order, Own, coordinate, posts, token, wire};
 use crate::auth::peer::PeerId;
 use crate::auth::role;
 use crate::base::EventSeq;
@@ -56,6 +56,7 @@ pub(super) fn router(own: Own) -> Router {
         .route("/stop", post(stop))
         .merge(coordinate::routes())
         .merge(token::routes())
+        .merge(posts::routes())
         .fallback(|| async { Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path") })
         .method_not_allowed_fallback(|| async {
             Fault::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", "questions are GET, verbs are POST")
@@ -133,7 +134,7 @@ impl FromRequestParts<Own> for Caller {
     }
 }
 
-fn patience(wait_ms: Option<u64>) -> Duration {
+pub(super) fn patience(wait_ms: Option<u64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
 }
 

@@ -4,12 +4,14 @@
 //! so that an older client can talk to a newer daemon of the same version header.
 
 mod coordinate;
+mod posts;
 mod token;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use coordinate::*;
+pub use posts::*;
 pub use token::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.

@@ -1,0 +1,311 @@
+//! `provost broker` and `provost answer`: messages between agents, for people and scripts.
+
+use std::io::Read as _;
+use std::process::Command;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::args::duration;
+use super::complaint::{DONE, USAGE};
+use super::here::wait_for;
+use super::speaker::Speaker;
+use super::tasks::short_time;
+use super::{Complaint, Here, out};
+use crate::base::{AgentId, Ttl};
+use crate::client::{Client, wire};
+
+/// What agents are told about working side by side.
+const SKILL: &str = include_str!("broker/skill.md");
+
+/// `provost broker`.
+#[derive(Subcommand, Debug)]
+pub(super) enum Broker {
+    /// Publish a message
+    #[command(
+        after_help = "Examples:\n  provost broker publish '{\"type\":\"agent.status\",\"agent_id\":\"feat-x\",\"payload\":{\"status\":\"working\"}}'\n  provost broker publish - < message.json"
+    )]
+    Publish(Publish),
+    /// Show an agent's inbox
+    #[command(
+        after_help = "Examples:\n  provost broker inbox supervisor\n  provost broker inbox feat/x --since 42 --wait 1m --json"
+    )]
+    Inbox(Inbox),
+    /// Show where every agent stands
+    #[command(after_help = "Example:\n  provost broker status --json")]
+    Status,
+    /// Show all messages, the newest last
+    #[command(after_help = "Examples:\n  provost broker log\n  provost broker log --since 120 --json")]
+    Log(Log),
+    /// Begin `.git-paw/broker.log` anew; messages stay in the journal
+    #[command(after_help = "Example:\n  provost broker purge")]
+    Purge,
+    /// Print what agents are told about working side by side
+    #[command(after_help = "Example:\n  provost broker skill >> AGENTS.md")]
+    Skill,
+    /// Print an agent's first instructions, with every command spelt out
+    #[command(after_help = "Example:\n  provost broker boot-block feat/auth")]
+    BootBlock(BootBlock),
+}
+
+/// `provost broker publish`.
+#[derive(Args, Debug)]
+pub(super) struct Publish {
+    /// The message as JSON; `-` to read it from standard input
+    message: String,
+    #[command(flatten)]
+    speaker: Speaker,
+}
+
+/// `provost broker inbox`.
+#[derive(Args, Debug)]
+pub(super) struct Inbox {
+    /// Whose; a branch or its dashed form
+    agent: String,
+    /// Only what came after this number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    since: u64,
+    /// Where there is nothing, wait so long for it
+    #[arg(long, value_parser = duration, value_name = "30s")]
+    wait: Option<Ttl>,
+}
+
+/// `provost broker log`.
+#[derive(Args, Debug)]
+pub(super) struct Log {
+    /// Only what came after this number
+    #[arg(long, value_name = "NUMBER")]
+    since: Option<u64>,
+}
+
+/// `provost broker boot-block`.
+#[derive(Args, Debug)]
+pub(super) struct BootBlock {
+    /// The agent's branch, or its dashed form
+    agent: String,
+}
+
+/// `provost answer`.
+#[derive(Args, Debug)]
+pub(super) struct Answer {
+    /// Who has asked, or the number of the question
+    who: String,
+    /// What you say
+    text: String,
+    /// Type it into this pane of tmux, too, and press Enter
+    #[arg(long, value_name = "PANE")]
+    tmux: Option<String>,
+    /// As whom to answer
+    #[arg(long, default_value = "supervisor")]
+    from: AgentId,
+}
+
+pub(super) fn broker(here: &Here, asked: Broker) -> Result<u8, Complaint> {
+    match asked {
+        Broker::Publish(it) => publish(here, it),
+        Broker::Inbox(it) => inbox(here, &it),
+        Broker::Status => status(here),
+        Broker::Log(it) => log(here, &it),
+        Broker::Purge => purge(here),
+        Broker::Skill => out::text_as_is(SKILL).map(|()| DONE),
+        Broker::BootBlock(it) => boot_block(here, &it),
+    }
+}
+
+fn publish(here: &Here, asked: Publish) -> Result<u8, Complaint> {
+    let bad = |why: String| Complaint::of("the message is no JSON").because(why).with_code(USAGE);
+    let text = match asked.message.as_str() {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text).map_err(|err| bad(err.to_string()))?;
+            text
+        }
+        text => text.to_owned(),
+    };
+    let message: Value = serde_json::from_str(&text).map_err(|err| bad(err.to_string()))?;
+    let published = wait_for(async {
+        let client = asked.speaker.daemon(here).await?;
+        Ok(client.publish_post(&wire::PublishPost { message }).await?)
+    })?;
+    if here.json {
+        return out::json(&published).map(|()| DONE);
+    }
+    out::line(format!("published as {}", published.seq)).map(|()| DONE)
+}
+
+fn show(here: &Here, posts: &wire::Posts) -> Result<u8, Complaint> {
+    if here.json {
+        return out::json(posts).map(|()| DONE);
+    }
+    for post in &posts.posts {
+        let text = out::one_line(&post.text, out::width().max(60) - 20);
+        out::line(format!("{:>6}  {}  {text}", post.seq, short_time(&post.at)))?;
+    }
+    if posts.posts.is_empty() {
+        out::note(format!("nothing after {}", posts.last_seq));
+    }
+    Ok(DONE)
+}
+
+fn inbox(here: &Here, asked: &Inbox) -> Result<u8, Complaint> {
+    let query = wire::PostsQuery {
+        inbox: Some(asked.agent.clone()),
+        since: Some(asked.since),
+        wait_ms: asked.wait.map(|it| u64::from(it.as_millis())),
+    };
+    let posts = wait_for(async { Ok(here.daemon(None).await?.posts(&query).await?) })?;
+    show(here, &posts)
+}
+
+fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+    let query = wire::PostsQuery { inbox: None, since: asked.since, wait_ms: None };
+    let posts = wait_for(async { Ok(here.daemon(None).await?.posts(&query).await?) })?;
+    show(here, &posts)
+}
+
+fn status(here: &Here) -> Result<u8, Complaint> {
+    let rows = wait_for(async { Ok(here.daemon(None).await?.roster().await?) })?;
+    if here.json {
+        return out::json(&rows).map(|()| DONE);
+    }
+    if rows.is_empty() {
+        return out::line("No agent has said anything.").map(|()| DONE);
+    }
+    let mut table = vec![["agent", "cli", "status", "phase", "last word"].map(str::to_owned)];
+    table.extend(rows.iter().map(|row| {
+        let phase = row.phase.as_deref().unwrap_or_default();
+        [&row.agent, &row.cli, &row.status, phase, &short_time(&row.last_seen)]
+            .map(|it| out::one_line(it, 60))
+    }));
+    out::text_as_is(&out::table(&table)).map(|()| DONE)
+}
+
+fn purge(here: &Here) -> Result<u8, Complaint> {
+    let begun = wait_for(async { Ok(here.daemon(None).await?.purge_posts().await?) })?;
+    if here.json {
+        return out::json(&begun).map(|()| DONE);
+    }
+    out::line(format!("the log begins after message {}", begun.after)).map(|()| DONE)
+}
+
+/// Where the door is.
+async fn address(client: &Client) -> Result<String, Complaint> {
+    let doors = client.about().await?.doors;
+    let at = doors.into_iter().find(|it| it.door == "broker").map(|it| it.address);
+    at.ok_or_else(|| {
+        Complaint::of("the broker door is not open").next(
+            "set `enabled = true` in `[broker]` of the configuration, then `provost down` and `provost up`",
+        )
+    })
+}
+
+fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
+    let url = wait_for(async { address(&here.daemon(None).await?).await })?;
+    let agent = dashed(&asked.agent);
+    if here.json {
+        return out::json(&json!({ "agent": agent, "url": url, "text": block(&url, &agent) })).map(|()| DONE);
+    }
+    out::text_as_is(&block(&url, &agent)).map(|()| DONE)
+}
+
+/// A branch as the broker writes it.
+fn dashed(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
+    let text: String = name.chars().map(plain).collect();
+    let parts: Vec<&str> = text.split('-').filter(|it| !it.is_empty()).collect();
+    if parts.is_empty() { "agent".to_owned() } else { parts.join("-") }
+}
+
+fn block(url: &str, agent: &str) -> String {
+    let say = |kind: &str, payload: &str| {
+        format!(
+            "curl -s -X POST {url}/publish -H 'Content-Type: application/json' \\\n  \
+             -d '{{\"type\":\"{kind}\",\"agent_id\":\"{agent}\",\"payload\":{payload}}}'"
+        )
+    };
+    let register = say("agent.status", r#"{"status":"working","message":"booting"}"#);
+    let done = say("agent.artifact", r#"{"status":"done","exports":[],"modified_files":[]}"#);
+    let blocked =
+        say("agent.blocked", r#"{"needs":"<describe what you need>","from":"<agent-id or resource>"}"#);
+    let question = say("agent.question", r#"{"question":"<your specific question>"}"#);
+    let wait = format!("curl -s '{url}/messages/{agent}?since=0&wait=60'");
+    format!(
+        "You are {agent}, and others work beside you. Tell them, with these commands as they stand; what is in angle\n\
+         brackets is yours to fill in, and is refused as it is.\n\n\
+         First of all, that you are there:\n\n```sh\n{register}\n```\n\n\
+         When you are done and have committed, nothing: the commit tells it. When you are done without a commit:\n\n\
+         ```sh\n{done}\n```\n\n\
+         When you cannot go on:\n\n```sh\n{blocked}\n```\n\n\
+         When you do not know:\n\n```sh\n{question}\n```\n\n\
+         Then wait for the answer. Ask again with the `last_seq` that you got for `since`, until there is an\n\
+         `agent.answer` or `agent.feedback` for you:\n\n```sh\n{wait}\n```\n\n\
+         How to work with others: `provost broker skill`.\n"
+    )
+}
+
+pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
+    let told = wait_for(async {
+        let client = here.daemon(None).await?;
+        let open = client.questions().await?;
+        let by_number = asked.who.parse::<u64>().ok();
+        let question = match by_number {
+            Some(seq) => Some(open.iter().find(|it| it.seq == seq).ok_or_else(|| {
+                Complaint::of(format!("no question {seq} is open"))
+                    .because("it was answered, or it never was")
+                    .next("provost, which shows those that are")
+            })?),
+            None => open.iter().rev().find(|it| it.agent == dashed(&asked.who)),
+        };
+        let agent = question.map_or_else(|| asked.who.clone(), |it| it.agent.clone());
+        let from = asked.from.as_str();
+        let mut payload = json!({ "from": from, "answer": asked.text });
+        if let Some(question) = question {
+            payload["re"] = json!(question.text);
+        }
+        let answer = json!({ "type": "agent.answer", "agent_id": agent, "payload": payload });
+        let feedback = json!({
+            "type": "agent.feedback", "agent_id": agent, "payload": { "from": from, "errors": [asked.text] },
+        });
+        let seq = client.publish_post(&wire::PublishPost { message: answer }).await?.seq;
+        client.publish_post(&wire::PublishPost { message: feedback }).await?;
+        Ok(json!({ "agent": agent, "seq": seq, "question": question.map(|it| it.seq) }))
+    })?;
+    if let Some(pane) = &asked.tmux {
+        type_into(pane, &asked.text)?;
+    }
+    if here.json {
+        return out::json(&told).map(|()| DONE);
+    }
+    out::line(format!("answered {}", out::one_line(told["agent"].as_str().unwrap_or_default(), 100)))
+        .map(|()| DONE)
+}
+
+/// Types a text into a pane, to the letter, and ends the line. Line breaks in it would end lines of their own.
+fn type_into(pane: &str, text: &str) -> Result<(), Complaint> {
+    let failed = |why: String| {
+        Complaint::of(format!("the answer is published, and could not be typed into pane {pane}"))
+            .because(why)
+            .next("tmux list-panes -a, for the panes that there are")
+    };
+    if pane.starts_with('-') {
+        return Err(failed("this is no name of a pane".into()));
+    }
+    let text = text.replace(|c: char| c.is_control(), " ");
+    for keys in [vec!["-l", "--", text.as_str()], vec!["Enter"]] {
+        let said = Command::new("tmux").args(["send-keys", "-t", pane]).args(&keys).output();
+        let said = said.map_err(|err| failed(err.to_string()))?;
+        if !said.status.success() {
+            return Err(failed(String::from_utf8_lossy(&said.stderr).trim().to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Questions as people see them.
+pub(super) fn questions(open: &[wire::Question]) -> String {
+    let line = |it: &wire::Question| {
+        let text = out::one_line(&it.text, out::width().max(80) - 30);
+        format!("  {}  {}: {text}\n", it.seq, out::one_line(&it.agent, 60))
+    };
+    open.iter().map(line).collect()
+}

@@ -1,0 +1,222 @@
+//! `.git-paw/broker.log`: every message between agents, one line each, for people and programs that read files.
+//!
+//! The journal is where messages are kept; this file follows it. How far it has come is what its own last line says, so
+//! that nothing is missing after a crash, and nothing is there twice. A line that was being written then is written
+//! again. What is in the way, a link above all, is reported and never followed.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::fs::{FileType, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::io::Errno;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::Daemon;
+use crate::base::PostSeq;
+use crate::base::limits::POLL_BYTES_MAX;
+use crate::config::{Config, KeepLog, LogFormat};
+use crate::domain::EventKind;
+use crate::domain::view::Inboxes;
+use crate::jail::PLACEHOLDER_MTIME;
+use crate::protocols::broker::{entry, log_line};
+use crate::service::{Letter, Letters, Provost};
+
+const FOLDER: &str = ".git-paw";
+const FILE: &str = "broker.log";
+
+/// How often the folder is looked for, and a write that failed tried again.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// How much of the file's end is read to find its last line: as long as the longest can be.
+const TAIL_BYTES: u64 = 16 << 20;
+
+/// What keeps the file.
+struct BrokerLog {
+    provost: Provost,
+    top: PathBuf,
+    keep: KeepLog,
+    format: LogFormat,
+    /// What was reported last, so that it is reported once.
+    trouble: Option<String>,
+}
+
+/// The file, and the number of its last message.
+struct Opened {
+    file: File,
+    last: Option<PostSeq>,
+}
+
+impl Daemon {
+    /// Keeps the file, as the configuration wants it.
+    pub(super) fn keep_broker_log(&self, config: &Config) {
+        let log = BrokerLog::new(self.provost.clone(), self.start.places.root.clone(), config);
+        self.doors.spawn(log.follow(self.stop.clone()));
+    }
+}
+
+impl BrokerLog {
+    fn new(provost: Provost, top: PathBuf, config: &Config) -> Self {
+        let (keep, format) = (config.broker.log, config.broker.log_format);
+        Self { provost, top, keep, format, trouble: None }
+    }
+
+    /// Until the daemon stops.
+    async fn follow(mut self, stop: CancellationToken) {
+        if self.keep == KeepLog::Never {
+            return;
+        }
+        let mut events = self.provost.engine().subscribe();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut begin = false;
+        loop {
+            let stopping = tokio::select! {
+                () = stop.cancelled() => true,
+                event = events.recv() => match event {
+                    Ok(event) if matches!(event.kind, EventKind::PostLogBegun { .. }) => { begin = true; false }
+                    Ok(event) if matches!(event.kind, EventKind::Published { .. }) => false,
+                    Err(RecvError::Lagged(_)) => false,
+                    Ok(_) => continue,
+                    Err(RecvError::Closed) => return,
+                },
+                _ = look.tick() => false,
+            };
+            // What has come meanwhile is read with the rest.
+            while let Ok(event) = events.try_recv() {
+                begin |= matches!(event.kind, EventKind::PostLogBegun { .. });
+            }
+            match self.catch_up(begin).await {
+                Ok(()) => (self.trouble, begin) = (None, false),
+                Err(err) => self.report(format!("{err:#}")),
+            }
+            if stopping {
+                return;
+            }
+        }
+    }
+
+    fn report(&mut self, trouble: String) {
+        if self.trouble.as_ref() != Some(&trouble) {
+            tracing::warn!(door = "broker", "the audit log is not written: {trouble}");
+            self.trouble = Some(trouble);
+        }
+    }
+
+    /// Writes what is not in the file yet; begins it anew if that is wanted.
+    async fn catch_up(&self, begin: bool) -> Result<()> {
+        let (_, from) = self.provost.view(Inboxes).await?;
+        let (top, keep) = (self.top.clone(), self.keep);
+        let opened =
+            tokio::task::spawn_blocking(move || open(&top, keep == KeepLog::Always, begin)).await??;
+        let Some(Opened { mut file, last }) = opened else { return Ok(()) };
+        // A file that is older than the log's beginning goes on where that is.
+        let mut after = last.unwrap_or(from).max(from);
+        loop {
+            let letters = self.provost.letters(Letters::After(after), POLL_BYTES_MAX).await?;
+            let Some(newest) = letters.last().map(|it| it.n) else { return Ok(()) };
+            let format = self.format;
+            file = tokio::task::spawn_blocking(move || write(file, letters, format)).await??;
+            after = newest;
+        }
+    }
+}
+
+fn write(mut file: File, letters: Vec<Letter>, format: LogFormat) -> Result<File> {
+    let mut lines = String::new();
+    for letter in letters {
+        match format {
+            LogFormat::Json => lines.push_str(&serde_json::to_string(&entry(letter))?),
+            LogFormat::Text => lines.push_str(&log_line(&entry(letter))),
+        }
+        lines.push('\n');
+    }
+    file.write_all(lines.as_bytes())?;
+    Ok(file)
+}
+
+/// The folder; `None` where there is none and none is to be made.
+fn folder(top: &Path, make: bool) -> Result<Option<OwnedFd>> {
+    let path = top.join(FOLDER);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let top = rustix::fs::open(top, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let made = make && mkdirat(&top, FOLDER, Mode::RWXU).is_ok();
+    let folder = match openat(&top, FOLDER, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
+            bail!("{}: is a link or a file, and must be a folder; remove it", path.display())
+        }
+        Err(errno) => return Err(errno).with_context(|| path.display().to_string()),
+    };
+    // It goes away with the worker from which the place is kept free.
+    if fstat(&folder)?.st_mtime == PLACEHOLDER_MTIME {
+        return Ok(None);
+    }
+    if made {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(file) = openat(&folder, ".gitignore", flags, Mode::RUSR | Mode::WUSR) {
+            File::from(file).write_all(b"*\n")?;
+        }
+    }
+    Ok(Some(folder))
+}
+
+/// The file, at its end, with the number in its last line. Half a line there is cut off.
+fn open(top: &Path, make: bool, begin: bool) -> Result<Option<Opened>> {
+    let Some(folder) = folder(top, make)? else { return Ok(None) };
+    let path = top.join(FOLDER).join(FILE);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(&folder, FILE, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => file,
+        Err(Errno::LOOP | Errno::MLINK | Errno::ISDIR | Errno::NXIO) => {
+            bail!("{}: is not a plain file; remove it", path.display())
+        }
+        Err(errno) => return Err(errno).with_context(|| path.display().to_string()),
+    };
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink != 1 {
+        bail!("{}: is not a plain file of one name; remove it", path.display());
+    }
+    if stat.st_mode & 0o077 != 0 {
+        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    }
+    let mut file = File::from(file);
+    if begin {
+        file.set_len(0)?;
+    }
+    let last = last_number(&mut file).with_context(|| path.display().to_string())?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(Some(Opened { file, last }))
+}
+
+fn last_number(file: &mut File) -> Result<Option<PostSeq>> {
+    let len = file.metadata()?.len();
+    let from = len.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(from))?;
+    let mut tail = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
+    let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if from + whole as u64 != len {
+        file.set_len(from + whole as u64)?;
+    }
+    let lines = tail[..whole].split(|byte| *byte == b'\n').rev();
+    for line in lines.filter(|line| !line.is_empty()) {
+        return match number(line) {
+            Some(n) => Ok(Some(n)),
+            None => bail!("its last line has no number; move the file away, and a whole one is written"),
+        };
+    }
+    Ok(None)
+}
+
+/// `{"seq":7,...` or `[7] ...`.
+fn number(line: &[u8]) -> Option<PostSeq> {
+    let text = std::str::from_utf8(line).ok()?;
+    let rest = text.strip_prefix("{\"seq\":").or_else(|| text.strip_prefix('['))?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+    rest[..digits].parse().ok().map(PostSeq)
+}

@@ -1,0 +1,86 @@
+//! The number of the newest message in every inbox, for doors to look at without asking.
+//!
+//! Most polls find nothing new. The engine writes here after a commit and before it answers anybody, so who sees a number
+//! can read everything up to it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Notify;
+
+use crate::base::limits::POST_AGENTS_MAX;
+use crate::base::{PostSeq, Slug};
+use crate::domain::{PostChange, State};
+
+/// One inbox.
+#[derive(Debug, Default)]
+pub struct Letterbox {
+    newest: AtomicU64,
+    /// Whether it is somebody's, and not only waited for.
+    taken: std::sync::atomic::AtomicBool,
+    /// Told whenever there is something new.
+    pub arrived: Notify,
+}
+
+impl Letterbox {
+    /// The newest number in it; 0 while there is none.
+    pub fn newest(&self) -> PostSeq {
+        PostSeq(self.newest.load(Ordering::Acquire))
+    }
+}
+
+/// All inboxes.
+#[derive(Debug, Default)]
+pub struct Letterboxes(RwLock<HashMap<Slug, Arc<Letterbox>>>);
+
+impl Letterboxes {
+    /// The newest number in an inbox; 0 where there is none.
+    pub fn newest(&self, slug: &Slug) -> PostSeq {
+        let boxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        boxes.get(slug).map_or(PostSeq(0), |it| it.newest())
+    }
+
+    /// Whether an agent has an inbox.
+    pub fn has(&self, slug: &Slug) -> bool {
+        let boxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        boxes.get(slug).is_some_and(|it| it.taken.load(Ordering::Acquire))
+    }
+
+    /// An inbox to wait at, made if there is none yet.
+    pub fn at(&self, slug: &Slug) -> Arc<Letterbox> {
+        if let Some(it) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(slug) {
+            return it.clone();
+        }
+        let mut boxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if boxes.len() >= 2 * POST_AGENTS_MAX {
+            boxes.retain(|_, it| it.taken.load(Ordering::Acquire) || Arc::strong_count(it) > 1);
+        }
+        boxes.entry(slug.clone()).or_default().clone()
+    }
+
+    pub(super) fn load(&self, state: &State) {
+        for (slug, n) in state.desk.newest() {
+            let it = self.at(slug);
+            it.newest.store(n.0, Ordering::Release);
+            it.taken.store(true, Ordering::Release);
+        }
+    }
+
+    pub(super) fn follow(&self, change: &PostChange) {
+        match change {
+            PostChange::File { n, to, .. } => {
+                for slug in to.iter() {
+                    let it = self.at(slug);
+                    it.newest.fetch_max(n.0, Ordering::AcqRel);
+                    it.arrived.notify_waiters();
+                }
+            }
+            PostChange::PutCorrespondent(who) => self.at(&who.slug).taken.store(true, Ordering::Release),
+            PostChange::DropCorrespondent(slug) => {
+                self.0.write().unwrap_or_else(PoisonError::into_inner).remove(slug);
+            }
+            _ => {}
+        }
+    }
+}

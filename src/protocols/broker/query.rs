@@ -1,0 +1,95 @@
+//! What stands behind the question mark.
+
+use std::string::FromUtf8Error;
+
+use hyper::StatusCode;
+
+use super::No;
+use super::map::Fault;
+
+/// The members that mean something here; others are passed over.
+#[derive(Default)]
+pub(super) struct Query {
+    since: Option<String>,
+    since_time: Option<String>,
+    wait: Option<String>,
+    numbered: Option<String>,
+}
+
+impl Query {
+    /// Takes a query apart.
+    ///
+    /// # Errors
+    /// When a member comes twice.
+    pub(super) fn read(text: &str) -> Result<Self, No> {
+        let mut query = Query::default();
+        for pair in text.split('&').filter(|it| !it.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let [name, value] = [name, value].map(|it| {
+                let spaced = it.replace('+', " ");
+                decoded(&spaced).unwrap_or_else(|_| "\u{fffd}".into())
+            });
+            let slot = match name.as_str() {
+                "since" => &mut query.since,
+                "since_time" => &mut query.since_time,
+                "wait" => &mut query.wait,
+                "numbered" => &mut query.numbered,
+                _ => continue,
+            };
+            if slot.replace(value).is_some() {
+                let what = format!("Failed to deserialize query string: duplicate field `{name}`");
+                return Err(No::Text(StatusCode::BAD_REQUEST, what));
+            }
+        }
+        Ok(query)
+    }
+
+    /// The number after which messages are wanted.
+    pub(super) fn since(&self) -> Result<Option<u64>, Fault> {
+        number("since", self.since.as_deref())
+    }
+
+    /// The second, since 1970, after which messages are wanted.
+    pub(super) fn since_time(&self) -> Result<Option<u64>, Fault> {
+        number("since_time", self.since_time.as_deref())
+    }
+
+    /// For how many seconds to wait where there is nothing.
+    pub(super) fn wait(&self) -> Result<Option<u64>, Fault> {
+        number("wait", self.wait.as_deref())
+    }
+
+    /// Whether messages are wanted with their numbers and times.
+    pub(super) fn numbered(&self) -> bool {
+        self.numbered.as_deref().is_some_and(|it| !matches!(it, "0" | "false"))
+    }
+}
+
+fn number(name: &str, text: Option<&str>) -> Result<Option<u64>, Fault> {
+    let bad = |_| Fault::new(format!("{name} must be a valid u64"));
+    text.map(str::parse).transpose().map_err(bad)
+}
+
+/// A text without its percent signs. One that stands alone is itself.
+///
+/// # Errors
+/// When the bytes are no text.
+pub(super) fn decoded(text: &str) -> Result<String, FromUtf8Error> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|it| std::str::from_utf8(it).ok());
+        let plain = digits.filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()));
+        match plain.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes)
+}

@@ -1,0 +1,87 @@
+//! Messages between agents as they travel. The messages themselves are in the broker's words.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// `POST /publish-post`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PublishPost {
+    /// The message, as it would be sent to the broker door.
+    pub message: Value,
+}
+
+/// Answer to [`PublishPost`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PostPublished {
+    /// Its number.
+    pub seq: u64,
+}
+
+/// `GET /posts`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PostsQuery {
+    /// Whose inbox; everything when absent.
+    pub inbox: Option<String>,
+    /// After which number; without it, and without an inbox, the newest.
+    pub since: Option<u64>,
+    /// How long to wait where there is nothing, in milliseconds.
+    pub wait_ms: Option<u64>,
+}
+
+/// Answer to [`PostsQuery`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Posts {
+    /// Oldest first.
+    pub posts: Vec<Post>,
+    /// Where the next question goes on.
+    pub last_seq: u64,
+}
+
+/// A message at its place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Post {
+    /// Its number.
+    pub seq: u64,
+    /// When it was published.
+    pub at: String,
+    /// The same in a sentence.
+    pub text: String,
+    /// The message.
+    pub message: Value,
+}
+
+/// Somebody's row: `GET /roster`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RosterRow {
+    /// Who.
+    pub agent: String,
+    /// Where they stand.
+    pub status: String,
+    /// What they are busy with.
+    pub phase: Option<String>,
+    /// The program.
+    pub cli: String,
+    /// Their last word.
+    pub last_seen: String,
+}
+
+/// A question that nobody has answered: `GET /questions`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// Its number.
+    pub seq: u64,
+    /// Who asks.
+    pub agent: String,
+    /// Its beginning.
+    pub text: String,
+    /// When.
+    pub at: String,
+}
+
+/// Answer to `POST /purge-posts`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LogBegun {
+    /// The last number that is not in the log any more.
+    pub after: u64,
+}

@@ -1,0 +1,166 @@
+//! The broker from the command line, and the instructions that agents are given.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::broker_door::{poll, publish, status};
+use crate::loopback_client::Http;
+use crate::support::World;
+
+fn run(world: &World, args: &[&str]) -> String {
+    let out = world.command(args).output().unwrap();
+    assert!(out.status.success(), "{args:?}: {out:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn json_of(world: &World, args: &[&str]) -> Value {
+    serde_json::from_str(&run(world, args)).unwrap()
+}
+
+fn sh(world: &World, script: &str) -> Output {
+    let mut sh = Command::new("sh");
+    sh.args(["-c", script]).current_dir(world.repo()).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The commands in a text of instructions, in their order.
+fn commands(text: &str) -> Vec<String> {
+    text.split("```sh\n").skip(1).map(|it| it.split("\n```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_agents_first_instructions_work_as_they_stand() {
+    let world = World::new();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    publish(broker, &status("supervisor", "working", &[]));
+    let text = run(&world, &["broker", "boot-block", "feat/auth"]);
+    let [register, done, blocked, question, wait] =
+        commands(&text).try_into().unwrap_or_else(|it| panic!("{it:?}"));
+    let said = |script: &str| {
+        let out = sh(&world, script);
+        assert!(out.status.success(), "{script}: {out:?}");
+        String::from_utf8(out.stdout).unwrap()
+    };
+    assert_eq!(said(&register), "");
+    assert_eq!(broker.get("/status").json()["agents"][0]["agent_id"], "feat-auth");
+    // Samples that were not filled in are told apart from words.
+    for sample in [&blocked, &question] {
+        assert!(said(sample).contains("substitute the real value"), "{sample}");
+    }
+    assert_eq!(
+        said(&blocked.replace("<describe what you need>", "tokens").replace("<agent-id or resource>", "ci")),
+        ""
+    );
+    assert_eq!(said(&question.replace("<your specific question>", "RS256?")), "");
+    run(&world, &["answer", "feat/auth", "RS256, as everywhere"]);
+    let answer: Value = serde_json::from_str(&said(&wait)).unwrap();
+    let kinds: Vec<&str> =
+        answer["messages"].as_array().unwrap().iter().map(|it| it["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["agent.answer", "agent.feedback"]);
+    assert_eq!(
+        answer["messages"][0]["payload"],
+        json!({
+        "from": "supervisor", "answer": "RS256, as everywhere", "re": "RS256?" })
+    );
+    assert_eq!(said(&done), "");
+    assert_eq!(broker.get("/status").json()["agents"][0]["status"], "done");
+}
+
+#[test]
+fn a_question_needs_somebody_until_it_is_answered() {
+    let world = World::new();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    let ask = |agent: &str, text: &str| {
+        publish(
+            broker,
+            &json!({ "type": "agent.question", "agent_id": agent, "payload": { "question": text } }),
+        );
+    };
+    ask("feat/aa", "which\u{1b}[2J way?");
+    ask("feat-bb", "when?");
+    let overview = run(&world, &[]);
+    assert!(
+        overview.contains("Questions of agents (2)") && overview.contains("feat-bb: when?"),
+        "{overview}"
+    );
+    assert!(!overview.contains('\u{1b}'));
+    let open = json_of(&world, &["--json"])["questions"].clone();
+    let number = open[1]["seq"].to_string();
+    run(&world, &["answer", &number, "now"]);
+    assert_eq!(json_of(&world, &["--json"])["questions"].as_array().unwrap().len(), 1);
+    let out = world.command(&["answer", &number, "again"]).output().unwrap();
+    assert!(!out.status.success() && String::from_utf8_lossy(&out.stderr).contains("no question"), "{out:?}");
+    run(&world, &["answer", "feat-aa", "left"]);
+    assert!(run(&world, &[]).contains("Nothing needs you"));
+}
+
+#[test]
+fn messages_are_published_read_and_waited_for() {
+    let world = World::new();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    let mut said = world.command(&["broker", "publish", "-"]);
+    let mut child = said.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(status("feat-aa", "working", &["src/a.rs"]).to_string().as_bytes())
+        .unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    let feedback = json!({ "type": "agent.feedback", "agent_id": "feat/aa", "payload": { "from": "feat-bb", "errors": ["e"] } });
+    let seq =
+        json_of(&world, &["broker", "publish", &feedback.to_string(), "--json"])["seq"].as_u64().unwrap();
+    let inbox = json_of(&world, &["broker", "inbox", "feat/aa", "--json"]);
+    assert_eq!((&inbox["posts"][0]["message"], &inbox["last_seq"]), (&feedback, &json!(seq)));
+    let since = seq.to_string();
+    let waiting = world
+        .command(&["broker", "inbox", "feat-aa", "--since", &since, "--wait", "15s", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    publish(broker, &feedback);
+    let waited: Value = serde_json::from_slice(&waiting.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(waited["posts"].as_array().unwrap().len(), 1);
+    assert_eq!(poll(broker, "feat-aa", 0).0.len(), 2);
+    assert!(run(&world, &["broker", "status"]).contains("feat-aa"));
+    assert!(run(&world, &["broker", "log"]).contains("feedback from feat-bb: 1 errors"));
+    for wrong in ["{", "{}", r#"{"type":"agent.status","agent_id":"a","payload":{"status":"x"}}"#] {
+        let out = world.command(&["broker", "publish", wrong]).output().unwrap();
+        assert!(!out.status.success(), "{wrong}");
+        assert!(String::from_utf8_lossy(&out.stderr).contains("error:"), "{out:?}");
+    }
+}
+
+#[test]
+fn what_agents_are_told_names_no_kind_that_there_is_not() {
+    let world = World::new();
+    let text = run(&world, &["broker", "skill"]);
+    let kinds = [
+        "status",
+        "artifact",
+        "blocked",
+        "verified",
+        "feedback",
+        "answer",
+        "question",
+        "intent",
+        "advanced-main",
+    ];
+    for kind in kinds {
+        assert!(text.contains(&format!("agent.{kind}")), "{kind}");
+    }
+    // Each sample is a message that is taken.
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    let samples: Vec<Value> = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("-d '")?.strip_suffix('\''))
+        .map(|it| serde_json::from_str(it).unwrap_or_else(|err| panic!("{err}: {it}")))
+        .collect();
+    assert!(samples.len() >= 5);
+    samples.iter().for_each(|it| publish(broker, it));
+}
