@@ -4,9 +4,11 @@
 
 mod crew;
 mod loopback;
+mod posts;
 
 pub use crew::*;
 pub use loopback::*;
+pub use posts::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
 pub const ID_LEN_MAX: usize = 200;
@@ -547,69 +549,3 @@ pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
 /// Contents of files in one such request, in bytes, before they are spelt out in a third more; or one file if that has
 /// more.
 pub const FILES_AT_ONCE_BYTES: usize = 8 << 20;
-
-/// Largest body of a request to Agent Protocol, in bytes. Its own server takes a tenth, which a hand-off with many files
-/// outgrows.
-pub const AGENT_PROTOCOL_BODY_BYTES_MAX: usize = 1 << 20;
-
-/// Largest body of a request to the broker, in bytes, as its own server has it.
-pub const BROKER_BODY_BYTES_MAX: usize = 2 << 20;
-
-/// Bytes held for bodies at one door over loopback HTTP, over all its connections; further ones wait for their turn.
-pub const LOOPBACK_BODIES_BYTES_MAX: usize = 32 << 20;
-
-/// A body up to this size is not counted: as many as there can be connections are as much as is counted.
-pub const LOOPBACK_SMALL_BODY_BYTES: usize = 16 << 10;
-
-/// Time for one whole body, in milliseconds, waiting for its turn included.
-pub const LOOPBACK_BODY_MS_MAX: u64 = 30_000;
-
-/// Largest head of a request over loopback HTTP, in bytes; those of today's clients have a few hundred.
-pub const LOOPBACK_HEAD_BYTES_MAX: usize = 32 << 10;
-
-/// How long a request's head may take, in milliseconds; also how long a connection may be silent.
-pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
-
-/// How long a client may leave an answer unread, in milliseconds.
-pub const LOOPBACK_READ_MS_MAX: u64 = 10_000;
-
-/// Readers of one door's stream of events. Less than it may have connections, so that there are always some for
-/// questions.
-pub const STREAM_READERS_MAX: usize = 1_000;
-
-/// Events that wait for one reader of a stream; one that is further behind is cut off.
-pub const STREAM_EVENTS_MAX: usize = 1_000;
-
-/// Bytes that wait for one reader of a stream, but for a single event.
-pub const STREAM_BYTES_MAX: usize = 4 << 20;
-
-/// Agents that the broker door knows at once; who was silent for longest goes first.
-pub const POST_AGENTS_MAX: usize = 1_000;
-
-/// Files that are remembered of what one agent says that it works on; a longer list is delivered whole, and its rest
-/// compared with nothing.
-pub const POST_FILES_MAX: usize = 1_000;
-
-/// Longest pattern of files in a broker message that is taken for a pattern, in bytes.
-pub const POST_PATTERN_LEN_MAX: usize = 256;
-
-/// Questions at the broker door that nobody has answered; the oldest goes first.
-pub const QUESTIONS_MAX: usize = 1_000;
-
-/// How much of a question is shown, in bytes. Its message has all of it.
-pub const QUESTION_SHOWN_MAX: usize = 2_048;
-
-/// Broker messages that wait for an agent that has not been there yet; the oldest goes first.
-pub const PARKED_PER_AGENT_MAX: usize = 100;
-
-/// Agents for which broker messages wait although they have not been there yet.
-pub const PARKED_AGENTS_MAX: usize = 1_000;
-
-/// Pairs of agents over one file each that the conflict detector remembers; beyond it the oldest go first.
-pub const STANDOFFS_MAX: usize = 10_000;
-
-/// Bytes of messages, as stored, in one answer of the broker door; the next poll goes on behind them.
-pub const POLL_BYTES_MAX: usize = 8 << 20;
-
-/// How long a poll of the broker door may wait for something new, in seconds.
-pub const POLL_WAIT_S_MAX: u64 = 60;

@@ -1,0 +1,32 @@
+//! Bounds of messages between agents.
+
+/// Agents that the broker door knows at once; who was silent for longest goes first.
+pub const POST_AGENTS_MAX: usize = 1_000;
+
+/// Files that are remembered of what one agent says that it works on; a longer list is delivered whole, and its rest
+/// compared with nothing.
+pub const POST_FILES_MAX: usize = 1_000;
+
+/// Longest pattern of files in a broker message that is taken for a pattern, in bytes.
+pub const POST_PATTERN_LEN_MAX: usize = 256;
+
+/// Questions at the broker door that nobody has answered; the oldest goes first.
+pub const QUESTIONS_MAX: usize = 1_000;
+
+/// How much of a question is shown, in bytes. Its message has all of it.
+pub const QUESTION_SHOWN_MAX: usize = 2_048;
+
+/// Broker messages that wait for an agent that has not been there yet; the oldest goes first.
+pub const PARKED_PER_AGENT_MAX: usize = 100;
+
+/// Agents for which broker messages wait although they have not been there yet.
+pub const PARKED_AGENTS_MAX: usize = 1_000;
+
+/// Pairs of agents over one file each that the conflict detector remembers; beyond it the oldest go first.
+pub const STANDOFFS_MAX: usize = 10_000;
+
+/// Bytes of messages, as stored, in one answer of the broker door; the next poll goes on behind them.
+pub const POLL_BYTES_MAX: usize = 8 << 20;
+
+/// How long a poll of the broker door may wait for something new, in seconds.
+pub const POLL_WAIT_S_MAX: u64 = 60;
