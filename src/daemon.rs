@@ -1,9 +1,7 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
-mod broker_door;
-#[cfg(unix)]
-mod broker_log;
+mod broker;
 mod follow;
 mod logging;
 mod loopback_doors;
@@ -211,8 +209,6 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
     daemon.open_loopback(&prepared.loaded).await?;
-    #[cfg(unix)]
-    daemon.keep_broker_log(&config);
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
     #[cfg(unix)]

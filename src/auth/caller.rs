@@ -32,6 +32,12 @@ impl Caller {
         self.token.as_ref().map(|token| &token.agent)
     }
 
+    /// Whether somebody has a key under a name of which this is true, or the daemon keeps it for itself. A door with
+    /// several spellings of a name asks for all of them.
+    pub fn is_reserved(&self, same: impl Fn(&AgentId) -> bool) -> bool {
+        self.keys.list().iter().any(|key| same(&key.ident))
+    }
+
     /// The caller under the name that it gives itself: that of its token, or one that is free for anyone to take.
     /// Whether somebody has a token for it that was not shown is for the core to say.
     ///

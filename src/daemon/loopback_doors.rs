@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{Daemon, GRACE, broker_door};
+use super::{Daemon, GRACE, broker};
 use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
@@ -63,8 +63,10 @@ impl Daemon {
         let settings = &loaded.config.broker;
         if settings.enabled {
             let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
-            let broker = broker_door::door(&self.start.places, self.provost.clone());
+            let broker = broker::door(&self.start.places, self.provost.clone());
             ports.broker = self.open_at(broker, &wanted, settings.auth).await?;
+            #[cfg(unix)]
+            self.keep_broker_log(&loaded.config);
         }
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");

@@ -109,6 +109,11 @@ impl Tokens {
         if taken { Err(Refusal::NameTaken { agent: who.agent().clone() }) } else { Ok(()) }
     }
 
+    /// Agents who have one that is good.
+    pub(super) fn holders(&self, now: Timestamp) -> impl Iterator<Item = &AgentId> {
+        self.all.values().filter(move |token| token.is_good(now)).map(|token| &token.agent)
+    }
+
     /// Forgets those whose time is up.
     pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
         let over = self.all.values().filter(|token| !token.is_good(now));

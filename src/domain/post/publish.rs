@@ -14,7 +14,7 @@ use crate::base::limits::{
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 use crate::domain::command::{AddressAgent, AgentAddressed, LogBegun, Publish, Published};
 use crate::domain::conflict::plan;
-use crate::domain::{Change, EventKind, Outbox, Principal, Refusal, State, Title};
+use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, State, Title};
 
 /// Nobody who has said something within this time is forgotten to make room for others.
 const RECENT: Ttl = Ttl::minutes(60);
@@ -211,6 +211,7 @@ impl State {
         verb: &Publish,
         out: &mut Outbox,
     ) -> Result<Published, Refusal> {
+        self.unimitated(now, who, &verb.post)?;
         self.agents.beat(now, who.agent(), out);
         let mut round = Round::new(now, self, out);
         let post = &verb.post;
@@ -242,6 +243,18 @@ impl State {
             }
         }
         Ok(Published { n })
+    }
+
+    /// A name is its owner's in all spellings: whoever has a token for one of them shows it.
+    fn unimitated(&self, now: Timestamp, who: &Principal, post: &Post) -> Result<(), Refusal> {
+        if !matches!(who.proof(), Proof::PeerUid) || who.may(Scope::Operate) {
+            return Ok(());
+        }
+        let sender = of(post.sender());
+        match self.tokens.holders(now).find(|it| of(it) == sender) {
+            Some(agent) => Err(Refusal::NameTaken { agent: agent.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// Gives an agent an inbox, and says what it runs as.

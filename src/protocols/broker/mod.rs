@@ -26,6 +26,7 @@ pub use map::{entry, message, read};
 
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
 use crate::auth::caller::Caller;
+use crate::auth::{Rejected, role};
 use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
 use crate::base::{AgentId, PostSeq, Slug, Timestamp};
 use crate::domain::command::AddressAgent;
@@ -196,9 +197,16 @@ async fn encoded<T: Serialize + Send + 'static>(
 impl Broker {
     /// The caller under a name, which nobody else must have reserved in any spelling.
     fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, Fault> {
-        let plain =
-            AgentId::parse(slug(agent.as_str()).as_str()).map_err(|_| Fault::bad_id(agent.as_str()))?;
-        caller.speaks_as(plain).map_err(|why| Fault::reserved(agent, why))?;
+        let name = slug(agent.as_str());
+        let same = |it: &AgentId| slug(it.as_str()) == name;
+        // A token is for all spellings of its name.
+        if let Some(own) = caller.agent().filter(|it| same(it)) {
+            return caller.speaks_as(own.clone()).map_err(|why| Fault::reserved(agent, why));
+        }
+        let plain = AgentId::parse(name.as_str()).map_err(|_| Fault::bad_id(agent.as_str()))?;
+        if caller.is_reserved(same) || role::is_reserved(&plain) {
+            return Err(Fault::reserved(agent, Rejected::Reserved));
+        }
         caller.speaks_as(agent.clone()).map_err(|why| Fault::reserved(agent, why))
     }
 

@@ -42,9 +42,9 @@ async fn publish(
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
         Fault::new(status, "invalid", why).hint("`provost broker skill` shows what messages look like")
     })?;
-    let taken = |it: &AgentId| role::is_reserved(it) || own.0.keys.is_reserved(it);
-    let plain = AgentId::parse(slug(post.sender().as_str()).as_str()).ok();
-    let reserved = taken(post.sender()) || plain.as_ref().is_some_and(taken);
+    let name = slug(post.sender().as_str());
+    let same = |it: &AgentId| slug(it.as_str()) == name;
+    let reserved = role::is_reserved(post.sender()) || own.0.keys.list().iter().any(|key| same(&key.ident));
     if reserved && !who.may(Scope::Operate) && post.sender() != who.agent() {
         let message =
             format!("{} is reserved: it has a key of its own, or belongs to the daemon", post.sender());

@@ -1,5 +1,8 @@
 //! The broker door over this repository: whose it is, and which work trees there are.
 
+#[cfg(unix)]
+mod log;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

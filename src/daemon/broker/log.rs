@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::Daemon;
 use crate::base::PostSeq;
 use crate::base::limits::POLL_BYTES_MAX;
 use crate::config::{Config, KeepLog, LogFormat};
+use crate::daemon::Daemon;
 use crate::domain::EventKind;
 use crate::domain::view::Inboxes;
 use crate::jail::PLACEHOLDER_MTIME;
@@ -53,7 +53,7 @@ struct Opened {
 
 impl Daemon {
     /// Keeps the file, as the configuration wants it.
-    pub(super) fn keep_broker_log(&self, config: &Config) {
+    pub(in crate::daemon) fn keep_broker_log(&self, config: &Config) {
         let log = BrokerLog::new(self.provost.clone(), self.start.places.root.clone(), config);
         self.doors.spawn(log.follow(self.stop.clone()));
     }
@@ -203,14 +203,12 @@ fn last_number(file: &mut File) -> Result<Option<PostSeq>> {
     if from + whole as u64 != len {
         file.set_len(from + whole as u64)?;
     }
-    let lines = tail[..whole].split(|byte| *byte == b'\n').rev();
-    for line in lines.filter(|line| !line.is_empty()) {
-        return match number(line) {
-            Some(n) => Ok(Some(n)),
-            None => bail!("its last line has no number; move the file away, and a whole one is written"),
-        };
+    let mut lines = tail[..whole].split(|byte| *byte == b'\n').rev();
+    let Some(line) = lines.find(|line| !line.is_empty()) else { return Ok(None) };
+    match number(line) {
+        Some(n) => Ok(Some(n)),
+        None => bail!("its last line has no number; move the file away, and a whole one is written"),
     }
-    Ok(None)
 }
 
 /// `{"seq":7,...` or `[7] ...`.
