@@ -190,6 +190,16 @@ settings! {
         port: u16 = 4700, "port", Strict;
         /// What a request proves itself by: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it shows one of `provost token mint` besides.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
+        /// How long an agent may give no sign of life; then it counts as offline, its claims are free and another one leads.
+        dead_after: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+        /// The agent that leads whenever it is there.
+        lead_agent: Option<AgentId> = None, "agent";
+        /// Whether a task can only be begun when those that it depends on are done.
+        honour_dependencies: bool = false, "";
+        /// Whether a claim for a task has to be for one of the task's resources.
+        strict_scope: bool = false, "";
+        /// Whether heartbeats are events, as in the published server.
+        heartbeat_events: bool = true, "";
     }
 
     /// The git-paw broker's protocol, over loopback HTTP.

@@ -12,6 +12,7 @@ use super::{Daemon, GRACE, broker};
 use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
+use crate::domain::{DOOR_OPENED, Door};
 use crate::protocols::agent_protocol::AgentProtocol;
 use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
 use crate::protocols::own::wire::DoorAt;
@@ -58,13 +59,19 @@ impl Daemon {
         let settings = &loaded.config.agent_protocol;
         if settings.enabled {
             let wanted = Wanted::new("agent_protocol", settings.port, before.agent_protocol, loaded);
-            ports.agent_protocol = self.open_at(AgentProtocol, &wanted, settings.auth).await?;
+            let (provost, stop) = (self.provost.clone(), self.stop.clone());
+            let make = |port| AgentProtocol::new(provost, port, stop);
+            ports.agent_protocol = self.open_at(Door::AgentProtocol, make, &wanted, settings.auth).await?;
+            if let Some(port) = ports.agent_protocol {
+                let details = serde_json::json!({ "port": port });
+                self.record(DOOR_OPENED, Door::AgentProtocol.name(), details).await?;
+            }
         }
         let settings = &loaded.config.broker;
         if settings.enabled {
             let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
             let broker = broker::door(&self.start.places, self.provost.clone());
-            ports.broker = self.open_at(broker, &wanted, settings.auth).await?;
+            ports.broker = self.open_at(Door::Broker, |_| broker, &wanted, settings.auth).await?;
             #[cfg(unix)]
             self.keep_broker_log(&loaded.config);
         }
@@ -75,13 +82,14 @@ impl Daemon {
     }
 
     /// Opens one door; `None` when it stays shut, which was told.
-    async fn open_at(
+    async fn open_at<D: LoopbackDoor>(
         &mut self,
-        door: impl LoopbackDoor,
+        door: Door,
+        make: impl FnOnce(u16) -> D,
         wanted: &Wanted,
         auth: LoopbackAuth,
     ) -> Result<Option<u16>> {
-        let name = door.door().name();
+        let name = door.name();
         if auth == LoopbackAuth::Peer && !KNOWS_PEERS {
             bail!("{name}: this system does not say who connects; set `auth = \"token\"` in `[{name}]`");
         }
@@ -100,7 +108,7 @@ impl Daemon {
             provost: self.provost.clone(),
             demands_token: auth == LoopbackAuth::Token,
         };
-        let shell = Shell::new(door, gate);
+        let shell = Shell::new(make(port), gate);
         let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
         self.doors.spawn(accept_loop(bound, CONNECTIONS_MAX, self.stop.clone(), GRACE, serve));
         Ok(Some(port))

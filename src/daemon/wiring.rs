@@ -14,7 +14,7 @@ use crate::base::{AgentId, Destination, Digest, Json, Ttl};
 use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
 use crate::domain::post::{Owner, slug};
-use crate::domain::{self, PostSettings, Settings, WorkerSetting};
+use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
@@ -32,6 +32,14 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     settings.away_keep = config.devit.away_keep;
     settings.mail_keep = config.devit.mail_keep;
     settings.deny_across_doors = config.coordination.across_doors == AcrossDoors::Deny;
+    let crew = &config.agent_protocol;
+    settings.crew = CrewSetting {
+        dead_after: crew.dead_after,
+        beats: crew.heartbeat_events,
+        lead: crew.lead_agent.clone(),
+        honour_dependencies: crew.honour_dependencies,
+        strict_scope: crew.strict_scope,
+    };
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;
     settings.hooks = hook(config).is_some();

@@ -244,7 +244,9 @@ impl State {
     ) -> Result<CrewBeaten, Refusal> {
         let member = self.crew.get(who.agent()).ok_or(CrewRefusal::NotInCrew)?;
         self.agents.beat(now, who.agent(), out);
-        out.say(CrewEvent::MemberBeat.into());
+        if self.settings.crew.beats {
+            out.say(CrewEvent::MemberBeat.into());
+        }
         let back = if member.is_there() { member.standing } else { Standing::Idle };
         if back != member.standing {
             out.say(CrewEvent::moved(member, back, None).into());

@@ -118,6 +118,7 @@ impl State {
             CrewEvent::FileChanged {
                 file: seen.file.clone(),
                 how: seen.how,
+                tracked: claim.is_some(),
                 owner: present.map(|(_, owner, _)| owner.clone()),
                 before: before.or(seen.before),
                 after: seen.after,

@@ -45,6 +45,8 @@ pub struct Settings {
 pub struct CrewSetting {
     /// How long a member may give no sign of life.
     pub dead_after: Ttl,
+    /// Whether signs of life are told on the timeline.
+    pub beats: bool,
     /// Who leads whenever it is there.
     pub lead: Option<AgentId>,
     /// Whether an assignment waits for those that it depends on.
@@ -55,7 +57,13 @@ pub struct CrewSetting {
 
 impl Default for CrewSetting {
     fn default() -> Self {
-        Self { dead_after: Ttl::minutes(1), lead: None, honour_dependencies: false, strict_scope: false }
+        Self {
+            dead_after: Ttl::minutes(1),
+            beats: true,
+            lead: None,
+            honour_dependencies: false,
+            strict_scope: false,
+        }
     }
 }
 

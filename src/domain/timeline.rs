@@ -103,10 +103,10 @@ impl Event {
             CrewEvent::ClaimLocked { file, .. } => {
                 Topic { file: Some(file.as_str()), ..topic(actor, "authority.decision") }
             }
-            CrewEvent::FileChanged { file, owner, how, before, .. } => {
-                let agent = match (owner, how, before) {
+            CrewEvent::FileChanged { file, owner, how, tracked, .. } => {
+                let agent = match (owner, how, tracked) {
                     (Some(owner), super::Seen::Changed, _) => owner.as_str(),
-                    (None, super::Seen::Changed, Some(_)) => note::UNKNOWN,
+                    (None, super::Seen::Changed, true) => note::UNKNOWN,
                     _ => WATCHER,
                 };
                 Topic { file: Some(file.as_str()), ..topic(agent, "resource.modified") }

@@ -147,6 +147,12 @@ impl Code {
         found.flatten().unwrap_or_else(|| path.clone())
     }
 
+    /// The same, where nothing but a path that stays in the checkout will do.
+    pub(super) async fn spelling_inside(&self, base: &Base, path: &RepoPath) -> Option<RepoPath> {
+        let (base, asked) = (base.clone(), path.clone());
+        blocking(move || one_spelling(base.root(), &asked).ok()).await.flatten()
+    }
+
     /// Reads content that is not on disk: what a commit would contain.
     pub(super) async fn read_content(
         self: &Arc<Self>,

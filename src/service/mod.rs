@@ -7,6 +7,7 @@
 
 mod code;
 mod contracts;
+mod crew;
 mod delegate;
 mod graph;
 mod guard;
@@ -35,12 +36,14 @@ pub use posts::{Letter, Letters};
 pub use screenshot::Screenshot;
 
 use crate::base::AgentId;
+use crate::base::limits::CLAIMED_READERS_MAX;
 use crate::domain::view::View;
 use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
 use crate::store::{Reader, StoreError};
+pub use crate::store::{TimelineOrder, TimelineQuery};
 use programs::Programs;
 
 /// The workers of the configuration, replaced as a whole on reload.
@@ -61,6 +64,8 @@ struct Parts {
     index: Index,
     readers: Mutex<Vec<Box<dyn Reader>>>,
     asking: tokio::sync::Semaphore,
+    /// Turns to read claimed files.
+    claiming: Arc<tokio::sync::Semaphore>,
 }
 
 impl Provost {
@@ -88,6 +93,7 @@ impl Provost {
             index,
             readers,
             asking,
+            claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
         }))
     }
 

@@ -77,7 +77,9 @@ pub enum CrewEvent {
         file: RepoPath,
         /// How it was seen.
         how: Seen,
-        /// Whose it is, if it is anybody's.
+        /// Whether somebody has asked for it before.
+        tracked: bool,
+        /// Whose it is, if it is anybody's who is there.
         owner: Option<AgentId>,
         /// What it said before, where that is known.
         before: Option<Content>,

@@ -1,0 +1,144 @@
+//! What requests carry: a JSON object, member by member, and the parameters of a query.
+
+use serde_json::{Map, Value};
+
+use super::fault::Fault;
+use super::route::decoded;
+use crate::base::{AgentId, Json};
+
+/// The members of a request. A body that is not JSON by its type counts as none, as do lists.
+#[derive(Default)]
+pub(super) struct Members(Map<String, Value>);
+
+impl Members {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// What is no JSON, or neither an object nor a list.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Fault> {
+        if bytes.is_empty() {
+            return Ok(Self::default());
+        }
+        let invalid = || Fault::bad("Invalid JSON");
+        let text = std::str::from_utf8(bytes).map_err(|_| invalid())?;
+        match Json::parse(text).map_err(|_| invalid())?.value() {
+            Value::Object(members) => Ok(Self(members)),
+            Value::Array(_) => Ok(Self::default()),
+            _ => Err(invalid()),
+        }
+    }
+
+    /// Whether all of these are there, and neither empty nor zero.
+    ///
+    /// # Errors
+    /// `says`, if one is not.
+    pub(super) fn require(&self, names: &[&str], says: &str) -> Result<(), Fault> {
+        let is_nothing = |value: &Value| match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::String(text) => text.is_empty(),
+            Value::Number(number) => number.as_f64() == Some(0.0),
+            _ => false,
+        };
+        let missing = |name: &&&str| self.0.get(**name).is_none_or(is_nothing);
+        if names.iter().any(|name| missing(&name)) { Err(Fault::bad(says)) } else { Ok(()) }
+    }
+
+    /// A text, if it is there.
+    ///
+    /// # Errors
+    /// A value that is no text.
+    pub(super) fn text(&self, name: &str) -> Result<Option<Box<str>>, Fault> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str().into())),
+            Some(_) => Err(Fault::bad(format!("{name} must be a string"))),
+        }
+    }
+
+    /// A text that `require` has seen.
+    pub(super) fn given(&self, name: &str) -> Result<Box<str>, Fault> {
+        Ok(self.text(name)?.unwrap_or_default())
+    }
+
+    /// A list of texts; `None` if it is not there.
+    ///
+    /// # Errors
+    /// A value that is no list of texts.
+    pub(super) fn texts(&self, name: &str) -> Result<Option<Vec<Box<str>>>, Fault> {
+        let bad = || Fault::bad(format!("{name} must be an array of strings"));
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|it| it.as_str().map(Into::into).ok_or_else(bad))
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(_) => Err(bad()),
+        }
+    }
+
+    /// A name of an agent that `require` has seen.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub(super) fn agent(&self, name: &str) -> Result<AgentId, Fault> {
+        let text = self.given(name)?;
+        AgentId::parse(&text).map_err(|err| Fault::bad(format!("{name} {err}")))
+    }
+
+    /// One of some words, if it is there.
+    ///
+    /// # Errors
+    /// Another one.
+    pub(super) fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Fault> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let known = super::map::read(words, &text);
+        let all = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        known.map(Some).ok_or_else(|| Fault::bad(format!("{name} must be one of {}", all())))
+    }
+
+    /// Whatever stands there; an empty object where nothing does.
+    pub(super) fn anything(&self, name: &str) -> Json {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Json::from_value(&Value::Object(Map::new())),
+            Some(value) => Json::from_value(value),
+        }
+    }
+
+    /// A member inside of another one, if it is a text.
+    pub(super) fn text_in(&self, name: &str, inner: &str) -> Option<&str> {
+        self.0.get(name)?.get(inner)?.as_str()
+    }
+}
+
+/// The parameters of a query, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// One that is not well-formed.
+    pub(super) fn read(query: Option<&str>) -> Result<Self, Fault> {
+        let pairs = query.unwrap_or_default().split('&').filter(|it| !it.is_empty());
+        let read = |pair: &str| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let plain = |text: &str| decoded(&text.replace('+', " "));
+            Ok((plain(name)?, plain(value)?))
+        };
+        pairs.map(read).collect::<Result<_, Fault>>().map(Self)
+    }
+
+    /// A parameter; an empty one is none. `Err` for one that was given several times.
+    pub(super) fn one(&self, name: &str) -> Result<Option<&str>, Repeated> {
+        let mut found = self.0.iter().filter(|(it, _)| it == name).map(|(_, value)| value.as_str());
+        match (found.next(), found.next()) {
+            (_, Some(_)) => Err(Repeated),
+            (value, None) => Ok(value.filter(|it| !it.is_empty())),
+        }
+    }
+}
+
+/// A parameter that was given several times.
+pub(super) struct Repeated;

@@ -1,0 +1,322 @@
+//! The timeline: asked for in pages, waited for, and streamed. Agent Protocol, "Events", and 3.6.
+//!
+//! One follower renders each event once and hands it to all readers. A reader that misses some, or comes with the name
+//! of the last event that it has, is brought up to date from the store, so that it sees each event once and in order.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::body::{Query, Repeated};
+use super::fault::Fault;
+use super::{ids, map, wire};
+use crate::base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX};
+use crate::base::{EventSeq, RepoPath, Timestamp};
+use crate::domain::{BEAT, Event};
+use crate::service::{Provost, TimelineOrder, TimelineQuery};
+use crate::transport::sse::{CutOff, EventSender};
+
+/// Events in one answer when nobody says how many.
+const LIMIT: usize = 100;
+
+/// How long somebody may wait for an event, in seconds.
+const WAIT_S_MAX: u64 = 25;
+
+/// Rendered events that a reader may be behind before it goes back to the store.
+const FRAMES_BUFFERED: usize = 2_048;
+
+/// How often readers that hear nothing are sent a comment.
+pub(super) const COMMENTS_EVERY: Duration = Duration::from_secs(20);
+
+/// Which events somebody wants.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filter {
+    agent: Option<Box<str>>,
+    word: Option<Box<str>>,
+    file: Option<Box<str>>,
+    no_beats: bool,
+}
+
+impl Filter {
+    /// Reads it off a query; `None` where nothing can meet it, since a parameter was given twice.
+    pub(super) fn read(query: &Query) -> Option<Self> {
+        let one = |name| query.one(name).map(|it| it.map(Box::<str>::from)).map_err(|Repeated| ());
+        let agent = one("agent_id").ok()?.map(|it| map::agent_filter(&it).into());
+        // A file is found under its plainest spelling.
+        let plain = |it: Box<str>| RepoPath::parse(&it).map_or(it, |path| path.as_str().into());
+        let (word, file) = (one("action").ok()?, one("resource").ok()?.map(plain));
+        let no_beats = matches!(one("heartbeats").ok()?.as_deref(), Some("0" | "false"));
+        Some(Self { agent, word, file, no_beats })
+    }
+
+    fn takes(&self, event: &Event) -> bool {
+        let Some(topic) = event.topic() else { return false };
+        let is = |wanted: &Option<Box<str>>, it: Option<&str>| wanted.is_none() || wanted.as_deref() == it;
+        is(&self.agent, Some(topic.agent))
+            && is(&self.word, Some(topic.word))
+            && is(&self.file, topic.file)
+            && !(self.no_beats && topic.word == BEAT)
+    }
+
+    fn query(&self) -> TimelineQuery {
+        TimelineQuery {
+            agent: self.agent.clone(),
+            word: self.word.clone(),
+            file: self.file.clone(),
+            since: None,
+            after: None,
+            before: None,
+            beats: !self.no_beats,
+            order: TimelineOrder::NewestFirst,
+            limit: LIMIT,
+            bytes_max: TIMELINE_BYTES_MAX,
+        }
+    }
+}
+
+/// `GET /events`: newest first, or, after an event that the caller has, oldest first.
+pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fault> {
+    let limit = limit(query)?;
+    let Some(filter) = Filter::read(query) else { return Ok("[]".into()) };
+    let mut wanted = TimelineQuery { limit, ..filter.query() };
+    // What is no time is ignored, as the published server does.
+    let since = query.one("since").ok().flatten().and_then(|it| it.parse::<f64>().ok());
+    wanted.since = since.filter(|it| *it != 0.0).map(|it| Timestamp(it as i64));
+    let named = |name| match query.one(name) {
+        Ok(None) => Ok(None),
+        Ok(Some(id)) => {
+            ids::event_seq(id).map(Some).ok_or_else(|| Fault::bad(format!("{name} is no event's id")))
+        }
+        Err(Repeated) => Err(Fault::bad(format!("{name} was given several times"))),
+    };
+    wanted.before = named("before_id")?;
+    wanted.after = named("since_id")?;
+    if wanted.after.is_some() {
+        wanted.order = TimelineOrder::OldestFirst;
+    }
+    let wait = match query.one("wait") {
+        Ok(None) => 0,
+        Ok(Some(text)) => text.parse().map_err(|_| Fault::bad("wait must be a number of seconds"))?,
+        Err(Repeated) => return Err(Fault::bad("wait was given several times")),
+    };
+    let until = tokio::time::Instant::now() + Duration::from_secs(wait.min(WAIT_S_MAX));
+    // Before the store is asked, so that nothing falls between the two.
+    let mut news = provost.engine().subscribe();
+    loop {
+        let found = provost.timeline(wanted.clone()).await?;
+        if !found.is_empty() || wait == 0 || limit == 0 {
+            return Ok(wire::json(&found.iter().filter_map(map::event).collect::<Vec<_>>()));
+        }
+        loop {
+            match tokio::time::timeout_at(until, news.recv()).await {
+                Ok(Ok(event)) if filter.takes(&event) => break,
+                Ok(Ok(_)) => {}
+                Ok(Err(RecvError::Lagged(_))) => break,
+                Ok(Err(RecvError::Closed)) | Err(_) => return Ok("[]".into()),
+            }
+        }
+    }
+}
+
+fn limit(query: &Query) -> Result<usize, Fault> {
+    let bad = || Fault::bad("limit must be a number");
+    let Some(text) = query.one("limit").map_err(|Repeated| bad())? else { return Ok(LIMIT) };
+    let number: f64 = text.parse().map_err(|_| bad())?;
+    if number.is_nan() {
+        return Err(bad());
+    }
+    let most = TIMELINE_PAGE_MAX as f64;
+    // A negative number is all there are, as far as one answer goes.
+    Ok(if number < 0.0 { TIMELINE_PAGE_MAX } else { number.min(most) as usize })
+}
+
+/// An event as its readers get it.
+#[derive(Debug)]
+struct Rendered {
+    event: Arc<Event>,
+    plain: Bytes,
+    named: Bytes,
+}
+
+impl Rendered {
+    fn of(event: Arc<Event>) -> Option<Self> {
+        let (plain, named) = {
+            let wire = map::event(&event)?;
+            let text = wire::json(&wire);
+            (format!("data: {text}\n\n"), format!("id: {}\ndata: {text}\n\n", wire.id))
+        };
+        Some(Self { event, plain: plain.into(), named: named.into() })
+    }
+
+    fn frame(&self, with_ids: bool) -> Bytes {
+        if with_ids { self.named.clone() } else { self.plain.clone() }
+    }
+}
+
+/// What renders events for all readers, from the first one on.
+#[derive(Default)]
+pub(super) struct Hub(OnceLock<broadcast::Sender<Arc<Rendered>>>);
+
+impl Hub {
+    /// Events from now on.
+    fn subscribe(&self, provost: &Provost) -> broadcast::Receiver<Arc<Rendered>> {
+        let mut fresh = None;
+        let sender = self.0.get_or_init(|| {
+            let (sender, first) = broadcast::channel(FRAMES_BUFFERED);
+            // What comes before the follower has begun is not lost: it starts where the live channel is now.
+            tokio::spawn(follow(provost.engine().subscribe(), provost.clone(), sender.clone()));
+            fresh = Some(first);
+            sender
+        });
+        fresh.unwrap_or_else(|| sender.subscribe())
+    }
+}
+
+/// Renders what is committed. What was missed because it came too fast is read from the store.
+async fn follow(
+    mut live: broadcast::Receiver<Arc<Event>>,
+    provost: Provost,
+    readers: broadcast::Sender<Arc<Rendered>>,
+) {
+    let mut last: Option<EventSeq> = None;
+    loop {
+        match live.recv().await {
+            Ok(event) if last.is_some_and(|last| event.seq <= last) => {}
+            Ok(event) => {
+                last = Some(event.seq);
+                // Nobody may be listening.
+                Rendered::of(event).into_iter().for_each(|it| drop(readers.send(Arc::new(it))));
+            }
+            Err(RecvError::Lagged(_)) => {
+                let Some(after) = last else { continue };
+                last = Some(catch_up(&provost, after, &readers).await);
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+async fn catch_up(
+    provost: &Provost,
+    mut after: EventSeq,
+    readers: &broadcast::Sender<Arc<Rendered>>,
+) -> EventSeq {
+    loop {
+        let page = match provost.timeline(page_after(&Filter::default(), after)).await {
+            Ok(page) if page.is_empty() => return after,
+            Ok(page) => page,
+            Err(err) => {
+                tracing::warn!(%err, "events for readers of the stream cannot be read");
+                return after;
+            }
+        };
+        for event in page {
+            after = event.seq;
+            Rendered::of(Arc::new(event)).into_iter().for_each(|it| drop(readers.send(Arc::new(it))));
+        }
+    }
+}
+
+fn page_after(filter: &Filter, after: EventSeq) -> TimelineQuery {
+    TimelineQuery {
+        after: Some(after),
+        order: TimelineOrder::OldestFirst,
+        limit: EVENT_PAGE_MAX.into(),
+        ..filter.query()
+    }
+}
+
+/// What one reader of the stream wants.
+pub(super) struct Reader {
+    pub(super) filter: Filter,
+    pub(super) with_ids: bool,
+    /// The last event that it has.
+    pub(super) after: Option<EventSeq>,
+}
+
+impl Hub {
+    /// Sends a reader its events until it goes, does not keep up, or the daemon stops.
+    pub(super) fn send(
+        &self,
+        provost: &Provost,
+        reader: Reader,
+        sender: EventSender,
+        stop: CancellationToken,
+    ) {
+        // Before the head of the answer goes out, so that its first event is the next one.
+        let frames = self.subscribe(provost);
+        let provost = provost.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = sender.gone() => {}
+                cut = send_all(&provost, reader, &sender, frames) => {
+                    if cut == CutOff::TooSlow {
+                        tracing::debug!(door = "agent_protocol", "a reader of the stream does not keep up");
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn send_all(
+    provost: &Provost,
+    reader: Reader,
+    sender: &EventSender,
+    mut frames: broadcast::Receiver<Arc<Rendered>>,
+) -> CutOff {
+    let mut last = reader.after;
+    if let Some(after) = reader.after {
+        match replay(provost, &reader, sender, after).await {
+            Ok(after) => last = Some(after),
+            Err(cut) => return cut,
+        }
+    }
+    loop {
+        match frames.recv().await {
+            Ok(frame) if last.is_some_and(|last| frame.event.seq <= last) => {}
+            Ok(frame) => {
+                last = Some(frame.event.seq);
+                if reader.filter.takes(&frame.event)
+                    && let Err(cut) = sender.send(frame.frame(reader.with_ids))
+                {
+                    return cut;
+                }
+            }
+            Err(RecvError::Lagged(_)) => {
+                let Some(after) = last else { return CutOff::TooSlow };
+                match replay(provost, &reader, sender, after).await {
+                    Ok(after) => last = Some(after),
+                    Err(cut) => return cut,
+                }
+            }
+            Err(RecvError::Closed) => return CutOff::Gone,
+        }
+    }
+}
+
+/// Sends what the store has behind an event; returns the last one.
+async fn replay(
+    provost: &Provost,
+    reader: &Reader,
+    sender: &EventSender,
+    mut after: EventSeq,
+) -> Result<EventSeq, CutOff> {
+    loop {
+        let page = provost.timeline(page_after(&reader.filter, after)).await.map_err(|_| CutOff::Gone)?;
+        if page.is_empty() {
+            return Ok(after);
+        }
+        for event in page {
+            after = event.seq;
+            if let Some(it) = Rendered::of(Arc::new(event)) {
+                sender.send_in_turn(it.frame(reader.with_ids)).await?;
+            }
+        }
+    }
+}

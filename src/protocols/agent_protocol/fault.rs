@@ -1,0 +1,130 @@
+//! Errors in this protocol's form, and refusals in its words.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use crate::domain::{CrewRefusal, Refusal};
+use crate::transport::http::Untaken;
+
+/// What is answered instead of what was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Fault {
+    pub(super) status: StatusCode,
+    pub(super) body: Value,
+    /// Methods that would be answered, for one that is not.
+    pub(super) allow: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, says: impl Into<String>) -> Self {
+        let says: String = says.into();
+        Self { status, body: json!({ "error": says }), allow: None }
+    }
+
+    /// A request that cannot be meant.
+    pub(super) fn bad(says: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, says)
+    }
+
+    pub(super) fn not_found(says: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, says)
+    }
+
+    pub(super) fn forbidden(says: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, says)
+    }
+
+    /// A claim that was not granted.
+    pub(super) fn not_granted(owner: Option<&str>, reason: &str) -> Self {
+        let body = match owner {
+            Some(owner) => json!({ "granted": false, "owner": owner, "reason": reason }),
+            None => json!({ "granted": false, "reason": reason }),
+        };
+        Self { status: StatusCode::CONFLICT, body, allow: None }
+    }
+
+    pub(super) fn untaken(why: Untaken) -> Self {
+        match why {
+            Untaken::TooLarge => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Payload too large"),
+            Untaken::TooSlow => Self::new(StatusCode::REQUEST_TIMEOUT, "Request timeout"),
+            Untaken::BrokeOff => Self::bad("Invalid request"),
+        }
+    }
+
+    /// A refusal of a claim, which is told as a claim that was not granted.
+    pub(super) fn of_claim(refusal: Refusal) -> Self {
+        let reason = refusal.to_string();
+        match &refusal {
+            Refusal::Crew(CrewRefusal::FileClaimed { by } | CrewRefusal::FileLocked { by }) => {
+                Self::not_granted(Some(by.as_str()), &reason)
+            }
+            Refusal::Crew(
+                CrewRefusal::NotInCrew | CrewRefusal::FileConflicted | CrewRefusal::OutsideAssignment { .. },
+            ) => Self::not_granted(None, &reason),
+            Refusal::HeldElsewhere(stake) => Self::not_granted(Some(stake.agent.as_str()), &reason),
+            _ => refusal.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let says = refusal.to_string();
+        match refusal {
+            Refusal::Crew(refusal) => of_crew(&refusal, says),
+            Refusal::HeldElsewhere(_) => Self::new(StatusCode::CONFLICT, says),
+            Refusal::Busy { .. } | Refusal::Unavailable { .. } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, says)
+            }
+            Refusal::OutOfScope { .. } | Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => {
+                Self::forbidden(says)
+            }
+            // What follows is about verbs that this door does not have.
+            Refusal::VersionMismatch { .. }
+            | Refusal::VersionMissing { .. }
+            | Refusal::RegisterFirst { .. }
+            | Refusal::TaskExists
+            | Refusal::TaskNotFound
+            | Refusal::TaskNotYours { .. }
+            | Refusal::TaskFinished
+            | Refusal::TaskCannot { .. }
+            | Refusal::WorkerBroken { .. }
+            | Refusal::ApprovalNotFound(_)
+            | Refusal::ApprovalOwn
+            | Refusal::ApprovalNotYours { .. }
+            | Refusal::ApprovalChanged
+            | Refusal::TooOften { .. }
+            | Refusal::MailNotFound
+            | Refusal::AlreadyNamed { .. }
+            | Refusal::LockConflict(_)
+            | Refusal::WouldDeadlock { .. }
+            | Refusal::LockNotFound
+            | Refusal::LockNotHeld { .. }
+            | Refusal::IntentNotFound
+            | Refusal::IntentNotOwned { .. }
+            | Refusal::IntentCannot { .. }
+            | Refusal::ContractNotFound
+            | Refusal::ContractSettled { .. }
+            | Refusal::ContractOwn
+            | Refusal::ContractNotYours { .. } => Self::new(StatusCode::CONFLICT, says),
+        }
+    }
+}
+
+fn of_crew(refusal: &CrewRefusal, says: String) -> Fault {
+    match refusal {
+        CrewRefusal::NotInCrew => Fault::not_found("Agent not found"),
+        CrewRefusal::AssignmentNotFound => Fault::not_found("Task not found"),
+        CrewRefusal::LeadOnly { .. } => Fault::forbidden(says),
+        CrewRefusal::TooLarge { .. } => Fault::new(StatusCode::PAYLOAD_TOO_LARGE, says),
+        CrewRefusal::AssignmentElsewhere { at } => {
+            let body = json!({ "error": says, "status": super::map::task_status(*at) });
+            Fault { status: StatusCode::CONFLICT, body, allow: None }
+        }
+        CrewRefusal::FileClaimed { .. }
+        | CrewRefusal::FileLocked { .. }
+        | CrewRefusal::FileConflicted
+        | CrewRefusal::OutsideAssignment { .. }
+        | CrewRefusal::AssignmentWaits { .. } => Fault::new(StatusCode::CONFLICT, says),
+    }
+}

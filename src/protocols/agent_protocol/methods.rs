@@ -1,0 +1,340 @@
+//! One function per endpoint: decode, submit, encode. Agent Protocol, 3.
+
+use hyper::StatusCode;
+use serde_json::json;
+
+use super::body::Members;
+use super::fault::Fault;
+use super::{AgentProtocol, ids, map, wire};
+use crate::auth::caller::Caller;
+use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
+use crate::domain::command::{
+    AnswerTransfer, AppointLead, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember,
+    OfferTransfer,
+};
+use crate::domain::view::{OneAssignment, OneClaim, OneMember, OneTransfer, WholeCrew};
+use crate::domain::{Answer, Hold, Note, Principal, Refusal, Role, Verb};
+
+/// What an endpoint says: a status, and JSON as text.
+pub(super) type Said = Result<(StatusCode, String), Fault>;
+
+fn ok(value: &impl serde::Serialize) -> Said {
+    Ok((StatusCode::OK, wire::json(value)))
+}
+
+fn created(value: &impl serde::Serialize) -> Said {
+    Ok((StatusCode::CREATED, wire::json(value)))
+}
+
+/// A name in a path. One that is no name is nobody's.
+fn named(id: &str) -> Result<AgentId, Fault> {
+    AgentId::parse(id).map_err(|_| Fault::not_found("Agent not found"))
+}
+
+/// The caller under the name that it gives itself, which must be free for anyone to take.
+fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
+    let reserved = || {
+        Fault::forbidden(format!(
+            "the id {agent} is reserved: it has a key or token of its own, or belongs to the daemon or a person; choose another one"
+        ))
+    };
+    if map::OURS.contains(&agent.as_str()) {
+        return Err(reserved());
+    }
+    caller.speaks_as(agent.clone()).map_err(|_| reserved())
+}
+
+impl AgentProtocol {
+    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+        match self.provost().submit(who, verb).await? {
+            Answer::Done(reply) => Ok(reply),
+            Answer::Parked(id) => Err(Fault::forbidden(format!("waits for approval {id}"))),
+            Answer::Denied(denial) => {
+                Err(Fault::forbidden(format!("denied by rule {}: {}", denial.rule, denial.reason)))
+            }
+        }
+    }
+
+    pub(super) async fn status(&self) -> Said {
+        let counts = self.counts().await?;
+        ok(&wire::Status {
+            version: "0.1",
+            project: self.project(),
+            port: self.port(),
+            agents: wire::AgentCounts {
+                total: counts.members,
+                active: counts.there,
+                lead: counts.lead.as_ref().map(AgentId::as_str),
+            },
+            resources: wire::ResourceCounts {
+                total: counts.files,
+                claimed: counts.claimed,
+                conflicted: counts.conflicted,
+            },
+            tasks: wire::TaskCounts {
+                total: counts.assignments,
+                in_progress: counts.in_progress,
+                done: counts.done,
+            },
+            event_count: counts.events,
+        })
+    }
+
+    pub(super) async fn state(&self) -> Said {
+        let all = self.provost().view(WholeCrew).await?;
+        ok(&wire::State {
+            agents: all.members.iter().map(|it| map::agent(it)).collect(),
+            resources: all.claims.iter().map(|it| map::resource(it)).collect(),
+            tasks: all.assignments.iter().map(|it| map::task(it)).collect(),
+            handoffs: all.transfers.iter().map(|it| map::handoff(it)).collect(),
+            lead: all.lead.as_ref().map(AgentId::as_str),
+            event_count: all.events,
+        })
+    }
+
+    pub(super) async fn announce(&self, caller: &Caller, body: &Members) -> Said {
+        body.require(&["id", "tool"], "id and tool are required")?;
+        let (id, tool) = (body.agent("id")?, body.given("tool")?);
+        let role = body.one_of("role", &map::ROLES)?.unwrap_or(Role::Worker);
+        let capabilities = body.texts("capabilities")?.unwrap_or_else(|| vec!["code".into()]);
+        let joined = self.submit(&speaks_as(caller, id)?, JoinCrew { tool, role, capabilities }).await?;
+        created(&map::agent(&joined.member))
+    }
+
+    pub(super) async fn agents(&self) -> Said {
+        let all = self.provost().view(WholeCrew).await?;
+        ok(&all.members.iter().map(|it| map::agent(it)).collect::<Vec<_>>())
+    }
+
+    pub(super) async fn agent(&self, id: &str) -> Said {
+        let found = self.provost().view(OneMember(named(id)?)).await?;
+        let found = found.ok_or_else(|| Fault::not_found("Agent not found"))?;
+        ok(&map::agent(&found))
+    }
+
+    pub(super) async fn leave(&self, caller: &Caller, id: &str) -> Said {
+        // Who was never there is not there any more.
+        let Ok(id) = AgentId::parse(id) else { return ok(&json!({ "ok": true })) };
+        self.provost().leave_crew(&speaks_as(caller, id)?).await?;
+        ok(&json!({ "ok": true }))
+    }
+
+    pub(super) async fn heartbeat(&self, caller: &Caller, id: &str) -> Said {
+        self.submit(&speaks_as(caller, named(id)?)?, BeatCrew).await?;
+        ok(&json!({ "ok": true }))
+    }
+
+    pub(super) async fn agent_status(&self, caller: &Caller, id: &str, body: &Members) -> Said {
+        body.require(&["status"], "status is required")?;
+        let to = body.one_of("status", &map::STATUSES)?.ok_or_else(|| Fault::bad("status is required"))?;
+        self.submit(&speaks_as(caller, named(id)?)?, MoveMember { to }).await?;
+        ok(&json!({ "ok": true }))
+    }
+
+    /// The caller and the file of a request about one.
+    async fn about_file(
+        &self,
+        caller: &Caller,
+        body: &Members,
+    ) -> Result<(Principal, Option<RepoPath>), Fault> {
+        body.require(&["path", "agent_id"], "path and agent_id are required")?;
+        let who = speaks_as(caller, body.agent("agent_id")?)?;
+        Ok((who, self.provost().file_of(&body.given("path")?).await))
+    }
+
+    pub(super) async fn claim(&self, caller: &Caller, body: &Members) -> Said {
+        let (who, file) = self.about_file(caller, body).await?;
+        let assignment = body.text("task_id")?.filter(|it| !it.is_empty());
+        let file = file.ok_or_else(|| Fault::bad("Invalid path"))?;
+        let claimed = self.provost().claim(&who, file, assignment).await.map_err(Fault::of_claim)?;
+        if claimed.met.is_empty() {
+            return ok(&json!({ "granted": true }));
+        }
+        // Beside the published member, what others have there through other doors.
+        let warnings = claimed.met.iter().map(|it| {
+            let (with, at) = (&it.with, it.mine.at.as_str());
+            format!("{at} {} {}: {}", with.kind.verb(), with.agent, with.asked)
+        });
+        ok(&json!({ "granted": true, "warnings": warnings.collect::<Vec<_>>() }))
+    }
+
+    pub(super) async fn release(&self, caller: &Caller, body: &Members) -> Said {
+        let (who, file) = self.about_file(caller, body).await?;
+        // What can be nobody's was never claimed.
+        let Some(file) = file else { return ok(&json!({ "released": false })) };
+        let released = self.provost().release_claim(&who, file).await?.released;
+        ok(&json!({ "released": released }))
+    }
+
+    pub(super) async fn lock(&self, caller: &Caller, body: &Members, lock: bool) -> Said {
+        let (who, file) = self.about_file(caller, body).await?;
+        let file = file.ok_or_else(|| Fault::bad("Invalid path"))?;
+        let locked = self.provost().lock_file(&who, file, lock).await.map_err(Fault::of_claim)?;
+        match lock {
+            true => ok(&json!({ "locked": true })),
+            false => ok(&json!({ "unlocked": locked.changed })),
+        }
+    }
+
+    pub(super) async fn resources(&self, filter: Option<&str>) -> Said {
+        let all = self.provost().view(WholeCrew).await?;
+        let wanted = |held: &Hold| match filter {
+            Some("claimed") => matches!(held, Hold::Claimed { .. }),
+            Some("conflicted") => matches!(held, Hold::Conflicted { .. }),
+            _ => true,
+        };
+        ok(&all.claims.iter().filter(|it| wanted(&it.held)).map(|it| map::resource(it)).collect::<Vec<_>>())
+    }
+
+    pub(super) async fn resource(&self, path: &str) -> Said {
+        if path.contains("..") {
+            return Err(Fault::bad("Invalid path"));
+        }
+        let untracked = || Fault::not_found("Resource not tracked");
+        let file = self.provost().file_of(path).await.ok_or_else(untracked)?;
+        let found = self.provost().view(OneClaim(file)).await?.ok_or_else(untracked)?;
+        ok(&map::resource(&found))
+    }
+
+    pub(super) async fn new_task(&self, caller: &Caller, body: &Members) -> Said {
+        body.require(&["title", "assigned_by"], "title and assigned_by are required")?;
+        let verb = MakeAssignment {
+            id: ids::task(),
+            title: body.given("title")?,
+            description: body.given("description")?,
+            to: body.text("assigned_to")?,
+            files: body.texts("resources")?.unwrap_or_default(),
+            after: body.texts("depends_on")?.unwrap_or_default(),
+        };
+        let made = self.submit(&speaks_as(caller, body.agent("assigned_by")?)?, verb).await?;
+        created(&map::task(&made.assignment))
+    }
+
+    pub(super) async fn tasks(&self) -> Said {
+        let all = self.provost().view(WholeCrew).await?;
+        ok(&all.assignments.iter().map(|it| map::task(it)).collect::<Vec<_>>())
+    }
+
+    pub(super) async fn task(&self, id: &str) -> Said {
+        let unknown = || Fault::not_found("Task not found");
+        let id = AssignmentId::parse(id).map_err(|_| unknown())?;
+        let found = self.provost().view(OneAssignment(id)).await?.ok_or_else(unknown)?;
+        ok(&map::task(&found))
+    }
+
+    /// `by_page` is whether the published dashboard asks, which does not say for whom.
+    pub(super) async fn move_task(&self, caller: &Caller, id: &str, body: &Members, by_page: bool) -> Said {
+        let says = "status and agent_id are required";
+        body.require(if by_page { &["status"] } else { &["status", "agent_id"] }, says)?;
+        let to = body.one_of("status", &map::TASK_STATUSES)?.ok_or_else(|| Fault::bad(says))?;
+        let expected = body.one_of("expected_status", &map::TASK_STATUSES)?;
+        let who = speaks_as(caller, self.answering(body, by_page)?)?;
+        let id = AssignmentId::parse(id).map_err(|_| Fault::not_found("Task not found"))?;
+        self.submit(&who, MoveAssignment { id, to, expected }).await?;
+        ok(&json!({ "ok": true }))
+    }
+
+    /// Who acts: the page, where it does not say for whom.
+    fn answering(&self, body: &Members, by_page: bool) -> Result<AgentId, Fault> {
+        if by_page && body.require(&["agent_id"], "").is_err() {
+            return Ok(AgentId::parse("dashboard").expect("a constant that is a valid id"));
+        }
+        body.agent("agent_id")
+    }
+
+    pub(super) async fn new_handoff(&self, caller: &Caller, body: &Members) -> Said {
+        let says = "from_agent, task_id, and summary are required";
+        body.require(&["from_agent", "task_id", "summary"], says)?;
+        let verb = OfferTransfer {
+            id: ids::handoff(),
+            to: body.text("to_agent")?,
+            assignment: body.given("task_id")?,
+            summary: body.given("summary")?,
+            modified: body.texts("files_modified")?.unwrap_or_default(),
+            created: body.texts("files_created")?.unwrap_or_default(),
+            context: body.given("context")?,
+            blockers: body.texts("blockers")?.unwrap_or_default(),
+        };
+        let offered = self.submit(&speaks_as(caller, body.agent("from_agent")?)?, verb).await?;
+        created(&map::handoff(&offered.transfer))
+    }
+
+    pub(super) async fn handoffs(&self) -> Said {
+        let all = self.provost().view(WholeCrew).await?;
+        ok(&all.transfers.iter().map(|it| map::handoff(it)).collect::<Vec<_>>())
+    }
+
+    pub(super) async fn handoff(&self, id: &str) -> Said {
+        let unknown = || Fault::not_found("Handoff not found");
+        let id = TransferId::parse(id).map_err(|_| unknown())?;
+        let found = self.provost().view(OneTransfer(id)).await?.ok_or_else(unknown)?;
+        ok(&map::handoff(&found))
+    }
+
+    pub(super) async fn answer_handoff(
+        &self,
+        caller: &Caller,
+        id: &str,
+        body: &Members,
+        accept: bool,
+        by_page: bool,
+    ) -> Said {
+        if !by_page {
+            body.require(&["agent_id"], "agent_id required")?;
+        }
+        let who = speaks_as(caller, self.answering(body, by_page)?)?;
+        let reason = if accept { Box::default() } else { body.given("reason")? };
+        let answered = match TransferId::parse(id) {
+            Ok(id) => self.submit(&who, AnswerTransfer { id, accept, reason }).await?.answered,
+            Err(_) => false,
+        };
+        ok(&json!({ if accept { "accepted" } else { "rejected" }: answered }))
+    }
+
+    /// An event in the caller's words. Two of them mean something to us: that the caller has changed a file, and that
+    /// a conflict is over.
+    pub(super) async fn new_event(&self, caller: &Caller, body: &Members) -> Said {
+        body.require(&["agent_id", "action"], "agent_id and action are required")?;
+        let who = speaks_as(caller, body.agent("agent_id")?)?;
+        let note = Note {
+            action: body.given("action")?,
+            file: body.text("resource")?,
+            assignment: body.text("task_id")?,
+            before: body.text("before_hash")?,
+            after: body.text("after_hash")?,
+            metadata: body.anything("metadata"),
+            origin: None,
+        };
+        let file = match (&*note.action, &note.file) {
+            ("resource.modified" | "resource.conflict_resolved", Some(file)) => {
+                self.provost().file_of(file).await
+            }
+            _ => None,
+        };
+        let (changed, settled) = match &*note.action {
+            "resource.modified" => (file, None),
+            _ => {
+                let picked = body.text_in("metadata", "picked_agent").and_then(|it| AgentId::parse(it).ok());
+                (None, file.map(|file| (file, picked)))
+            }
+        };
+        let taken = self.provost().note(&who, note, changed, settled).await?;
+        match map::event(&taken.event) {
+            Some(event) => created(&event),
+            None => Err(Fault::from(Refusal::busy("events of this kind"))),
+        }
+    }
+
+    /// A person's word alone: an agent at this door is told where that is given.
+    pub(super) async fn appoint(&self, caller: &Caller, body: &Members) -> Said {
+        body.require(&["agent_id"], "agent_id is required")?;
+        let agent = body.agent("agent_id")?;
+        let says = format!("only a person names the lead: run `provost lead {agent}`");
+        let who = caller.speaks_as(agent.clone()).map_err(|_| Fault::forbidden(says.clone()))?;
+        match self.provost().submit(&who, AppointLead { agent }).await {
+            Ok(_) => ok(&json!({ "ok": true })),
+            Err(Refusal::OutOfScope { .. }) => Err(Fault::forbidden(says)),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+}
