@@ -4,6 +4,8 @@
     reason = "a test that cannot go on has failed; that holds for what it is built of"
 )]
 
+mod agent_protocol;
+mod agent_protocol_vectors;
 mod approvals;
 mod broker_cli;
 mod broker_door;
