@@ -529,7 +529,7 @@ fn what_other_doors_do_is_on_the_timeline_and_in_the_way() {
     let (world, _daemon, http) = started();
     http.announce("a");
     let mut stream = http.stream("?heartbeats=0");
-    world.done("sess", &["lock", "acquire", "src/a.ts:a"]);
+    world.done("sess", &["lock", "src/a.ts:a"]);
     let event = stream.event();
     assert_eq!((&event["agent_id"], &event["action"]), (&json!("sess"), &json!("resource.claimed")));
     assert_eq!((&event["resource"], &event["metadata"]["door"]), (&json!("src/a.ts"), &json!("wit")));

@@ -76,9 +76,10 @@ impl From<Refusal> for Fault {
             Refusal::Busy { .. } | Refusal::Unavailable { .. } => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, says)
             }
-            Refusal::OutOfScope { .. } | Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => {
-                Self::forbidden(says)
-            }
+            Refusal::NameTaken { .. }
+            | Refusal::OutOfScope { .. }
+            | Refusal::Denied { .. }
+            | Refusal::SwitchedOff { .. } => Self::forbidden(says),
             // What follows is about verbs that this door does not have.
             Refusal::VersionMismatch { .. }
             | Refusal::VersionMissing { .. }
@@ -95,6 +96,7 @@ impl From<Refusal> for Fault {
             | Refusal::ApprovalChanged
             | Refusal::TooOften { .. }
             | Refusal::MailNotFound
+            | Refusal::TokenNotFound
             | Refusal::AlreadyNamed { .. }
             | Refusal::LockConflict(_)
             | Refusal::WouldDeadlock { .. }
