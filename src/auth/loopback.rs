@@ -14,6 +14,7 @@ use rustix::net::{
 };
 
 use super::Rejected;
+use super::peer::same_namespace;
 
 /// Whether peers can be asked for here.
 pub const KNOWS_PEERS: bool = true;
@@ -74,6 +75,33 @@ impl LoopbackPeer {
     pub fn check_same_user(self, our_uid: u32) -> Result<Self, Rejected> {
         if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
     }
+
+    /// Whether the peer is a process in our pid namespace, and not ourselves: what our process connects to, it does
+    /// for a worker. Looks through the descriptors of processes, the newest first, and takes the first that has the
+    /// socket for the peer: whoever has a socket can speak for all that share it. Blocking; a millisecond where the
+    /// peer is new, ten where it is old.
+    ///
+    /// # Errors
+    /// [`Rejected::Jailed`]; [`Rejected::Gone`] when nobody is seen to have the socket.
+    pub fn check_not_jailed(self) -> Result<Self, Rejected> {
+        let socket = format!("socket:[{}]", self.inode);
+        if has("self", &socket) {
+            return Err(Rejected::Jailed);
+        }
+        let processes = std::fs::read_dir("/proc").map_err(|_| Rejected::Gone)?.flatten();
+        let mut pids: Vec<i32> =
+            processes.filter_map(|it| it.file_name().to_str().and_then(|it| it.parse().ok())).collect();
+        pids.sort_unstable_by(|a, b| b.cmp(a));
+        let pid = pids.into_iter().find(|pid| has(&pid.to_string(), &socket)).ok_or(Rejected::Gone)?;
+        // A namespace that cannot be found out counts as another one.
+        if same_namespace(pid).unwrap_or(false) { Ok(self) } else { Err(Rejected::Jailed) }
+    }
+}
+
+/// Whether a socket is among the descriptors of a process, as far as we may see them.
+fn has(process: &str, socket: &str) -> bool {
+    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    descriptors.into_iter().any(|it| std::fs::read_link(it.path()).is_ok_and(|to| to.as_os_str() == socket))
 }
 
 /// A netlink socket.

@@ -32,4 +32,12 @@ impl LoopbackPeer {
     pub fn check_same_user(self, our_uid: u32) -> Result<Self, Rejected> {
         if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
     }
+
+    /// Whether the peer is no worker of ours.
+    ///
+    /// # Errors
+    /// Always [`Rejected::Gone`]: nobody says who has the socket.
+    pub fn check_not_jailed(self) -> Result<Self, Rejected> {
+        Err(Rejected::Gone)
+    }
 }

@@ -190,7 +190,8 @@ fn our_depth() -> Option<usize> {
     })
 }
 
-fn same_namespace(pid: i32) -> io::Result<bool> {
+/// Whether a process is in our pid namespace.
+pub(super) fn same_namespace(pid: i32) -> io::Result<bool> {
     Ok(std::fs::read_link(format!("/proc/{pid}/ns/pid"))? == std::fs::read_link("/proc/self/ns/pid")?)
 }
 

@@ -356,6 +356,11 @@ impl OutputBoard {
         tasks.push_back((task, output));
     }
 
+    /// Whether no task has run for a while.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Takes a task's output off the board.
     pub fn remove(&self, task: &TaskId) {
         self.lock().retain(|(known, _)| known != task);

@@ -51,6 +51,7 @@ mod listening;
 mod locking;
 mod loopback;
 mod loopback_client;
+mod loopback_peers;
 mod mail;
 mod mcp_workers;
 mod memory;
