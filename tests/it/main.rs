@@ -29,6 +29,7 @@ mod devit_policy;
 mod devit_shell;
 mod devitd_form;
 mod docs;
+mod doors_agree;
 mod engine;
 mod frames;
 mod git_hooks;
