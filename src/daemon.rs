@@ -204,11 +204,14 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     // Before any door is open: whoever was answered may send a signal, which would otherwise end us in disorder.
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
-    let (mut daemon, started, hands) = assemble(start, &prepared, &config, orders).await?;
+    let (mut daemon, own, started, hands) = assemble(start, &prepared, &config, orders).await?;
+    // Whoever starts a daemon waits for the doors that open last: by then the others are there.
+    daemon.open_loopback(&prepared.loaded).await?;
+    let own_at = daemon.start.places.own_socket();
+    daemon.open(Arc::new(own), &own_at, Place::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
-    daemon.open_loopback(&prepared.loaded).await?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
     #[cfg(unix)]
@@ -248,7 +251,7 @@ async fn assemble(
     prepared: &Prepared,
     config: &Config,
     orders: mpsc::Sender<Ordered>,
-) -> Result<(Daemon, Running, Hands)> {
+) -> Result<(Daemon, Own, Running, Hands)> {
     let places = &start.places;
     let durable = config.store.durability == crate::config::Durability::Full;
     let options = store::Options { always_durable: durable, anchors: vec![store::journal::syslog_sink()] };
@@ -286,7 +289,7 @@ async fn assemble(
     let hands = start_hands(&start, prepared, &provost, (open_root()?, doors), (hooks, seen, desktop), work)?;
     let auto_shutdown_s =
         start.auto_shutdown_after.or_else(|| config.daemon.auto_shutdown_after.map(|it| it.as_seconds()));
-    let mut daemon = Daemon {
+    let daemon = Daemon {
         start,
         provost,
         host: role::host(),
@@ -305,9 +308,7 @@ async fn assemble(
         uid: prepared.uid,
         port_notes: Vec::new(),
     };
-    let own_at = daemon.start.places.own_socket();
-    daemon.open(Arc::new(own), &own_at, Place::Ours)?;
-    Ok((daemon, Running { clean: started.clean, thread: started.thread }, hands))
+    Ok((daemon, own, Running { clean: started.clean, thread: started.thread }, hands))
 }
 
 /// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.

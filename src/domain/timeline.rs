@@ -3,6 +3,7 @@
 //! Each of its entries has a word for what happened. Agents write notes with any word on it; what we say ourselves goes
 //! by the words that Agent Protocol has for it, so that who looks for a word finds both.
 
+use super::post::Post;
 use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
 use crate::base::Timestamp;
 
@@ -72,6 +73,10 @@ impl Event {
                 self.for_task(topic(actor, "task.completed"))
             }
             EventKind::TaskFinished { .. } => self.for_task(topic(actor, "task.blocked")),
+            EventKind::Published { post, .. } => {
+                let (word, file) = topic_of_post(post)?;
+                Some(Topic { at: self.at, agent: post.sender().as_str(), word, file, task: None })
+            }
             _ => None,
         }
     }
@@ -140,6 +145,22 @@ impl Event {
 
 /// What is on record when a door opens that shows the timeline.
 pub const DOOR_OPENED: &str = "agent_protocol.opened";
+
+/// The word for a message between agents, and the first file that it is about. Where somebody stands is not on the
+/// timeline: it is said all the time, and by the roster.
+fn topic_of_post(post: &Post) -> Option<(&'static str, Option<&str>)> {
+    Some(match post {
+        Post::Status { .. } | Post::Learning { .. } | Post::VerifyNow { .. } => return None,
+        Post::Artifact { files, .. } => ("work.delivered", files.first().map(|it| &**it)),
+        Post::Blocked { .. } => ("agent.blocked", None),
+        Post::Verified { .. } => ("work.verified", None),
+        Post::Feedback { .. } => ("work.criticised", None),
+        Post::Question { .. } => ("escalation", None),
+        Post::Answer { .. } => ("authority.decision", None),
+        Post::Intent { files, .. } => ("intent.declared", files.first().map(|it| &*it.path)),
+        Post::Advanced { .. } => ("branch.merged", None),
+    })
+}
 
 fn about<'a>(topic: Option<Topic<'a>>, file: &'a str) -> Option<Topic<'a>> {
     topic.map(|it| Topic { file: Some(file), ..it })

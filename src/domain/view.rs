@@ -10,7 +10,7 @@ use super::{
     Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
     Waiter,
 };
-use crate::base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
+use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp};
 
 pub use crew::{
     ClaimsOf, ClaimsOn, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember,
@@ -136,8 +136,12 @@ impl View for KnownAgents {
         for member in state.crew.iter() {
             all.entry(&member.id).or_default().insert(Door::AgentProtocol);
         }
-        for it in state.desk.iter() {
-            all.entry(&it.name).or_default().insert(Door::Broker);
+        // All spellings of a name are one agent there; its name on the other doors is the plain one.
+        let plain =
+            |slug: &Slug| AgentId::parse(slug.as_str()).expect("both kinds of id accept the same text");
+        let letters: Vec<AgentId> = state.desk.iter().map(|it| plain(&it.slug)).collect();
+        for id in &letters {
+            all.entry(id).or_default().insert(Door::Broker);
         }
         for visitor in state.agents.visitors() {
             let doors = state.agents.doors_of(visitor);

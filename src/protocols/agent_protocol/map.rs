@@ -4,6 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{ids, wire};
+use crate::base::PostSeq;
+use crate::domain::post::Post;
 use crate::domain::{
     Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Hold, Member, Role,
     Seen, Standing, Transfer, TransferState,
@@ -228,11 +230,35 @@ fn details(it: &Event) -> Details {
         EventKind::TaskDelegated { worker, tool, .. } => {
             json!({ "door": "devit", "assigned_to": worker, "tool": tool })
         }
+        EventKind::Published { n, post } => of_post(*n, post),
         EventKind::TaskFinished { status, .. } => json!({ "door": "devit", "status": status.word() }),
         EventKind::TaskAssigned { .. } | EventKind::TaskStarted { .. } => json!({ "door": "devit" }),
         _ => json!({}),
     };
     Details::of(&kind)
+}
+
+/// A message between agents at the broker door.
+fn of_post(n: PostSeq, post: &Post) -> Value {
+    let mut told = json!({ "door": "broker", "type": post.kind(), "seq": n });
+    let says = match post {
+        Post::Artifact { status, files, .. } => json!({ "status": status, "files": files }),
+        Post::Blocked { needs, from, .. } => json!({ "needs": needs, "from": from }),
+        Post::Verified { agent, message, .. } => json!({ "agent": agent, "message": message }),
+        Post::Feedback { agent, errors, .. } => json!({ "agent": agent, "errors": errors }),
+        Post::Question { question, .. } => json!({ "question": question }),
+        Post::Answer { agent, answer, re, .. } => json!({ "agent": agent, "answer": answer, "re": re }),
+        Post::Intent { files, summary, valid_s, .. } => {
+            let files: Vec<&str> = files.iter().map(|it| &*it.path).collect();
+            json!({ "files": files, "summary": summary, "valid_for_seconds": valid_s })
+        }
+        Post::Advanced { branch, base, sha, .. } => json!({ "branch": branch, "base": base, "sha": sha }),
+        Post::Status { .. } | Post::Learning { .. } | Post::VerifyNow { .. } => json!({}),
+    };
+    if let (Some(told), Value::Object(says)) = (told.as_object_mut(), says) {
+        told.extend(says);
+    }
+    told
 }
 
 fn of_crew(event: &CrewEvent) -> Details {

@@ -207,7 +207,8 @@ impl Broker {
         if caller.is_reserved(same) || role::is_reserved(&plain) {
             return Err(Fault::reserved(agent, Rejected::Reserved));
         }
-        caller.speaks_as(agent.clone()).map_err(|why| Fault::reserved(agent, why))
+        // All spellings are one agent, on the other doors, too.
+        caller.speaks_as(plain).map_err(|why| Fault::reserved(agent, why))
     }
 
     /// The work trees of the repository, read where that may take a while.
