@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod agent_protocol;
+mod broker;
 mod delegations;
 mod fanout;
 mod floor;
@@ -31,7 +32,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -41,6 +42,7 @@ const SECTIONS: [(&str, Section); 9] = [
     ("wit", wit::measure),
     ("loopback", loopback::measure),
     ("agent_protocol", agent_protocol::measure),
+    ("broker", broker::measure),
 ];
 
 fn main() -> ExitCode {
