@@ -112,14 +112,17 @@ fn stored(table: &mut Table) -> Result<()> {
             ("POST /publish", status(port, 0)),
         ];
         let rows = asked.iter().map(|(_, it)| alone(door, it)).collect::<Result<Vec<_>>>()?;
-        let few = first.get_or_insert_with(|| rows.clone());
+        resident.push(format!("{} KiB with {count}", resident_kib(daemon.pid())?));
+        daemon.stop()?;
+        let Some(few) = &first else {
+            first = Some(rows);
+            continue;
+        };
         for (((what, _), (clock, cost)), (few_clock, few_cost)) in asked.iter().zip(&rows).zip(few.iter()) {
             let what = format!("{what}, of {count} stored, to that of {}", STORED[0]);
             table.ratio(&what, Unit::Microseconds, clock, few_clock)?;
             table.ratio("… daemon's processor time", Unit::Microseconds, cost, few_cost)?;
         }
-        resident.push(format!("{} KiB with {count}", resident_kib(daemon.pid())?));
-        daemon.stop()?;
     }
     table.note(&format!("\nResident memory after these: {}.", resident.join(", ")))
 }

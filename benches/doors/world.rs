@@ -113,12 +113,21 @@ impl Daemon {
         self.child.id()
     }
 
-    /// The port of a door over loopback HTTP.
+    /// The port of a door over loopback HTTP, as soon as it is open; such doors open after the others.
     pub(crate) fn port(&self, door: &str) -> Result<u16> {
-        let folder = self.socket.parent().context("the socket is in a folder")?;
-        let ports: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("ports.json"))?)?;
-        let port = ports[door].as_u64().with_context(|| format!("{door} has no port: {ports}"))?;
-        Ok(u16::try_from(port)?)
+        let file = self.socket.parent().context("the socket is in a folder")?.join("ports.json");
+        let begun = Instant::now();
+        loop {
+            let text = fs::read(&file).unwrap_or_default();
+            let ports: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+            // Those of the daemon before it may still be there.
+            if ports["pid"] == self.pid() {
+                let port = ports[door].as_u64().with_context(|| format!("{door} has no port: {ports}"))?;
+                return Ok(u16::try_from(port)?);
+            }
+            ensure!(begun.elapsed() < START_MAX, "the ports are not told: {ports}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// A signed line with a nonce of its own. Good for as long as the daemon's window is.
