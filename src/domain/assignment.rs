@@ -82,6 +82,7 @@ pub struct Assignments {
     all: BTreeMap<AssignmentId, Arc<Assignment>>,
     places: BTreeMap<Fence, AssignmentId>,
     done: BTreeSet<Fence>,
+    in_progress: usize,
     bytes: usize,
 }
 
@@ -92,6 +93,7 @@ impl Assignments {
         if it.state == AssignmentState::Done {
             self.done.insert(it.place);
         }
+        self.in_progress += usize::from(it.state == AssignmentState::InProgress);
         self.bytes += it.bytes();
         self.all.insert(it.id.clone(), it);
     }
@@ -100,12 +102,33 @@ impl Assignments {
         let Some(it) = self.all.remove(id) else { return };
         self.places.remove(&it.place);
         self.done.remove(&it.place);
+        self.in_progress -= usize::from(it.state == AssignmentState::InProgress);
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
     /// One of them.
     pub fn get(&self, id: &AssignmentId) -> Option<&Arc<Assignment>> {
         self.all.get(id)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How many are being worked on.
+    pub fn in_progress(&self) -> usize {
+        self.in_progress
+    }
+
+    /// How many are done.
+    pub fn done(&self) -> usize {
+        self.done.len()
     }
 
     /// All of them, oldest first.

@@ -166,6 +166,8 @@ pub struct Claims {
     by_owner: BTreeMap<AgentId, BTreeSet<Fence>>,
     /// Those that are nobody's, the one that was longest not asked for first.
     free: BTreeSet<(Fence, RepoPath)>,
+    claimed: usize,
+    conflicted: usize,
 }
 
 impl Claims {
@@ -176,6 +178,11 @@ impl Claims {
             None => drop(self.free.insert((claim.fence, claim.file.clone()))),
             Some(owner) => drop(self.by_owner.entry(owner.clone()).or_default().insert(claim.place)),
         }
+        match &claim.held {
+            Hold::Claimed { .. } => self.claimed += 1,
+            Hold::Conflicted { .. } => self.conflicted += 1,
+            _ => {}
+        }
         self.all.insert(claim.file.clone(), claim);
     }
 
@@ -183,6 +190,11 @@ impl Claims {
         let Some(claim) = self.all.remove(file) else { return };
         self.places.remove(&claim.place);
         self.free.remove(&(claim.fence, file.clone()));
+        match &claim.held {
+            Hold::Claimed { .. } => self.claimed -= 1,
+            Hold::Conflicted { .. } => self.conflicted -= 1,
+            _ => {}
+        }
         if let Some(owner) = claim.held.owner()
             && let Some(places) = self.by_owner.get_mut(owner)
         {
@@ -207,6 +219,16 @@ impl Claims {
     pub fn of(&self, owner: &AgentId) -> impl Iterator<Item = &Arc<Claim>> {
         let places = self.by_owner.get(owner).into_iter().flatten();
         places.filter_map(|place| self.all.get(self.places.get(place)?))
+    }
+
+    /// How many are claimed and not in conflict.
+    pub fn claimed(&self) -> usize {
+        self.claimed
+    }
+
+    /// How many are in conflict.
+    pub fn conflicted(&self) -> usize {
+        self.conflicted
     }
 
     /// How many files are remembered.

@@ -20,11 +20,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::post::{Footprint, IntendedFile, PostChange, Region, Round, slug};
+use super::post::{Footprint, IntendedFile, Place, PostChange, Region, Round, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, MailKind, Outbox, Refusal, State};
 use crate::base::limits::WARNINGS_MAX;
 
-use crate::base::{AgentId, RepoPath, Timestamp, WatchPatterns, encloses};
+use crate::base::{AgentId, RepoPath, Timestamp, encloses};
 
 pub use stakes::{Stakes, Title};
 
@@ -149,8 +149,7 @@ impl Stake {
     fn covers(&self, other: &Stake) -> bool {
         let Some(pattern) = &self.pattern else { return true };
         // Of two patterns only the folders are compared.
-        other.pattern.is_some()
-            || WatchPatterns::parse(&[pattern]).is_ok_and(|it| it.matches(other.at.as_str()))
+        other.pattern.is_some() || fits(pattern, other.at.as_str())
     }
 }
 
@@ -304,13 +303,13 @@ pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
     intent.files.iter().filter_map(stake).collect()
 }
 
-/// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself. Paths that lead out of
-/// the repository are in nobody's way.
+/// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one at the broker
+/// door is one here. Paths that lead out of the repository are in nobody's way.
 fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
-    let text = text.trim();
-    let Some(wild) = text.find(['*', '?']) else { return RepoPath::parse(text).ok().map(|it| (it, None)) };
-    let folder = text[..wild].rfind('/').map_or("", |end| &text[..end]);
-    Some((RepoPath::parse(folder).ok()?, Some(text.trim_start_matches("./").into())))
+    match Place::of(text) {
+        Place::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),
+        Place::File(_) | Place::Folder(_) => RepoPath::parse(text.trim()).ok().map(|it| (it, None)),
+    }
 }
 
 fn part(regions: &[Region]) -> Part {

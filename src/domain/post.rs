@@ -23,6 +23,7 @@ pub use change::PostChange;
 pub use desk::{Desk, Question};
 pub use footprint::{Announced, Footprint};
 pub use paths::Place;
+pub(in crate::domain) use paths::{fits, fixed_part};
 pub(in crate::domain) use publish::Round;
 pub use roster::{Correspondent, Row};
 pub use slug::slug;

@@ -57,6 +57,10 @@ fn places_meet_as_the_table_says() {
         ("src/**/*.rs", "src/deep/a.rs", true),
         ("**/*.rs", "src/a.rs", true),
         ("src/*.rs", "lib/*.rs", false),
+        // As at the broker door, which they come from.
+        ("*.rs", "a.rs", true),
+        ("*.rs", "src/a.rs", false),
+        ("src/[a].*", "src/a.rs", false),
         // Parts.
         ("a #f", "a", true),
         ("a", "a @3-4", true),

@@ -67,20 +67,21 @@ fn is_below(folder: &str, path: &str) -> bool {
 }
 
 /// The folders before the first part with a wildcard.
-fn fixed_part(pattern: &str) -> &str {
+pub(in crate::domain) fn fixed_part(pattern: &str) -> &str {
     let wild = pattern.find(['*', '?']).unwrap_or(pattern.len());
     pattern.get(..wild).and_then(|fixed| fixed.rfind('/')).map_or("", |end| &pattern[..end])
 }
 
 /// `*` and `?` do not cross a slash, `**` does; `**/` may stand for nothing.
-pub(super) fn fits(pattern: &str, path: &str) -> bool {
+pub(in crate::domain) fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
     // Row by row over the pattern: which ends of the path its beginning can reach.
     let mut reach = vec![false; path.len() + 1];
     reach[0] = true;
+    let mut next = vec![false; path.len() + 1];
     let mut at = 0;
     while at < pattern.len() {
-        let mut next = vec![false; path.len() + 1];
+        next.fill(false);
         let step = match &pattern[at..] {
             [b'*', b'*', b'/', ..] => {
                 for (end, from) in reach.iter().enumerate().filter(|(_, it)| **it) {
@@ -113,7 +114,7 @@ pub(super) fn fits(pattern: &str, path: &str) -> bool {
             }
             [] => break,
         };
-        reach = next;
+        std::mem::swap(&mut reach, &mut next);
         at += step;
     }
     reach[path.len()]

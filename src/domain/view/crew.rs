@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::View;
 use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
-use crate::domain::{Assignment, AssignmentState, Claim, Hold, Member, State, Transfer};
+use crate::domain::{Assignment, Claim, Member, State, Transfer};
 
 /// All of it.
 #[derive(Clone, Copy, Debug)]
@@ -75,18 +75,16 @@ impl View for CrewCounts {
     type Out = CrewCountsOut;
 
     fn look(self, _now: Timestamp, state: &State) -> CrewCountsOut {
-        let claims = |wanted: fn(&Hold) -> bool| state.claims.iter().filter(|it| wanted(&it.held)).count();
-        let assignments = |wanted| state.assignments.iter().filter(|it| it.state == wanted).count();
         CrewCountsOut {
             members: state.crew.len(),
             there: state.crew.iter().filter(|it| it.is_there()).count(),
             lead: state.crew.lead().cloned(),
             files: state.claims.len(),
-            claimed: claims(|it| matches!(it, Hold::Claimed { .. })),
-            conflicted: claims(|it| matches!(it, Hold::Conflicted { .. })),
-            assignments: state.assignments.iter().count(),
-            in_progress: assignments(AssignmentState::InProgress),
-            done: assignments(AssignmentState::Done),
+            claimed: state.claims.claimed(),
+            conflicted: state.claims.conflicted(),
+            assignments: state.assignments.len(),
+            in_progress: state.assignments.in_progress(),
+            done: state.assignments.done(),
             events: state.counters.timeline,
         }
     }
