@@ -167,6 +167,7 @@ impl<D: LoopbackDoor> Shell<D> {
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
             .max_buf_size(LOOPBACK_HEAD_BYTES_MAX)
+            .max_header_size(LOOPBACK_HEAD_BYTES_MAX)
             .serve_connection(TokioIo::new(patient), service);
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
