@@ -259,6 +259,7 @@ async fn assemble(
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, profiles) = wiring::workers_and_settings(config, &Vault::at(places.secrets()));
+    let settings = wiring::with_owners(settings, &places.root);
     let about = about::about(&start, prepared, config, &policy, &rules);
     let started =
         engine::start(store, Box::new(rules), settings, Box::new(SystemClock), wiring::retention(config))?;
@@ -487,6 +488,7 @@ impl Daemon {
         self.keys.iter().try_for_each(|ring| ring.reload())?;
         let (settings, profiles) =
             wiring::workers_and_settings(&loaded.config, &Vault::at(self.start.places.secrets()));
+        let settings = wiring::with_owners(settings, &self.start.places.root);
         let notes_about_ports = self.port_notes.clone();
         {
             let about = &mut self.shared().0;

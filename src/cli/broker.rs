@@ -209,7 +209,7 @@ fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
 }
 
 /// A branch as the broker writes it.
-fn dashed(name: &str) -> String {
+pub(super) fn dashed(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(plain).collect();
     let parts: Vec<&str> = text.split('-').filter(|it| !it.is_empty()).collect();

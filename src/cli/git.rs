@@ -1,9 +1,10 @@
-//! `provost git`: hooks that hold commits and pushes to contracts and locks.
+//! `provost git`: hooks that hold commits and pushes to contracts and locks, and tell commits of agents to the others.
 //!
 //! Promises: a hook that was there stays, and has the first word; what `install` did, `uninstall` takes back; a check
 //! ends within its deadline, and says when it was not made. Hooks are protected from workers, so that only the user
 //! puts them there.
 
+mod agent;
 mod changes;
 mod checker;
 mod hooks;
@@ -19,7 +20,7 @@ pub(super) use checker::{Checker, say_violations};
 /// `provost git`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Git {
-    /// Put the hooks in place: pre-commit, prepare-commit-msg and pre-push
+    /// Put the hooks in place: pre-commit, prepare-commit-msg, post-commit and pre-push
     #[command(after_help = "Examples:\n  provost git install\n  provost git install --shared")]
     Install(Install),
     /// Take them away, and put back what was there before

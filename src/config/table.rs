@@ -212,6 +212,8 @@ settings! {
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
         /// Whether all messages are also written to `.git-paw/broker.log` in the repository: `found`: where that folder is; `always`; `never`.
         log: KeepLog = KeepLog::Found, "";
+        /// Whether work trees of agents are looked at for changed files.
+        watch: bool = true, "";
         /// `json`: one object a line; `text`: one sentence a line, as git-paw's own broker writes it.
         log_format: LogFormat = LogFormat::Json, "";
     }

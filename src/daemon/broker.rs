@@ -2,21 +2,43 @@
 
 #[cfg(unix)]
 mod log;
+#[cfg(unix)]
+mod watch;
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Daemon;
 use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::config::Places;
-use crate::protocols::broker::{Broker, Tree};
-use crate::service::Provost;
+use crate::config::{Config, Places};
+use crate::protocols::broker::{Broker, Tree, Trees, Watch};
 
-/// The door of a repository.
-pub(super) fn door(places: &Places, provost: Provost) -> Broker {
-    let identity = (places.root.display().to_string(), places.hash.clone());
-    let at = places.clone();
-    Broker::new(provost, identity, super::now, (Arc::new(move || trees(&at)), Box::new(|_, _| {})))
+impl Daemon {
+    /// The door of this repository, with what follows its messages: the log of them, and the files of those who speak.
+    pub(super) fn broker(&self, config: &Config) -> Broker {
+        let places = &self.start.places;
+        let identity = (places.root.display().to_string(), places.hash.clone());
+        let at = places.clone();
+        let trees: Trees = Arc::new(move || trees(&at));
+        Broker::new(self.provost.clone(), identity, super::now, (trees, self.follow_agents(config)))
+    }
+
+    #[cfg(unix)]
+    fn follow_agents(&self, config: &Config) -> Watch {
+        self.keep_broker_log(config);
+        let named = watch::Named::default();
+        if config.broker.watch {
+            let (provost, places) = (self.provost.clone(), self.start.places.clone());
+            self.doors.spawn(watch::watch(provost, places, named.clone(), self.stop.clone()));
+        }
+        Box::new(move |agent, path| named.put(agent, path))
+    }
+
+    #[cfg(not(unix))]
+    fn follow_agents(&self, _config: &Config) -> Watch {
+        Box::new(|_, _| {})
+    }
 }
 
 /// The work trees, each with the name of its branch.

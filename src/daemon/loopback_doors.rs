@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{Daemon, GRACE, broker};
+use super::{Daemon, GRACE};
 use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
@@ -70,10 +70,8 @@ impl Daemon {
         let settings = &loaded.config.broker;
         if settings.enabled {
             let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
-            let broker = broker::door(&self.start.places, self.provost.clone());
+            let broker = self.broker(&loaded.config);
             ports.broker = self.open_at(Door::Broker, |_| broker, &wanted, settings.auth).await?;
-            #[cfg(unix)]
-            self.keep_broker_log(&loaded.config);
         }
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");

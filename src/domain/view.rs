@@ -16,7 +16,7 @@ pub use crew::{
     ClaimsOf, ClaimsOn, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember,
     OneTransfer, WholeCrew,
 };
-pub use post::{Inboxes, OpenQuestions, Roster};
+pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {

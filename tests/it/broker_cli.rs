@@ -128,7 +128,7 @@ fn messages_are_published_read_and_waited_for() {
     assert_eq!(poll(broker, "feat-aa", 0).0.len(), 2);
     assert!(run(&world, &["broker", "status"]).contains("feat-aa"));
     assert!(run(&world, &["broker", "log"]).contains("feedback from feat-bb: 1 errors"));
-    for wrong in ["{", "{}", r#"{"type":"agent.status","agent_id":"a","payload":{"status":"x"}}"#] {
+    for wrong in ["{", "{}", r#"{"type":"agent.status","agent_id":"Feat-X","payload":{"status":"x"}}"#] {
         let out = world.command(&["broker", "publish", wrong]).output().unwrap();
         assert!(!out.status.success(), "{wrong}");
         assert!(String::from_utf8_lossy(&out.stderr).contains("error:"), "{out:?}");

@@ -15,7 +15,7 @@ const CHANGED: &str = "export function login(a: number): string { return \"\" }\
 
 impl World {
     /// A git command in a folder of the world.
-    fn git_in(&self, folder: &Path, args: &[&str]) -> Command {
+    pub(crate) fn git_in(&self, folder: &Path, args: &[&str]) -> Command {
         let like = self.command(&[]);
         let mut git = Command::new("git");
         git.args(args).current_dir(folder).env_clear();

@@ -9,6 +9,7 @@ mod agent_protocol_vectors;
 mod approvals;
 mod broker_cli;
 mod broker_door;
+mod broker_git;
 mod broker_log;
 mod broker_vectors;
 mod cli;

@@ -30,3 +30,8 @@ pub const POLL_BYTES_MAX: usize = 8 << 20;
 
 /// How long a poll of the broker door may wait for something new, in seconds.
 pub const POLL_WAIT_S_MAX: u64 = 60;
+
+/// Size of a `CODEOWNERS` that is read, in bytes, and lines of it that count. Large ones have a few thousand.
+pub const CODE_OWNERS_BYTES_MAX: u64 = 1 << 20;
+/// See [`CODE_OWNERS_BYTES_MAX`].
+pub const CODE_OWNERS_MAX: usize = 5_000;

@@ -21,9 +21,10 @@ pub(super) struct Hook {
     refuses: bool,
 }
 
-pub(super) const HOOKS: [Hook; 3] = [
+pub(super) const HOOKS: [Hook; 4] = [
     Hook { name: "pre-commit", reads: false, refuses: true },
     Hook { name: "prepare-commit-msg", reads: false, refuses: false },
+    Hook { name: "post-commit", reads: false, refuses: false },
     Hook { name: "pre-push", reads: true, refuses: true },
 ];
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::agent::{self, Marker};
 use super::changes::{ask, changes};
 use super::checker::{Checker, say_violations};
 use crate::cli::complaint::{DONE, FAILED};
@@ -30,6 +31,8 @@ pub(in crate::cli) enum Run {
     PreCommit,
     /// Add trailers that name the intents of the commit
     PrepareCommitMsg(Message),
+    /// Tell the other agents of a commit
+    PostCommit,
     /// Hold what is pushed against contracts
     PrePush(Push),
 }
@@ -115,7 +118,7 @@ pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
     let settings = match Settings::read(here) {
         Ok(settings) => settings,
         // Whoever wrote a configuration that cannot be used may have wanted commits to be blocked.
-        Err(complaint) if !matches!(asked, Run::PrepareCommitMsg(_)) => {
+        Err(complaint) if matches!(asked, Run::PreCommit | Run::PrePush(_)) => {
             return Err(complaint.because("so nothing was checked; `git commit --no-verify` goes on without"));
         }
         Err(complaint) => return Ok(no_trailers(&complaint)),
@@ -124,6 +127,7 @@ pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
         Run::PrepareCommitMsg(message) => {
             return Ok(in_time(&settings, trailers(&settings, message)).unwrap_or_else(|it| no_trailers(&it)));
         }
+        Run::PostCommit => return Ok(told(&settings)),
         Run::PreCommit => ("commit", in_time(&settings, pre_commit(&settings))),
         Run::PrePush(push) => {
             let refs = pushed()?;
@@ -153,6 +157,38 @@ fn no_trailers(complaint: &Complaint) -> u8 {
     DONE
 }
 
+/// A commit is made, whatever becomes of telling it.
+fn told(settings: &Settings) -> u8 {
+    let work = async {
+        let client = settings.client().await?;
+        match client.about().await {
+            // Where no daemon runs, nobody listens.
+            Err(ClientError::NotRunning(_)) => Ok(()),
+            _ => agent::tell_commit(&settings.here, &client).await,
+        }
+    };
+    if let Err(complaint) = in_time(settings, work) {
+        out::note(format!("provost: warning: the other agents were not told: {}", complaint.in_short()));
+    }
+    DONE
+}
+
+/// An agent commits to its own branch, if git-paw wants it so.
+async fn on_its_branch() -> Checked {
+    let (Some(marker), Some(branch)) = (Marker::read().await, agent::branch().await) else {
+        return Checked::Fine;
+    };
+    let Some(wanted) = marker.refuses(&branch) else { return Checked::Fine };
+    out::note(out::one_line(
+        &format!(
+            "provost: this worktree is for '{wanted}', and '{branch}' is checked out; the commit is refused"
+        ),
+        400,
+    ));
+    out::note(out::one_line(&format!("  try: git switch {wanted}, then once more"), 400));
+    Checked::Refused
+}
+
 fn in_time<T>(settings: &Settings, work: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
     let deadline: Duration = settings.git.deadline.as_duration();
     wait_for(async {
@@ -163,6 +199,9 @@ fn in_time<T>(settings: &Settings, work: impl Future<Output = Result<T, Complain
 }
 
 async fn pre_commit(settings: &Settings) -> Result<Checked, Complaint> {
+    if matches!(on_its_branch().await, Checked::Refused) {
+        return Ok(Checked::Refused);
+    }
     let checker = Checker::new(&settings.here, settings.client().await?);
     let locks = settings.enforce != Enforce::Off;
     let (contracts, blocked) = checker.look_at(&["--cached"], locks).await?;
@@ -195,6 +234,10 @@ async fn pre_commit(settings: &Settings) -> Result<Checked, Complaint> {
 
 /// What is pushed is held against contracts alone: locks are about who edits, and these edits are made.
 async fn pre_push(settings: &Settings, push: &Push, refs: Vec<Pushed>) -> Result<Checked, Complaint> {
+    if agent::is_agents().await {
+        out::note("error: git-paw agents must not push. The supervisor handles merges.");
+        return Ok(Checked::Refused);
+    }
     let checker = Checker::new(&settings.here, settings.client().await?);
     let mut broken = false;
     for pushed in &refs {

@@ -53,7 +53,7 @@ struct Opened {
 
 impl Daemon {
     /// Keeps the file, as the configuration wants it.
-    pub(in crate::daemon) fn keep_broker_log(&self, config: &Config) {
+    pub(super) fn keep_broker_log(&self, config: &Config) {
         let log = BrokerLog::new(self.provost.clone(), self.start.places.root.clone(), config);
         self.doors.spawn(log.follow(self.stop.clone()));
     }

@@ -212,7 +212,9 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Published, Refusal> {
         self.unimitated(now, who, &verb.post)?;
-        self.agents.beat(now, who.agent(), out);
+        if verb.source == Source::Client {
+            self.agents.beat(now, who.agent(), out);
+        }
         let mut round = Round::new(now, self, out);
         let post = &verb.post;
         if post.is_of_roster() {

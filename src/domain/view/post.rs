@@ -32,6 +32,18 @@ impl View for OpenQuestions {
     }
 }
 
+/// Whether files of somebody's were seen to be changed, and not seen to be clean since.
+#[derive(Clone, Debug)]
+pub struct SeenFiles(pub Slug);
+
+impl View for SeenFiles {
+    type Out = bool;
+
+    fn look(self, _now: Timestamp, state: &State) -> bool {
+        state.desk.print(&self.0).is_some_and(|it| !it.seen.is_empty())
+    }
+}
+
 /// The newest number in every inbox, and after which number the audit log begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Inboxes;

@@ -1,0 +1,144 @@
+//! What the hooks do for agents: tell a commit to the others, keep a commit on its own branch, and keep an agent from
+//! pushing.
+//!
+//! git-paw leaves a marker in the folder of a work tree, `paw-agent-id`, with lines such as `PAW_AGENT_ID=feat-auth`. It
+//! is read as text and never run: a branch may be called anything. Without one, a linked work tree is its branch's agent.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::changes::ask;
+use crate::cli::{Complaint, Here};
+use crate::client::{Client, ClientError, wire};
+
+/// git-paw's marker in a git folder.
+const MARKER: &str = "paw-agent-id";
+
+/// Size of a marker that is read, in bytes; git-paw's have some two hundred.
+const MARKER_BYTES_MAX: u64 = 16 << 10;
+
+/// Files of one commit that are told; a message about more would be refused as a whole.
+const FILES_MAX: usize = 10_000;
+
+/// Who works in a work tree.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Marker {
+    /// Its name.
+    pub(super) agent: Option<String>,
+    /// Its branch.
+    branch: Option<String>,
+    /// Whether commits on other branches are refused.
+    strict: bool,
+}
+
+impl Marker {
+    /// The marker of the work tree in which git runs; `None` where there is none.
+    pub(super) async fn read() -> Option<Self> {
+        let said = ask(&["rev-parse", "--absolute-git-dir"]).await.ok()?;
+        let folder = PathBuf::from(String::from_utf8(said).ok()?.trim_end_matches(['\n', '\r']));
+        let path = folder.join(MARKER);
+        let meta = std::fs::symlink_metadata(&path).ok()?;
+        if !meta.is_file() || meta.len() > MARKER_BYTES_MAX {
+            return None;
+        }
+        Some(Self::parse(&std::fs::read_to_string(path).ok()?))
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut marker = Marker { strict: true, ..Marker::default() };
+        for line in text.lines() {
+            let Some((name, value)) = line.trim().split_once('=') else { continue };
+            let value = value.trim().trim_matches(['"', '\'']);
+            let given = (!value.is_empty()).then(|| value.to_owned());
+            match name {
+                "PAW_AGENT_ID" => marker.agent = given,
+                "PAW_EXPECTED_BRANCH" => marker.branch = given,
+                "PAW_STRICT_BRANCH_GUARD" => marker.strict = value != "false",
+                _ => {}
+            }
+        }
+        marker
+    }
+
+    /// The branch on which a commit belongs, if it is another one than this.
+    pub(super) fn strays_from(&self, branch: &str) -> Option<&str> {
+        self.branch.as_deref().filter(|wanted| *wanted != branch)
+    }
+
+    /// Whether a commit on this branch is refused, and where it belongs.
+    pub(super) fn refuses(&self, branch: &str) -> Option<&str> {
+        self.strays_from(branch).filter(|_| self.strict)
+    }
+}
+
+/// The branch that is checked out; `None` where that is none.
+pub(super) async fn branch() -> Option<String> {
+    let said = ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
+    String::from_utf8(said).ok().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
+}
+
+/// Tells the others of a commit, if whoever made it is an agent. What it says of files is what the commit has, whatever
+/// else the work tree holds.
+pub(super) async fn tell_commit(here: &Here, client: &Client) -> Result<(), Complaint> {
+    let marker = Marker::read().await;
+    let Some(branch) = branch().await else { return Ok(()) };
+    let named = marker.as_ref().and_then(|it| it.agent.clone());
+    let linked = here.places.worktree != here.places.root;
+    let agent = named.clone().unwrap_or_else(|| crate::cli::broker::dashed(&branch));
+    if named.is_none() && !linked && !is_known(client, &agent).await? {
+        return Ok(());
+    }
+    let said = ask(&[
+        "diff-tree",
+        "--root",
+        "--no-commit-id",
+        "--name-only",
+        "-r",
+        "-z",
+        "-m",
+        "--first-parent",
+        "HEAD",
+    ]);
+    let said = said.await?;
+    let files: Vec<String> = said
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+        .take(FILES_MAX)
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect();
+    publish(
+        client,
+        json!({
+            "type": "agent.artifact", "agent_id": agent,
+            "payload": { "status": "committed", "exports": [], "modified_files": files },
+        }),
+    )
+    .await?;
+    if let Some(wanted) = marker.as_ref().and_then(|it| it.strays_from(&branch)) {
+        let id = ask(&["rev-parse", "--short", "HEAD"]).await?;
+        let id = String::from_utf8_lossy(&id).trim().to_owned();
+        let error = format!(
+            "commit {id} advanced '{branch}' but this worktree is for '{wanted}'; cherry-pick onto '{wanted}' and \
+             reset '{branch}'"
+        );
+        publish(client, json!({
+            "type": "agent.feedback", "agent_id": agent, "payload": { "from": "branch-guard", "errors": [error] },
+        }))
+        .await?;
+    }
+    Ok(())
+}
+
+async fn is_known(client: &Client, agent: &str) -> Result<bool, ClientError> {
+    Ok(client.roster().await?.iter().any(|it| it.agent == agent))
+}
+
+async fn publish(client: &Client, message: serde_json::Value) -> Result<(), ClientError> {
+    client.publish_post(&wire::PublishPost { message }).await.map(drop)
+}
+
+/// Whether a folder is one in which an agent works: it has git-paw's marker.
+pub(super) async fn is_agents() -> bool {
+    Marker::read().await.is_some_and(|it| it.agent.is_some())
+}
