@@ -28,13 +28,20 @@ impl Http {
 
     /// Of the door that `provost status` shows under this name.
     fn of(world: &World, door: &str) -> Self {
-        let output = world.command(&["status", "--json"]).output().unwrap();
-        let status: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|err| panic!("{err}: {output:?}"));
-        let doors = status["doors"].as_array().unwrap();
-        let at = doors.iter().find(|it| it["door"] == door).unwrap_or_else(|| panic!("no {door}: {status}"));
-        let address = at["address"].as_str().unwrap();
-        Self { port: address.strip_prefix("http://127.0.0.1:").unwrap().parse().unwrap() }
+        // The doors open one after the other, and this one is not the first.
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let output = world.command(&["status", "--json"]).output().unwrap();
+            let status: Value =
+                serde_json::from_slice(&output.stdout).unwrap_or_else(|err| panic!("{err}: {output:?}"));
+            let doors = status["doors"].as_array().unwrap();
+            if let Some(at) = doors.iter().find(|it| it["door"] == door) {
+                let address = at["address"].as_str().unwrap();
+                return Self { port: address.strip_prefix("http://127.0.0.1:").unwrap().parse().unwrap() };
+            }
+            assert!(std::time::Instant::now() < until, "no {door}: {status}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// A connection on which nothing is waited for longer than twenty seconds.
