@@ -12,6 +12,7 @@ mod policy_file;
 mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
+mod seen_files;
 mod wiring;
 #[cfg(unix)]
 mod wit_sockets;
@@ -213,6 +214,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
+    daemon.see_files(&config.agent_protocol);
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
     #[cfg(unix)]
     daemon.open_wit(&config).await;

@@ -527,6 +527,9 @@ pub const WATCH_EVENTS_MAX: usize = 4_096;
 /// How long it has to be quiet before changed files are looked at, in milliseconds: a checkout writes many.
 pub const WATCH_QUIET_MS: u64 = 30;
 
+/// Files of any kind of which it is remembered when they were written, at some 150 bytes each.
+pub const SEEN_FILES_MAX: usize = 50_000;
+
 /// How long changes wait at most for quiet, in milliseconds.
 pub const WATCH_WAIT_MS_MAX: u64 = 300;
 

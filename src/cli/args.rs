@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    allow, approvals, broker, contracts, delegate, git, graph, guard, hook, intents, jail, journal, keys,
-    locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
+    allow, approvals, broker, contracts, crew, delegate, git, graph, guard, hook, intents, jail, journal,
+    keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
 };
 use crate::base::Ttl;
 
@@ -119,6 +119,15 @@ pub(super) enum Command {
     /// Say how an intent goes on
     #[command(after_help = "Examples:\n  provost intent 3f0c2a active\n  provost intent 3f0c2a resolved")]
     Intent(intents::Update),
+    /// Name the agent that leads the crew of Agent Protocol, from a terminal
+    #[command(after_help = "Example:\n  provost lead claude-code-1")]
+    Lead(crew::Lead),
+    /// Take over what the published server of Agent Protocol has kept
+    #[command(
+        subcommand,
+        after_help = "Example:\n  provost agent-protocol import .agent-protocol/protocol.db"
+    )]
+    AgentProtocol(crew::AgentProtocol),
     /// Agree on the signature of a symbol, and hold commits to it
     #[command(
         subcommand,

@@ -12,6 +12,7 @@ mod args;
 mod broker;
 mod complaint;
 mod contracts;
+mod crew;
 mod delegate;
 mod devitd;
 mod doctor;
@@ -119,6 +120,8 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Intend(it) => intents::intend(here, it),
         Command::Intents(it) => intents::list(here, it),
         Command::Intent(it) => intents::update(here, it),
+        Command::Lead(it) => crew::lead(here, it),
+        Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Contract(it) => contracts::contract(here, it),
         Command::Watch(it) => watch::watch(here, &it),
         Command::Broker(it) => broker::broker(here, it),

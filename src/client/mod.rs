@@ -194,6 +194,10 @@ impl Client {
         answer_contract "/answer-contract" (wire::AnswerContract) -> wire::Contract;
         /// Takes one back.
         withdraw_contract "/withdraw-contract" (wire::WithdrawContract) -> wire::Contract;
+        /// Names the lead of the crew.
+        appoint_lead "/appoint-lead" (wire::AppointLead) -> wire::Done;
+        /// Imports events of the published server of Agent Protocol.
+        import_events "/import-events" (wire::ImportEvents) -> wire::Imported;
         /// Which files have contracts or locks on them.
         concerned "/concerned" (wire::Paths) -> wire::Concerned;
         /// Compares files with the contracts in force.

@@ -14,7 +14,7 @@ use super::pin::{self, RepoFile, Status};
 use super::suggest::nearest;
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
-use super::{devit, places};
+use super::{agent_protocol, devit, places};
 use crate::system;
 
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
@@ -229,11 +229,19 @@ impl Loading {
     }
 
     fn repository_file(&mut self, root: &Path, file: &RepoFile) -> Result<(), Broken> {
-        if file.path != pin::PROVOST && file.path != pin::DEVIT {
+        if ![pin::PROVOST, pin::DEVIT, agent_protocol::FILE].contains(&file.path.as_str()) {
             return Ok(()); // other doors' files, which they read themselves
         }
         let hint = format!("run `provost allow {}` to see and allow it", file.path);
         let complaint = match &file.status {
+            Status::Allowed if file.path == agent_protocol::FILE => match agent_protocol::as_toml(&file.text)
+            {
+                Ok(text) => {
+                    let dir = parent(&root.join(&file.path));
+                    return self.layer(&file.path, &text, dir, Dialect::Provost, true);
+                }
+                Err(why) => format!("is not used: it {why}"),
+            },
             Status::Allowed => {
                 let path = root.join(&file.path);
                 return self.layer(&file.path, &file.text, parent(&path), Dialect::of(&path), true);

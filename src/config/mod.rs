@@ -9,6 +9,7 @@
 //! What a setting does is the business of whoever reads it; nothing here opens a socket or judges a request.
 #![forbid(unsafe_code)]
 
+mod agent_protocol;
 mod devit;
 pub mod env;
 mod load;

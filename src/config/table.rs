@@ -200,6 +200,10 @@ settings! {
         strict_scope: bool = false, "";
         /// Whether heartbeats are events, as in the published server.
         heartbeat_events: bool = true, "";
+        /// Files of which it is told when they change: globs, as in `.gitignore`. Files that are claimed, and those below claimed folders, are told of in any case; hidden files and those that git ignores never.
+        tracked_paths: Vec<String> = paths(&["src/**", "lib/**", "tests/**"]), "glob";
+        /// Files of which it is not told.
+        ignored_paths: Vec<String> = paths(&["node_modules/**", "dist/**"]), "glob";
     }
 
     /// The git-paw broker's protocol, over loopback HTTP.
@@ -431,4 +435,8 @@ const LOOPBACK_AUTH: LoopbackAuth =
 /// An ident written in this file.
 fn ours(ident: &str) -> AgentId {
     AgentId::parse(ident).expect("idents in the table of settings are short plain words")
+}
+
+fn paths(globs: &[&str]) -> Vec<String> {
+    globs.iter().map(|it| (*it).to_owned()).collect()
 }

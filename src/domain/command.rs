@@ -22,8 +22,8 @@ pub use coordinate::{
 pub use crew::{
     AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ClaimFile, CrewBeaten,
     CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew, LeadAppointed,
-    LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken, OfferTransfer,
-    ReleaseFile, SeeFiles, SeenFile, TakeNote, TransferAnswered, TransferOffered,
+    LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken, NotesTaken,
+    OfferTransfer, ReleaseFile, SeeFiles, SeenFile, TakeNote, TakeNotes, TransferAnswered, TransferOffered,
 };
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
@@ -174,6 +174,8 @@ verbs! {
     AnswerTransfer => TransferAnswered, needs Coordinate, Commit;
     /// Put something on the timeline.
     TakeNote       => NoteTaken,  needs Coordinate, Commit;
+    /// Put what another daemon has kept on the timeline.
+    TakeNotes      => NotesTaken, needs Operate,    Commit;
     /// Say which files have changed.
     SeeFiles       => FilesSeen,  needs Host,       Commit;
     /// Let whoever shows a token speak as an agent.

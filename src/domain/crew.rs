@@ -287,9 +287,13 @@ impl State {
     /// A person names the lead.
     pub(super) fn appoint_lead(
         &self,
+        who: &Principal,
         verb: &AppointLead,
         out: &mut Outbox,
     ) -> Result<LeadAppointed, Refusal> {
+        if !who.is_person() {
+            return Err(CrewRefusal::PersonOnly.into());
+        }
         let member = self.crew.get(&verb.agent).filter(|it| it.is_there()).ok_or(CrewRefusal::NotInCrew)?;
         if !member.leads {
             if let Some(old) = self.crew.lead() {

@@ -172,6 +172,7 @@ fn dispatch(
         | Command::OfferTransfer(_)
         | Command::AnswerTransfer(_)
         | Command::TakeNote(_)
+        | Command::TakeNotes(_)
         | Command::SeeFiles(_) => in_crew(state, call, command, out),
         Command::MintToken(it) => state.mint_token(now, who, it, out).map(Reply::TokenMinted),
         Command::RevokeTokens(it) => state.revoke_tokens(who, it, out).map(Reply::TokensRevoked),
@@ -217,7 +218,7 @@ fn in_crew(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbox) 
         Command::LeaveCrew(it) => Ok(Reply::CrewLeft(state.leave_crew(who, it, out))),
         Command::BeatCrew(it) => state.beat_crew(now, who, it, out).map(Reply::CrewBeaten),
         Command::MoveMember(it) => state.move_member(now, who, it, out).map(Reply::MemberMoved),
-        Command::AppointLead(it) => state.appoint_lead(it, out).map(Reply::LeadAppointed),
+        Command::AppointLead(it) => state.appoint_lead(who, it, out).map(Reply::LeadAppointed),
         Command::ClaimFile(it) => state.claim_file(now, who, it, out).map(Reply::FileClaimed),
         Command::ReleaseFile(it) => Ok(Reply::FileReleased(state.release_file(now, who, it, out))),
         Command::LockFile(it) => state.lock_file(now, who, it, out).map(Reply::FileLocked),
@@ -226,6 +227,7 @@ fn in_crew(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbox) 
         Command::OfferTransfer(it) => state.offer_transfer(now, who, it, out).map(Reply::TransferOffered),
         Command::AnswerTransfer(it) => Ok(Reply::TransferAnswered(state.answer_transfer(now, who, it, out))),
         Command::TakeNote(it) => state.take_note(now, who, it, out).map(Reply::NoteTaken),
+        Command::TakeNotes(it) => state.take_notes(it, out).map(Reply::NotesTaken),
         Command::SeeFiles(it) => Ok(Reply::FilesSeen(state.see_files(it, out))),
         other => Err(Refusal::busy(other.name())),
     }

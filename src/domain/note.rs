@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use super::command::{FilesSeen, NoteTaken, SeeFiles, SeenFile, TakeNote};
+use super::command::{FilesSeen, NoteTaken, NotesTaken, SeeFiles, SeenFile, TakeNote, TakeNotes};
 use super::{
-    Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Outbox, Principal, Refusal, Seen, Standing,
-    State,
+    Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal, Refusal, Seen,
+    Standing, State,
 };
 use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
 use crate::base::{AgentId, RepoPath, Timestamp};
@@ -26,16 +26,9 @@ impl State {
         verb: &TakeNote,
         out: &mut Outbox,
     ) -> Result<NoteTaken, Refusal> {
-        let note = &verb.note;
-        let short = [&note.before, &note.after, &note.assignment];
-        let long = short.iter().any(|it| it.as_deref().is_some_and(|it| it.len() > ID_LEN_MAX))
-            || note.action.len() > ID_LEN_MAX
-            || note.file.as_deref().is_some_and(|it| it.len() > PATH_LEN_MAX);
-        if long || note.metadata.as_str().len() > NOTE_BYTES_MAX {
-            return Err(CrewRefusal::TooLarge { most: NOTE_BYTES_MAX }.into());
-        }
+        fits(&verb.note)?;
         self.agents.beat(now, who.agent(), out);
-        let event = out.told(CrewEvent::Noted(note.clone()).into());
+        let event = out.told(CrewEvent::Noted(verb.note.clone()).into());
         if let Some((file, content)) = &verb.changed {
             self.intrude(file, who.agent(), *content, out);
         }
@@ -43,6 +36,15 @@ impl State {
             self.settle_conflict(now, file, pick.as_ref(), out);
         }
         Ok(NoteTaken { event })
+    }
+
+    /// What another daemon has kept changes nothing here but the timeline.
+    pub(super) fn take_notes(&self, verb: &TakeNotes, out: &mut Outbox) -> Result<NotesTaken, Refusal> {
+        verb.notes.iter().try_for_each(fits)?;
+        for note in &verb.notes {
+            out.say(CrewEvent::Noted(note.clone()).into());
+        }
+        Ok(NotesTaken)
     }
 
     /// Somebody has changed a file. If it is another's, there is a conflict.
@@ -138,4 +140,14 @@ impl State {
             (_, None) => {}
         }
     }
+}
+
+/// Whether a note is one that is kept.
+fn fits(note: &Note) -> Result<(), Refusal> {
+    let short = [&note.before, &note.after, &note.assignment];
+    let long = short.iter().any(|it| it.as_deref().is_some_and(|it| it.len() > ID_LEN_MAX))
+        || note.action.len() > ID_LEN_MAX
+        || note.file.as_deref().is_some_and(|it| it.len() > PATH_LEN_MAX)
+        || note.metadata.as_str().len() > NOTE_BYTES_MAX;
+    if long { Err(CrewRefusal::TooLarge { most: NOTE_BYTES_MAX }.into()) } else { Ok(()) }
 }

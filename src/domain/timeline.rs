@@ -29,6 +29,14 @@ pub const WATCHER: &str = "watcher";
 pub const BEAT: &str = "agent.heartbeat";
 
 impl Event {
+    /// Its name where it comes from, if it did not happen here.
+    pub fn origin(&self) -> Option<&str> {
+        match &self.kind {
+            EventKind::Crew(CrewEvent::Noted(note)) => note.origin.as_ref().map(|it| &*it.id),
+            _ => None,
+        }
+    }
+
     /// Its place on the timeline, if it has one.
     pub fn topic(&self) -> Option<Topic<'_>> {
         let actor = self.actor.as_str();

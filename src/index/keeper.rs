@@ -153,11 +153,13 @@ impl Keeper {
         self.compare(folder, all, found)
     }
 
-    fn compare(&mut self, folder: &RepoPath, all: bool, found: Listing) -> Found {
+    fn compare(&mut self, folder: &RepoPath, all: bool, mut found: Listing) -> Found {
         let gone: Vec<RepoPath> = self.index.known(|known| {
             let before = known.folders_in(folder, all);
             before.into_iter().filter(|it| !found.folders.contains(it)).collect()
         });
+        let whole = found.missing.is_none();
+        self.index.see(folder, all, &gone, std::mem::take(&mut found.all), whole);
         for gone in &gone {
             self.forget_folder(gone);
         }

@@ -86,14 +86,14 @@ impl Known {
 }
 
 /// Between which texts all paths below a folder are: `0` comes next after `/`.
-fn bounds(folder: &RepoPath) -> (Bound<String>, Bound<String>) {
+pub(super) fn bounds(folder: &RepoPath) -> (Bound<String>, Bound<String>) {
     match folder.as_str() {
         "" => (Bound::Unbounded, Bound::Unbounded),
         folder => (Bound::Excluded(format!("{folder}/")), Bound::Excluded(format!("{folder}0"))),
     }
 }
 
-fn is_directly_in(path: &RepoPath, folder: &RepoPath) -> bool {
+pub(super) fn is_directly_in(path: &RepoPath, folder: &RepoPath) -> bool {
     let before = if folder.is_root() { 0 } else { folder.as_str().len() + 1 };
     path.as_str().get(before..).is_some_and(|rest| !rest.contains('/'))
 }

@@ -11,6 +11,7 @@ mod keeper;
 mod known;
 mod read;
 mod scip;
+mod seen;
 mod walk;
 mod watch;
 
@@ -28,6 +29,8 @@ use crate::graph::{Asked, Graph, Size};
 use crate::syntax::{Cache, Reading};
 use keeper::Keeper;
 use known::{Found, Known, Put};
+use seen::Files;
+pub use seen::{Sight, Way};
 use watch::Bell;
 
 /// Files that have changed, for those who keep something about them.
@@ -44,6 +47,9 @@ struct Parts {
     known: Mutex<Known>,
     progress: Mutex<Progress>,
     changed: broadcast::Sender<Changed>,
+    /// Files of any kind.
+    files: Mutex<Files>,
+    seen: broadcast::Sender<Arc<[Sight]>>,
     bell: Arc<Bell>,
     /// Whether the repository is read at all.
     on: bool,
@@ -116,6 +122,8 @@ impl Index {
             known: Mutex::default(),
             progress: Mutex::default(),
             changed: broadcast::channel(INDEX_NEWS_MAX).0,
+            files: Mutex::default(),
+            seen: broadcast::channel(INDEX_NEWS_MAX).0,
             bell: Arc::new(Bell::new(wake)),
             on: options.on,
         }));
@@ -135,6 +143,11 @@ impl Index {
     /// Tells of files that have changed, after the graph has them. Who falls behind has to look at everything.
     pub fn changes(&self) -> broadcast::Receiver<Changed> {
         self.0.changed.subscribe()
+    }
+
+    /// Tells of files of any kind that have come, changed or gone. Who falls behind misses some.
+    pub fn sights(&self) -> broadcast::Receiver<Arc<[Sight]>> {
+        self.0.seen.subscribe()
     }
 
     /// Ends the thread, as soon as it has a moment.

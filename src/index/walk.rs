@@ -10,7 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::read::{Stamp, text};
 use crate::base::RepoPath;
-use crate::base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX};
+use crate::base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX, SEEN_FILES_MAX};
 use crate::graph::is_settings;
 use crate::syntax::language_of;
 
@@ -21,6 +21,8 @@ const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) files: BTreeMap<RepoPath, Stamp>,
+    /// Files of any kind, as far as there is room for them.
+    pub(super) all: BTreeMap<RepoPath, Stamp>,
     pub(super) folders: BTreeSet<RepoPath>,
     /// Why something may be missing.
     pub(super) missing: Option<&'static str>,
@@ -162,7 +164,7 @@ impl Walk<'_> {
             *entries_left = left;
             let name = entry.file_name();
             let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else { continue };
-            if is_hidden(name) || !(kind.is_dir() || kind.is_file() && is_of_interest(name)) {
+            if is_hidden(name) || !(kind.is_dir() || kind.is_file()) {
                 continue;
             }
             let Ok(path) = RepoPath::parse(&below(folder.as_str(), name)) else { continue };
@@ -172,12 +174,21 @@ impl Walk<'_> {
             }
             if kind.is_dir() {
                 folders.insert(path);
-            } else if found.files.len() >= self.files_max {
+                continue;
+            }
+            let interesting = is_of_interest(name);
+            if interesting && found.files.len() >= self.files_max {
                 found.missing = Some("there are more source files than the configuration allows");
             } else if let Ok(meta) = entry.metadata()
                 && meta.is_file()
             {
-                found.files.insert(path, Stamp::of(&meta));
+                let stamp = Stamp::of(&meta);
+                if found.all.len() < SEEN_FILES_MAX {
+                    found.all.insert(path.clone(), stamp);
+                }
+                if interesting {
+                    found.files.insert(path, stamp);
+                }
             }
         }
         folders

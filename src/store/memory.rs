@@ -5,7 +5,7 @@
 mod crew;
 mod posts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::journal::{Checkpoint, Key, Walk};
@@ -397,6 +397,10 @@ impl Reader for MemoryReader {
         let disk = lock(&self.0);
         let rows = disk.read()?;
         rows.posts.letters(&rows.events, which, bytes_max)
+    }
+
+    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+        crew::imported(&lock(&self.0).read()?.events, ids)
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

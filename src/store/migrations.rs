@@ -81,6 +81,9 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE token (digest TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
 ",
+    "
+    CREATE TABLE imported (id TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID; -- events of another daemon
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -17,6 +17,7 @@ mod memory;
 mod migrations;
 mod sqlite;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ use crate::domain::{Event, EventKind, Outbox, Owed, Post, Settings, State, Statu
 pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
 #[doc(hidden)]
 pub use memory::{Kept, MemoryControl, MemoryStore};
-pub use sqlite::SqliteStore;
+pub use sqlite::{ForeignEvent, SqliteStore, foreign_events};
 
 /// The database in the state folder.
 pub const DATABASE: &str = "provost.db";
@@ -130,6 +131,12 @@ pub trait Reader: Send {
     /// # Errors
     /// As for [`Reader::finished`].
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// Which of these events of another daemon are on the timeline, or were.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError>;
 
     /// Checks the whole journal, and against `anchor` if one is given.
     ///

@@ -6,6 +6,7 @@
 //! Only a running store can be written; a store that is dropped while running has not stopped cleanly.
 
 mod crew;
+mod foreign;
 mod posts;
 mod read;
 mod rows;
@@ -25,6 +26,7 @@ use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_
 use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
+pub use foreign::{ForeignEvent, foreign_events};
 pub(super) use read::open_reader;
 
 /// How long signs of life of the crew can be asked for. They happened all the same, and stay in the journal.

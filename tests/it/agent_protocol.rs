@@ -441,13 +441,79 @@ fn nobody_speaks_under_a_reserved_name() {
 
 #[test]
 fn only_a_person_names_the_lead() {
-    let (_world, _daemon, http) = started();
+    let (world, _daemon, http) = started();
     http.announce("a");
     http.announce("b");
+    assert_eq!(http.post("/lead", &json!({ "agent_id": "nobody" })).status, 404);
     let answer = http.post("/lead", &json!({ "agent_id": "b" }));
     let says = answer.json()["error"].as_str().unwrap().to_owned();
     assert!(answer.status == 403 && says.contains("provost lead b"), "{answer:?}");
+    let by_program = world.command(&["lead", "b"]).output().unwrap();
+    assert!(!by_program.status.success(), "there is no terminal: {by_program:?}");
+    assert!(String::from_utf8_lossy(&by_program.stderr).contains("only a person"), "{by_program:?}");
     assert_eq!(http.get("/status").json()["agents"]["lead"], "a");
+}
+
+fn modified(http: Http, file: &str) -> Value {
+    http.get(&format!("/events?action=resource.modified&resource={file}")).json()
+}
+
+#[test]
+fn changes_of_files_are_seen_whoever_makes_them() {
+    let (world, _daemon, http) = started();
+    http.announce("a");
+    world.write(".gitignore", "*.tmp\n");
+    eventually("the first look", || {
+        world
+            .command(&["graph", "status", "--json"])
+            .output()
+            .unwrap()
+            .stdout
+            .windows(10)
+            .any(|it| it == b"\"complete\"")
+    });
+    http.claim("src/a.ts", "a");
+    let before = http.get("/resources/src/a.ts").json()["content_hash"].clone();
+    for (file, text) in [
+        ("src/a.ts", "changed\n"),
+        ("src/deep/new.md", "new\n"),
+        ("other.md", "untold"),
+        ("src/x.tmp", "ignored"),
+    ] {
+        world.write(file, text);
+    }
+    eventually("word of a claimed file", || modified(http, "src/a.ts") != json!([]));
+    let event = modified(http, "src/a.ts")[0].clone();
+    assert_eq!(
+        (&event["agent_id"], &event["metadata"], &event["before_hash"]),
+        (&json!("a"), &json!({}), &before)
+    );
+    assert_eq!(event["after_hash"], http.get("/resources/src/a.ts").json()["content_hash"]);
+    eventually("word of a new file", || modified(http, "src/deep/new.md") != json!([]));
+    let event = modified(http, "src/deep/new.md")[0].clone();
+    assert_eq!(
+        (&event["agent_id"], &event["metadata"]),
+        (&json!("watcher"), &json!({ "type": "file_created" }))
+    );
+    http.post("/resources/release", &json!({ "path": "src/a.ts", "agent_id": "a" }));
+    world.write("src/a.ts", "changed again\n");
+    eventually("word of a file that is free", || modified(http, "src/a.ts").as_array().unwrap().len() == 2);
+    let event = modified(http, "src/a.ts")[0].clone();
+    let metadata = json!({ "warning": "unclaimed_modification" });
+    assert_eq!((&event["agent_id"], &event["metadata"]), (&json!("unknown"), &metadata));
+    std::fs::remove_file(world.repo().join("src/deep/new.md")).unwrap();
+    eventually("word of a file that is gone", || {
+        modified(http, "src/deep/new.md").as_array().unwrap().len() == 2
+    });
+    let event = modified(http, "src/deep/new.md")[0].clone();
+    assert_eq!(
+        (&event["metadata"], &event["after_hash"]),
+        (&json!({ "type": "file_deleted" }), &Value::Null)
+    );
+    // All of this was told after these were written.
+    for file in ["other.md", "src/x.tmp"] {
+        assert_eq!(modified(http, file), json!([]), "{file}");
+    }
 }
 
 #[test]
@@ -589,4 +655,96 @@ fn a_conflict_is_found_and_settled_through_the_door() {
     assert_eq!(http.post("/events", &resolve).status, 201);
     let resource = http.get("/resources/src/a.ts").json();
     assert_eq!((&resource["state"], &resource["owner"]), (&json!("claimed"), &json!("b")));
+}
+
+/// A database as the published server keeps it.
+fn published(path: &std::path::Path) -> rusqlite::Connection {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let db = rusqlite::Connection::open(path).unwrap();
+    db.execute_batch(
+        "CREATE TABLE events (id TEXT PRIMARY KEY, timestamp INTEGER NOT NULL, agent_id TEXT NOT NULL, action TEXT NOT NULL,
+         resource TEXT, task_id TEXT, before_hash TEXT, after_hash TEXT, metadata TEXT);
+         INSERT INTO events VALUES ('evt_old1', 1700000000001, 'a', 'agent.joined', NULL, NULL, NULL, NULL, '{\"tool\":\"x\"}');
+         INSERT INTO events VALUES ('evt_old2', 1700000000002, 'a', 'resource.claimed', 'src/a.ts', 't', NULL, 'ff', '{}');
+         INSERT INTO events VALUES ('evt_bad', 1700000000003, 'a', 'x', NULL, NULL, NULL, NULL, 'no JSON');
+         INSERT INTO events VALUES ('evt_old3', 1700000000004, 'b', 'my.own', NULL, NULL, NULL, NULL, NULL);",
+    )
+    .unwrap();
+    db
+}
+
+#[test]
+fn what_the_published_server_has_kept_is_imported_once() {
+    let (world, _daemon, http) = started();
+    let path = world.repo().join(".agent-protocol/protocol.db");
+    drop(published(&path));
+    let before = std::fs::read(&path).unwrap();
+    let import = |args: &[&str]| {
+        let mut all = vec!["agent-protocol", "import", "--json"];
+        all.extend_from_slice(args);
+        let output = world.command(&all).output().unwrap();
+        (output.status.success(), serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default())
+    };
+    let count = http.count();
+    assert_eq!(import(&[]), (true, json!({ "taken": 3, "known": 0, "unfit": 1 })));
+    assert_eq!(import(&[]), (true, json!({ "taken": 0, "known": 3, "unfit": 1 })));
+    assert_eq!(http.count(), count + 3);
+    assert_eq!(std::fs::read(&path).unwrap(), before, "it is read and no more");
+    let events = http.get("/events?limit=-1").json();
+    let events: Vec<_> = events
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["timestamp"].as_i64() < Some(1_700_000_000_010))
+        .collect();
+    let ids: Vec<_> = events.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["evt_old3", "evt_old2", "evt_old1"], "as they were, where they were");
+    let second = json!({ "id": "evt_old2", "timestamp": 1_700_000_000_002_i64, "agent_id": "a", "action": "resource.claimed",
+                         "resource": "src/a.ts", "task_id": "t", "before_hash": null, "after_hash": "ff", "metadata": {} });
+    assert_eq!(*events[1], second);
+    assert_eq!(http.get("/agents").json(), json!([]), "it is told, and changes nothing else");
+}
+
+#[test]
+fn what_is_no_database_of_the_published_server_is_refused() {
+    let (world, _daemon, http) = started();
+    let at = |name: &str| world.repo().join(name);
+    std::fs::write(at("text.db"), "no database at all").unwrap();
+    assert!(Command::new("mkfifo").arg(at("pipe.db")).status().unwrap().success());
+    let db = published(&at("other.db"));
+    db.execute_batch("ALTER TABLE events RENAME TO elsewhere; CREATE VIEW events AS SELECT * FROM elsewhere")
+        .unwrap();
+    drop(db);
+    symlink(at("other.db"), at("link.db")).unwrap();
+    let count = http.count();
+    for name in ["none.db", "text.db", "pipe.db", "other.db", "link.db", "src"] {
+        let path = at(name);
+        let output = world.command(&["agent-protocol", "import", path.to_str().unwrap()]).output().unwrap();
+        assert!(!output.status.success(), "{name}: {output:?}");
+    }
+    assert_eq!(http.count(), count);
+}
+
+#[test]
+fn the_published_servers_settings_count_once_they_are_allowed() {
+    let world = World::new();
+    let settings = json!({ "version": "0.1", "project": "x", "port": 4700, "lead_agent": "boss", "detection_window_ms": 5000,
+                           "dead_agent_timeout_ms": 45000, "tracked_paths": ["docs/**"], "storage": { "type": "sqlite" } });
+    world.write(".agent-protocol/config.json", &settings.to_string());
+    let lead = |world: &World| {
+        let _daemon = world.start();
+        let http = Http::agent_protocol(world);
+        http.announce("first");
+        http.announce("boss");
+        let lead = http.get("/status").json()["agents"]["lead"].clone();
+        http.delete("/agents/boss");
+        http.delete("/agents/first");
+        lead
+    };
+    assert_eq!(lead(&world), "first", "nobody has allowed it");
+    let allowed = world.command(&["allow", ".agent-protocol/config.json", "--yes"]).output().unwrap();
+    assert!(allowed.status.success(), "{allowed:?}");
+    assert_eq!(lead(&world), "boss");
+    world.write(".agent-protocol/config.json", &settings.to_string().replace("boss", "evil"));
+    assert_eq!(lead(&world), "first", "changed since");
 }

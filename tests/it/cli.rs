@@ -19,7 +19,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 84] = [
+const COMMANDS: [&str; 87] = [
     "init",
     "up",
     "down",
@@ -73,6 +73,9 @@ const COMMANDS: [&str; 84] = [
     "intend",
     "intents",
     "intent",
+    "lead",
+    "agent-protocol",
+    "agent-protocol import",
     "contract",
     "contract propose",
     "contract accept",

@@ -102,6 +102,8 @@ fn one_of_the_crew_leads_whoever_asks() {
         s.say(&member("b"), AppointLead { agent: agent("b") }).is_err(),
         "agents do not appoint themselves"
     );
+    let appoint = AppointLead { agent: agent("b") };
+    assert_eq!(s.say(&host(), appoint), Err(CrewRefusal::PersonOnly.into()));
     s.joins("d", Role::Worker);
     assert_eq!(s.lead(), Some("d"), "whoever announces itself again leads on");
 }

@@ -40,3 +40,15 @@ pub const CLAIMED_READ_MS_MAX: u64 = 2_000;
 
 /// Claimed files that are read at once.
 pub const CLAIMED_READERS_MAX: usize = 4;
+
+/// Changed files that are put on the timeline in one step.
+pub const SEEN_AT_ONCE_MAX: usize = 100;
+
+/// Rows of another daemon's database that are imported in one step.
+pub const FOREIGN_PAGE: u32 = 500;
+
+/// Size of one row of such a database, in bytes.
+pub const FOREIGN_ROW_BYTES_MAX: i32 = 1 << 20;
+
+/// Size of such a database, in bytes. A million events have some 300 MB.
+pub const FOREIGN_DATABASE_BYTES_MAX: u64 = 1 << 30;

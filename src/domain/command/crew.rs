@@ -234,6 +234,17 @@ pub struct NoteTaken {
     pub event: Event,
 }
 
+/// Put on the timeline what another daemon has kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TakeNotes {
+    /// What, each with where it comes from.
+    pub notes: Vec<Note>,
+}
+
+/// It is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotesTaken;
+
 /// Files that have changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SeeFiles {

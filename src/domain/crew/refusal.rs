@@ -36,6 +36,9 @@ pub enum CrewRefusal {
         /// Who that is.
         lead: Option<AgentId>,
     },
+    /// A person alone may do this.
+    #[error("only a person names the lead, at a terminal: `provost lead AGENT`")]
+    PersonOnly,
     /// No assignment goes by this id.
     #[error("no such task")]
     AssignmentNotFound,

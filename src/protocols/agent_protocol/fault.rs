@@ -117,7 +117,7 @@ fn of_crew(refusal: &CrewRefusal, says: String) -> Fault {
     match refusal {
         CrewRefusal::NotInCrew => Fault::not_found("Agent not found"),
         CrewRefusal::AssignmentNotFound => Fault::not_found("Task not found"),
-        CrewRefusal::LeadOnly { .. } => Fault::forbidden(says),
+        CrewRefusal::LeadOnly { .. } | CrewRefusal::PersonOnly => Fault::forbidden(says),
         CrewRefusal::TooLarge { .. } => Fault::new(StatusCode::PAYLOAD_TOO_LARGE, says),
         CrewRefusal::AssignmentElsewhere { at } => {
             let body = json!({ "error": says, "status": super::map::task_status(*at) });

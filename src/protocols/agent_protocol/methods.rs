@@ -9,8 +9,7 @@ use super::{AgentProtocol, ids, map, wire};
 use crate::auth::caller::Caller;
 use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
 use crate::domain::command::{
-    AnswerTransfer, AppointLead, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember,
-    OfferTransfer,
+    AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
 use crate::domain::view::{OneAssignment, OneClaim, OneMember, OneTransfer, WholeCrew};
 use crate::domain::{Answer, Hold, Note, Principal, Refusal, Role, Verb};
@@ -326,15 +325,11 @@ impl AgentProtocol {
     }
 
     /// A person's word alone: an agent at this door is told where that is given.
-    pub(super) async fn appoint(&self, caller: &Caller, body: &Members) -> Said {
+    pub(super) async fn appoint(&self, body: &Members) -> Said {
         body.require(&["agent_id"], "agent_id is required")?;
         let agent = body.agent("agent_id")?;
-        let says = format!("only a person names the lead: run `provost lead {agent}`");
-        let who = caller.speaks_as(agent.clone()).map_err(|_| Fault::forbidden(says.clone()))?;
-        match self.provost().submit(&who, AppointLead { agent }).await {
-            Ok(_) => ok(&json!({ "ok": true })),
-            Err(Refusal::OutOfScope { .. }) => Err(Fault::forbidden(says)),
-            Err(refusal) => Err(refusal.into()),
-        }
+        let known = self.provost().view(OneMember(agent.clone())).await?;
+        known.ok_or_else(|| Fault::not_found("Agent not found"))?;
+        Err(Fault::forbidden(format!("only a person names the lead, at a terminal: `provost lead {agent}`")))
     }
 }

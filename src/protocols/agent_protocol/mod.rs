@@ -158,7 +158,7 @@ impl AgentProtocol {
             Route::Accept(id) => self.answer_handoff(caller, &id, body, true, by_page).await,
             Route::Reject(id) => self.answer_handoff(caller, &id, body, false, by_page).await,
             Route::NewEvent => self.new_event(caller, body).await,
-            Route::Lead => self.appoint(caller, body).await,
+            Route::Lead => self.appoint(body).await,
             _ => Err(Fault::not_found("Not found")),
         }
     }

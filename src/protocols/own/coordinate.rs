@@ -15,8 +15,9 @@ use super::routes::{Answered, Caller};
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
 use crate::base::{IntentId, Ttl};
+use crate::domain::command::AppointLead;
 use crate::domain::view::{ClaimsOn, ContractsOn};
-use crate::service::{Base, IntentOrder, LockOrder};
+use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
 
 /// How long a lock is for that comes without a time, as at the wit door.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
@@ -36,6 +37,8 @@ pub(super) fn routes() -> Router<Own> {
         .route("/propose-contract", post(propose))
         .route("/answer-contract", post(answer_contract))
         .route("/withdraw-contract", post(withdraw_contract))
+        .route("/appoint-lead", post(appoint_lead))
+        .route("/import-events", post(import_events))
         .route("/contracts", get(contracts))
         .route("/concerned", post(concerned))
         .route("/check-contracts", post(check_contracts))
@@ -200,6 +203,35 @@ async fn withdraw_contract(
     let id = words::contract_id(&body?.0.id)?;
     let done = own.0.provost.withdraw_contract(&who, id).await.map_err(map::fault)?;
     Ok(Json(words::contract(&done)))
+}
+
+async fn appoint_lead(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::AppointLead>,
+) -> Answered<wire::Done> {
+    let agent = map::agent(&body?.0.agent, "agent")?;
+    let message = format!("{agent} leads the crew");
+    own.0.provost.submit(&who, AppointLead { agent }).await.map_err(map::fault)?;
+    Ok(Json(wire::Done { message }))
+}
+
+async fn import_events(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    body: Asked<wire::ImportEvents>,
+) -> Answered<wire::Imported> {
+    let file = body?.0.file;
+    let done = own.0.provost.import(&who, Path::new(&file)).await.map_err(|fault| match fault {
+        ImportFault::Refused(refusal) => map::fault(refusal),
+        ImportFault::File(why) => Fault::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "no_database",
+            format!("nothing can be imported: {why}"),
+        )
+        .hint("it has to be the `protocol.db` of the published server, which must not be running"),
+    })?;
+    Ok(Json(wire::Imported { taken: done.taken, known: done.known, unfit: done.unfit }))
 }
 
 async fn contracts(

@@ -107,7 +107,7 @@ fn text(it: Option<String>) -> Option<Box<str>> {
     it.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).map(Into::into)
 }
 
-fn agent(name: &str, member: &str) -> Result<AgentId, Fault> {
+pub(super) fn agent(name: &str, member: &str) -> Result<AgentId, Fault> {
     AgentId::parse(name).map_err(|err| Fault::invalid(format!("{member} {err}")))
 }
 

@@ -1,7 +1,7 @@
 //! A crew's rows, and the timeline, in memory.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
@@ -37,6 +37,16 @@ impl CrewRows {
         let transfers = self.transfers.values().cloned().map(CrewChange::PutTransfer);
         members.chain(claims).chain(assignments).chain(transfers).map(Change::from)
     }
+}
+
+pub(super) fn imported(events: &[StoredEvent], ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+    let mut found = BTreeSet::new();
+    for stored in events {
+        let event = stored.event()?;
+        let id = event.as_ref().and_then(|it| it.origin()).filter(|id| ids.iter().any(|it| it == id));
+        found.extend(id.map(str::to_owned));
+    }
+    Ok(found)
 }
 
 pub(super) fn timeline(

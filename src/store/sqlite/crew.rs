@@ -1,5 +1,7 @@
 //! Rows of a crew, and the timeline.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, params};
 
 use super::read;
@@ -38,9 +40,24 @@ pub(super) fn put_timeline(db: &Connection, events: &[Event]) -> Result<(), Stor
         if let Some(it) = event.topic() {
             let row = params![int(event.seq.0)?, it.at.0, it.agent, it.word, it.file];
             put(db, "INSERT INTO timeline VALUES (?1, ?2, ?3, ?4, ?5)", row)?;
+            if let Some(id) = event.origin() {
+                put(db, "INSERT OR IGNORE INTO imported VALUES (?1)", params![id])?;
+            }
         }
     }
     Ok(())
+}
+
+/// Which of these were imported.
+pub(super) fn imported(db: &Connection, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+    let mut select = db.prepare_cached("SELECT 1 FROM imported WHERE id = ?1")?;
+    let mut found = BTreeSet::new();
+    for id in ids {
+        if select.exists([id])? {
+            found.insert(id.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// Takes events off the timeline that have no bodies any more, and old signs of life.

@@ -1,5 +1,6 @@
 //! What is read: the live state at a start, and history in pages beside the writer.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -253,6 +254,10 @@ impl Reader for SqliteReader {
 
     fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
         posts::letters(&self.db, which, bytes_max)
+    }
+
+    fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
+        crew::imported(&self.db, ids)
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

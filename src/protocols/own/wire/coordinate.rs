@@ -242,6 +242,31 @@ pub struct WithdrawContract {
     pub id: String,
 }
 
+/// `POST /appoint-lead`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AppointLead {
+    /// Who is to lead the crew.
+    pub agent: String,
+}
+
+/// `POST /import-events`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ImportEvents {
+    /// The database, by its absolute path.
+    pub file: String,
+}
+
+/// Answer to [`ImportEvents`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Imported {
+    /// Events that are on the timeline from now on.
+    pub taken: u64,
+    /// Those that were there already.
+    pub known: u64,
+    /// Those that are not what an event may be.
+    pub unfit: u64,
+}
+
 /// A contract. `GET /contracts`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Contract {

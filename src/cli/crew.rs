@@ -1,0 +1,55 @@
+//! `lead`, `agent-protocol`: who decides among the agents of Agent Protocol, and what its published server has kept.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::complaint::DONE;
+use super::here::wait_for;
+use super::{Complaint, Here, out};
+use crate::client::wire;
+
+/// `provost lead`.
+#[derive(Args, Debug)]
+pub(super) struct Lead {
+    /// The agent; it has to have announced itself, and not be offline
+    agent: String,
+}
+
+pub(super) fn lead(here: &Here, asked: Lead) -> Result<u8, Complaint> {
+    let request = wire::AppointLead { agent: asked.agent };
+    let done = wait_for(async { Ok(here.daemon(None).await?.appoint_lead(&request).await?) })?;
+    if here.json {
+        return out::json(&done).map(|()| DONE);
+    }
+    out::line(out::one_line(&done.message, 400)).map(|()| DONE)
+}
+
+/// `provost agent-protocol`.
+#[derive(Subcommand, Debug)]
+pub(super) enum AgentProtocol {
+    /// Put its events on the timeline; those that are there already are passed over
+    #[command(after_help = "Example:\n  provost agent-protocol import .agent-protocol/protocol.db")]
+    Import(Import),
+}
+
+/// `provost agent-protocol import`.
+#[derive(Args, Debug)]
+pub(super) struct Import {
+    /// The database; `.agent-protocol/protocol.db` of the workspace if none is named
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+}
+
+pub(super) fn agent_protocol(here: &Here, asked: AgentProtocol) -> Result<u8, Complaint> {
+    let AgentProtocol::Import(Import { file }) = asked;
+    let file = file.unwrap_or_else(|| here.places.root.join(".agent-protocol/protocol.db"));
+    let file = std::path::absolute(&file).unwrap_or(file);
+    let request = wire::ImportEvents { file: file.display().to_string() };
+    let done = wait_for(async { Ok(here.daemon(None).await?.import_events(&request).await?) })?;
+    if here.json {
+        return out::json(&done).map(|()| DONE);
+    }
+    let wire::Imported { taken, known, unfit } = done;
+    out::line(format!("{taken} imported, {known} known already, {unfit} unfit")).map(|()| DONE)
+}

@@ -1,0 +1,54 @@
+//! `.agent-protocol/config.json`, as the published server writes it, in the words of our own table.
+//!
+//! It writes all of its defaults into the file and never reads them again, so a port that is its default says nothing.
+
+use serde_json::Value;
+
+/// Where it lies in a repository.
+pub(super) const FILE: &str = ".agent-protocol/config.json";
+
+/// Its own port, which it writes down whether or not anybody has chosen it.
+const PORT: u64 = 4700;
+
+/// The same in TOML. What nobody reads is passed over.
+///
+/// # Errors
+/// A sentence about what is wrong.
+pub(super) fn as_toml(text: &str) -> Result<String, String> {
+    let value: Value = serde_json::from_str(text).map_err(|err| format!("is not valid JSON: {err}"))?;
+    let members = value.as_object().ok_or("is not an object")?;
+    let mut toml = String::from("[agent_protocol]\n");
+    let mut put = |key: &str, value: String| toml.push_str(&format!("{key} = {value}\n"));
+    match members.get("port") {
+        None | Some(Value::Null) => {}
+        Some(Value::Number(port)) if port.as_u64() == Some(PORT) => {}
+        Some(port) => put("port", port.to_string()),
+    }
+    match members.get("lead_agent") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(lead)) => put("lead_agent", quoted(lead)),
+        Some(_) => return Err("`lead_agent` must be a string".into()),
+    }
+    match members.get("dead_agent_timeout_ms") {
+        None | Some(Value::Null) => {}
+        Some(Value::Number(ms)) if ms.is_u64() => put("dead_after", quoted(&format!("{ms}ms"))),
+        Some(_) => return Err("`dead_agent_timeout_ms` must be a whole number".into()),
+    }
+    for key in ["tracked_paths", "ignored_paths"] {
+        match members.get(key) {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(items)) => {
+                let texts: Option<Vec<String>> = items.iter().map(|it| it.as_str().map(quoted)).collect();
+                let texts = texts.ok_or_else(|| format!("`{key}` must be a list of strings"))?;
+                put(key, format!("[{}]", texts.join(", ")));
+            }
+            Some(_) => return Err(format!("`{key}` must be a list of strings")),
+        }
+    }
+    Ok(toml)
+}
+
+/// A text as TOML has it; JSON's escapes are among TOML's.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}

@@ -1,0 +1,132 @@
+//! Files change, whoever changes them, and the crew is told. Agent Protocol, 3.7.
+//!
+//! A file that is being written is waited for until it has been left alone for half a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::Daemon;
+use crate::base::limits::SEEN_AT_ONCE_MAX;
+use crate::base::{RepoPath, WatchPatterns};
+use crate::config::AgentProtocolSettings;
+use crate::domain::Principal;
+use crate::domain::command::{SeeFiles, SeenFile};
+use crate::domain::view::WholeCrew;
+use crate::domain::{Content, Hold, Seen};
+use crate::index::{Sight, Way};
+use crate::service::Provost;
+
+/// How long a file has to be left alone, and how long it is waited for at most.
+const QUIET: Duration = Duration::from_millis(500);
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Which files are told of.
+struct Tracked {
+    tracked: Option<WatchPatterns>,
+    ignored: Option<WatchPatterns>,
+}
+
+impl Tracked {
+    /// As the configuration says; a list with something in it that is no glob is none, which the log says.
+    fn of(settings: &AgentProtocolSettings) -> Self {
+        let read = |name, globs: &[String]| match WatchPatterns::parse(globs) {
+            Ok(patterns) => Some(patterns),
+            Err(err) => {
+                tracing::warn!(setting = name, %err, "no file is chosen by this list");
+                None
+            }
+        };
+        Self {
+            tracked: read("agent_protocol.tracked_paths", &settings.tracked_paths),
+            ignored: read("agent_protocol.ignored_paths", &settings.ignored_paths),
+        }
+    }
+
+    fn has(&self, path: &RepoPath) -> bool {
+        let is_in = |list: &Option<WatchPatterns>| list.as_ref().is_some_and(|it| it.matches(path.as_str()));
+        is_in(&self.tracked) && !is_in(&self.ignored)
+    }
+}
+
+impl Daemon {
+    /// Tells of files that change from now on.
+    pub(super) fn see_files(&mut self, settings: &AgentProtocolSettings) {
+        let (provost, host) = (self.provost.clone(), self.host.clone());
+        self.doors.spawn(tell(provost, host, Tracked::of(settings), self.stop.clone()));
+    }
+}
+
+/// Until the daemon stops: tells of files that have come, changed or gone.
+async fn tell(provost: Provost, host: Principal, tracked: Tracked, stop: CancellationToken) {
+    let mut sights = provost.index().sights();
+    let mut waiting: BTreeMap<RepoPath, Way> = BTreeMap::new();
+    loop {
+        let first = tokio::select! {
+            () = stop.cancelled() => return,
+            seen = sights.recv() => seen,
+        };
+        let latest = Instant::now() + WAIT_MAX;
+        let mut next = Some(first);
+        while let Some(seen) = next.take() {
+            match seen {
+                Ok(seen) => seen.iter().for_each(|it| add(&mut waiting, it)),
+                Err(RecvError::Lagged(_)) => {
+                    tracing::warn!("more files have changed at once than are told of")
+                }
+                Err(RecvError::Closed) => return,
+            }
+            next = timeout_at(latest.min(Instant::now() + QUIET), sights.recv()).await.ok();
+        }
+        say(&provost, &host, &tracked, std::mem::take(&mut waiting)).await;
+    }
+}
+
+/// Several things that became of a file in a short while are one.
+fn add(waiting: &mut BTreeMap<RepoPath, Way>, sight: &Sight) {
+    let before = waiting.get(&sight.path).copied();
+    let way = match (before, sight.way) {
+        (Some(Way::Created), Way::Deleted) => {
+            waiting.remove(&sight.path);
+            return;
+        }
+        (Some(Way::Created), _) => Way::Created,
+        (Some(Way::Deleted), Way::Created) => Way::Changed,
+        (_, way) => way,
+    };
+    waiting.insert(sight.path.clone(), way);
+}
+
+async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTreeMap<RepoPath, Way>) {
+    let Ok(crew) = provost.view(WholeCrew).await else { return };
+    let claimed = |path: &RepoPath| {
+        crew.claims.iter().any(|it| {
+            let inside =
+                path.as_str().strip_prefix(it.file.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            it.held != Hold::Free && (it.file == *path || inside)
+        })
+    };
+    let wanted: Vec<_> = files.into_iter().filter(|(path, _)| tracked.has(path) || claimed(path)).collect();
+    for some in wanted.chunks(SEEN_AT_ONCE_MAX) {
+        let there = some.iter().filter(|(_, way)| *way != Way::Deleted).map(|(path, _)| path.clone());
+        let contents = provost.contents(there.collect()).await;
+        let seen = some.iter().filter_map(|(path, way)| {
+            let after = contents.get(path).copied();
+            let (how, after) = match way {
+                Way::Deleted => (Seen::Deleted, None),
+                // Gone again by now, which is told next.
+                _ if after == Some(Content::Missing) => return None,
+                Way::Created => (Seen::Created, after),
+                Way::Changed => (Seen::Changed, after),
+            };
+            Some(SeenFile { file: path.clone(), how, before: None, after })
+        });
+        let verb = SeeFiles { files: seen.collect() };
+        if let Err(err) = provost.submit(host, verb).await {
+            tracing::warn!(%err, "changed files could not be told of");
+        }
+    }
+}

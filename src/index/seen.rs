@@ -1,0 +1,100 @@
+//! Files of any kind that have come, changed or gone, for those who tell of them.
+//!
+//! What there is when the daemon starts is no news. Hidden files and those that git ignores are not seen, and no file is
+//! opened for it.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use super::Index;
+use super::known::{bounds, is_directly_in};
+use super::read::Stamp;
+use crate::base::RepoPath;
+use crate::base::limits::SEEN_FILES_MAX;
+
+/// What has become of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// It was not there before.
+    Created,
+    /// It was written.
+    Changed,
+    /// It is not there any more.
+    Deleted,
+}
+
+/// A file of which something has become.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sight {
+    /// Which.
+    pub path: RepoPath,
+    /// What.
+    pub way: Way,
+}
+
+/// The files that are there, as they were when somebody last looked.
+#[derive(Default)]
+pub(super) struct Files(BTreeMap<RepoPath, Stamp>);
+
+impl Files {
+    fn in_folder(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
+        let (from, to) = bounds(folder);
+        let range = (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str));
+        let found = self.0.range::<str, _>(range).map(|(path, _)| path);
+        found.filter(|path| all || is_directly_in(path, folder)).cloned().collect()
+    }
+
+    /// Takes a look over; answers with what it shows.
+    fn take_over(
+        &mut self,
+        folder: &RepoPath,
+        all: bool,
+        gone: &[RepoPath],
+        found: BTreeMap<RepoPath, Stamp>,
+        whole: bool,
+    ) -> Vec<Sight> {
+        let mut sights = Vec::new();
+        let mut lost: Vec<RepoPath> = gone.iter().flat_map(|it| self.in_folder(it, true)).collect();
+        // Of a look that was cut short, nobody knows what is missing.
+        if whole {
+            lost.extend(self.in_folder(folder, all));
+        }
+        for path in lost {
+            if !found.contains_key(&path) && self.0.remove(&path).is_some() {
+                sights.push(Sight { path, way: Way::Deleted });
+            }
+        }
+        for (path, stamp) in found {
+            let way = match self.0.get(&path) {
+                Some(before) if *before == stamp => continue,
+                Some(_) => Way::Changed,
+                None if self.0.len() >= SEEN_FILES_MAX => continue,
+                None => Way::Created,
+            };
+            self.0.insert(path.clone(), stamp);
+            sights.push(Sight { path, way });
+        }
+        sights
+    }
+}
+
+impl Index {
+    /// Takes a look at a folder over, and tells of what has become of its files. The first one tells nothing.
+    pub(super) fn see(
+        &self,
+        folder: &RepoPath,
+        all: bool,
+        gone: &[RepoPath],
+        found: BTreeMap<RepoPath, Stamp>,
+        whole: bool,
+    ) {
+        let is_first = self.lock_progress().looks == 0;
+        let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let sights = files.take_over(folder, all, gone, found, whole);
+        drop(files);
+        if !is_first && !sights.is_empty() {
+            // Nobody may be looking.
+            let _ = self.0.seen.send(sights.into());
+        }
+    }
+}

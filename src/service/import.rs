@@ -1,0 +1,110 @@
+//! What another daemon of Agent Protocol has kept is put on the timeline, once.
+
+use std::path::Path;
+
+use super::{Provost, unreadable};
+use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
+use crate::base::{AgentId, Json};
+use crate::domain::command::TakeNotes;
+use crate::domain::{Answer, Note, Origin, Principal, Refusal};
+use crate::store::{ForeignEvent, StoreError, foreign_events};
+
+/// How an import went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Imported {
+    /// Events that are on the timeline from now on.
+    pub taken: u64,
+    /// Those that were there already.
+    pub known: u64,
+    /// Those that are not what an event may be.
+    pub unfit: u64,
+}
+
+/// Why nothing, or not everything, was imported.
+#[derive(Debug)]
+pub enum ImportFault {
+    /// The file cannot be read as what it should be: a sentence.
+    File(String),
+    /// The core says no.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for ImportFault {
+    fn from(refusal: Refusal) -> Self {
+        ImportFault::Refused(refusal)
+    }
+}
+
+impl Provost {
+    /// Imports the events of a database of the published server. What was imported before is passed over, so that it can
+    /// be done again, and goes on after a crash.
+    ///
+    /// # Errors
+    /// [`ImportFault`]; what was taken before stays.
+    pub async fn import(&self, who: &Principal, file: &Path) -> Result<Imported, ImportFault> {
+        // Whether the caller may at all, before anything is read.
+        self.take(who, Vec::new()).await?;
+        let (mut so_far, mut last) = (Imported::default(), i64::MIN);
+        loop {
+            let path = file.to_owned();
+            let read = tokio::task::spawn_blocking(move || foreign_events(&path, last)).await;
+            let page = match read {
+                Ok(Ok(page)) => page,
+                Ok(Err(err)) => return Err(ImportFault::File(said(&err))),
+                Err(_) => return Err(Refusal::Unavailable { why: "it is shutting down".into() }.into()),
+            };
+            let Some(end) = page.last().map(|it| it.row) else { return Ok(so_far) };
+            last = end;
+            let ids: Vec<String> = page.iter().map(|it| it.id.clone()).collect();
+            let known = self.read(move |reader| reader.imported(&ids)).await?;
+            let before = page.len();
+            let fresh: Vec<ForeignEvent> = page.into_iter().filter(|it| !known.contains(&it.id)).collect();
+            so_far.known += (before - fresh.len()) as u64;
+            let notes: Vec<Note> = fresh.iter().filter_map(note).collect();
+            so_far.unfit += (fresh.len() - notes.len()) as u64;
+            so_far.taken += notes.len() as u64;
+            self.take(who, notes).await?;
+        }
+    }
+
+    async fn take(&self, who: &Principal, notes: Vec<Note>) -> Result<(), Refusal> {
+        match self.submit(who, TakeNotes { notes }).await? {
+            Answer::Done(_) => Ok(()),
+            Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("imports are not judged")),
+        }
+    }
+}
+
+fn said(err: &StoreError) -> String {
+    let _logged = unreadable(err);
+    err.to_string()
+}
+
+/// An event as a note; `None` if it is not what an event may be.
+fn note(it: &ForeignEvent) -> Option<Note> {
+    let fits =
+        |text: &str| !text.is_empty() && text.len() <= ID_LEN_MAX && !text.chars().any(char::is_control);
+    let agent = AgentId::parse(&it.agent).ok()?;
+    if !fits(&it.id) || !fits(&it.action) {
+        return None;
+    }
+    let metadata = it.metadata.as_deref().map_or_else(|| Json::parse("{}"), Json::parse).ok()?;
+    let long = |it: &Option<String>, most| it.as_deref().is_some_and(|it| it.len() > most);
+    let short = [&it.task, &it.before, &it.after];
+    if long(&it.resource, PATH_LEN_MAX)
+        || short.iter().any(|it| long(it, ID_LEN_MAX))
+        || metadata.as_str().len() > NOTE_BYTES_MAX
+    {
+        return None;
+    }
+    let text = |it: &Option<String>| it.as_deref().map(Into::into);
+    Some(Note {
+        action: it.action.as_str().into(),
+        file: text(&it.resource),
+        assignment: text(&it.task),
+        before: text(&it.before),
+        after: text(&it.after),
+        metadata,
+        origin: Some(Origin { id: it.id.as_str().into(), at: it.at, agent: agent.as_str().into() }),
+    })
+}

@@ -1,0 +1,78 @@
+//! Events that the published server of Agent Protocol has kept, read from its own database.
+//!
+//! Whoever works in the repository can write that file, so nothing in it is trusted: it is opened for reading alone, without
+//! following links, with its triggers and views switched off, and each row has a bound.
+
+use std::path::Path;
+
+use rusqlite::limits::Limit;
+use rusqlite::{OpenFlags, params};
+
+use super::connect;
+use crate::base::Timestamp;
+use crate::base::limits::{FOREIGN_DATABASE_BYTES_MAX, FOREIGN_PAGE, FOREIGN_ROW_BYTES_MAX};
+use crate::store::StoreError;
+
+/// One row of its table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForeignEvent {
+    /// Its place in the table.
+    pub row: i64,
+    /// Its name.
+    pub id: String,
+    /// When it happened.
+    pub at: Timestamp,
+    /// Whose it is.
+    pub agent: String,
+    /// What happened.
+    pub action: String,
+    /// To which file.
+    pub resource: Option<String>,
+    /// For which task.
+    pub task: Option<String>,
+    /// What was there before.
+    pub before: Option<String>,
+    /// What was there afterwards.
+    pub after: Option<String>,
+    /// JSON, if it is what it should be.
+    pub metadata: Option<String>,
+}
+
+/// The next rows behind a place, oldest first.
+///
+/// # Errors
+/// When it is no such database, or cannot be read.
+pub fn foreign_events(path: &Path, after: i64) -> Result<Vec<ForeignEvent>, StoreError> {
+    let meta = std::fs::symlink_metadata(path).map_err(StoreError::io(path))?;
+    let unfit = |why: &str| StoreError::Unsafe { path: path.display().to_string().into(), why: why.into() };
+    if !meta.is_file() {
+        return Err(unfit("is not a file"));
+    }
+    if meta.len() > FOREIGN_DATABASE_BYTES_MAX {
+        return Err(unfit("is larger than a database that is imported"));
+    }
+    let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    db.pragma_update(None, "query_only", true)?;
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, FOREIGN_ROW_BYTES_MAX)?;
+    let sql =
+        "SELECT rowid, id, timestamp, agent_id, action, resource, task_id, before_hash, after_hash, metadata
+               FROM main.events WHERE rowid > ?1 ORDER BY rowid LIMIT ?2";
+    let mut select = db.prepare(sql)?;
+    let mut rows = select.query(params![after, FOREIGN_PAGE])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(ForeignEvent {
+            row: row.get(0)?,
+            id: row.get(1)?,
+            at: Timestamp(row.get(2)?),
+            agent: row.get(3)?,
+            action: row.get(4)?,
+            resource: row.get(5)?,
+            task: row.get(6)?,
+            before: row.get(7)?,
+            after: row.get(8)?,
+            metadata: row.get(9)?,
+        });
+    }
+    Ok(found)
+}
