@@ -9,6 +9,7 @@ mod memory;
 mod notices;
 mod pictures;
 mod policy_file;
+mod ready;
 mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
@@ -19,7 +20,6 @@ mod wit_sockets;
 #[cfg(unix)]
 mod worker_doors;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -58,6 +58,7 @@ use crate::transport::listen::{Place, bind};
 use crate::vault::Vault;
 pub use loopback_doors::TakenPorts;
 use policy_file::PolicyFile;
+use ready::Ready;
 pub use rehearse::rehearse;
 
 /// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
@@ -102,7 +103,7 @@ pub struct Start {
 /// # Errors
 /// Why it could not start, with what to do; also written to [`Start::ready`].
 pub fn run(mut start: Start) -> Result<()> {
-    let mut ready = Ready(start.ready.take());
+    let mut ready = Ready::new(start.ready.take());
     let outcome = prepare(&start).and_then(|prepared| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let outcome = runtime.block_on(serve(start, prepared, &mut ready));
@@ -113,18 +114,6 @@ pub fn run(mut start: Start) -> Result<()> {
         ready.say(&format!("{err:#}"));
     }
     outcome
-}
-
-/// The pipe to whoever started us.
-struct Ready(Option<std::fs::File>);
-
-impl Ready {
-    fn say(&mut self, line: &str) {
-        if let Some(mut pipe) = self.0.take() {
-            // Whoever started us may have lost interest.
-            let _ = writeln!(pipe, "{}", line.replace('\n', " "));
-        }
-    }
 }
 
 /// What is settled before any thread exists.

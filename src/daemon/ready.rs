@@ -1,0 +1,21 @@
+//! The pipe to whoever has started the daemon, and waits until it can be used.
+
+use std::fs::File;
+use std::io::Write as _;
+
+/// The pipe, until something was said.
+pub(super) struct Ready(Option<File>);
+
+impl Ready {
+    pub(super) fn new(pipe: Option<File>) -> Self {
+        Self(pipe)
+    }
+
+    /// Says the one line that is said: `ready`, or why not.
+    pub(super) fn say(&mut self, line: &str) {
+        if let Some(mut pipe) = self.0.take() {
+            // Whoever started us may have lost interest.
+            let _ = writeln!(pipe, "{}", line.replace('\n', " "));
+        }
+    }
+}
