@@ -374,11 +374,11 @@ fn nobody_puts_the_daemons_own_words_on_record() {
     }
     assert!(say("key.added", "worker:gpu").starts_with("HTTP/1.1 200"));
     assert_eq!(world.client(&daemon, "orch:a").say("HEARTBEAT", json!({})), Reply::Nothing);
-    let log = world.command(&["log", "--json"]).output().unwrap().stdout;
-    let log = String::from_utf8(log).unwrap();
+    let output = world.command(&["log", "--json"]).output().unwrap();
+    let log = String::from_utf8_lossy(&output.stdout);
     assert!(
         log.contains("worker:gpu") && !log.contains("open.toml") && !log.contains("daemon.stopped"),
-        "{log}"
+        "{output:?}"
     );
 }
 
