@@ -2,7 +2,7 @@
 //!
 //! A file that is being written is waited for until it has been left alone for half a second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
@@ -102,20 +102,22 @@ fn add(waiting: &mut BTreeMap<RepoPath, Way>, sight: &Sight) {
 
 async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTreeMap<RepoPath, Way>) {
     let Ok(crew) = provost.view(WholeCrew).await else { return };
+    let held = crew.claims.iter().filter(|it| it.held != Hold::Free);
+    let held: BTreeSet<&str> = held.map(|it| it.file.as_str()).collect();
+    // The file itself, or a folder that it is in.
     let claimed = |path: &RepoPath| {
-        crew.claims.iter().any(|it| {
-            let inside =
-                path.as_str().strip_prefix(it.file.as_str()).is_some_and(|rest| rest.starts_with('/'));
-            it.held != Hold::Free && (it.file == *path || inside)
-        })
+        let path = path.as_str();
+        let mut ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        ends.any(|end| held.contains(&path[..end]))
     };
     let wanted: Vec<_> = files.into_iter().filter(|(path, _)| tracked.has(path) || claimed(path)).collect();
     for some in wanted.chunks(SEEN_AT_ONCE_MAX) {
-        let there = some.iter().filter(|(_, way)| *way != Way::Deleted).map(|(path, _)| path.clone());
-        let contents = provost.contents(there.collect()).await;
+        let contents = provost.contents(some.iter().map(|(path, _)| path.clone()).collect()).await;
         let seen = some.iter().filter_map(|(path, way)| {
             let after = contents.get(path).copied();
             let (how, after) = match way {
+                // Still there: it is ignored from now on, which is nothing that became of it.
+                Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
                 Way::Deleted => (Seen::Deleted, None),
                 // Gone again by now, which is told next.
                 _ if after == Some(Content::Missing) => return None,

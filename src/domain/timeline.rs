@@ -144,7 +144,7 @@ impl Event {
                 at: note.origin.as_ref().map_or(self.at, |it| it.at),
                 agent: note.origin.as_ref().map_or(actor, |it| &it.agent),
                 word: &note.action,
-                file: note.file.as_deref(),
+                file: note.plain.as_ref().map(|it| it.as_str()).or(note.file.as_deref()),
                 task: note.assignment.as_deref(),
             },
         }

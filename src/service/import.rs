@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Provost, unreadable};
 use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
-use crate::base::{AgentId, Json};
+use crate::base::{AgentId, Json, RepoPath};
 use crate::domain::command::TakeNotes;
 use crate::domain::{Answer, Note, Origin, Principal, Refusal};
 use crate::store::{ForeignEvent, StoreError, foreign_events};
@@ -100,6 +100,7 @@ fn note(it: &ForeignEvent) -> Option<Note> {
     let text = |it: &Option<String>| it.as_deref().map(Into::into);
     Some(Note {
         action: it.action.as_str().into(),
+        plain: it.resource.as_deref().and_then(|it| RepoPath::parse(it).ok()),
         file: text(&it.resource),
         assignment: text(&it.task),
         before: text(&it.before),

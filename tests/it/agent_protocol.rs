@@ -643,6 +643,11 @@ fn a_conflict_is_found_and_settled_through_the_door() {
         "/events",
         &json!({ "agent_id": "b", "action": "resource.modified", "resource": "./src/a.ts" }),
     );
+    let noted = |file: &str| http.get(&format!("/events?agent_id=b&resource={file}")).json()[0].clone();
+    assert_eq!(
+        (&noted("src/a.ts"), &noted("src/a.ts")["resource"]),
+        (&noted("src//a.ts"), &json!("./src/a.ts"))
+    );
     let found = http.get("/events?limit=1&action=resource.conflict_detected").json()[0].clone();
     let metadata = json!({ "agents_involved": ["a", "b"], "previous_owner": "a", "intruder": "b" });
     assert_eq!((&found["agent_id"], &found["metadata"]), (&json!("system"), &metadata));

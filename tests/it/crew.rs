@@ -310,6 +310,7 @@ fn note(action: &str, file: Option<&str>) -> Note {
     Note {
         action: action.into(),
         file: file.map(Into::into),
+        plain: None,
         assignment: None,
         before: None,
         after: None,

@@ -150,6 +150,9 @@ pub struct Note {
     pub action: Box<str>,
     /// To which file, as the agent wrote it.
     pub file: Option<Box<str>>,
+    /// The same in its plainest spelling, if it is in the workspace: it is found under this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<RepoPath>,
     /// For which assignment.
     pub assignment: Option<Box<str>>,
     /// Digest of what was there before.

@@ -156,16 +156,19 @@ pub(super) fn agent_filter(name: &str) -> &str {
 pub(super) fn event(it: &Event) -> Option<wire::Event<'_>> {
     let topic = it.topic()?;
     let Details { before, after, metadata } = details(it);
-    let id = match &it.kind {
-        EventKind::Crew(CrewEvent::Noted(note)) => note.origin.as_ref().map(|it| it.id.to_string()),
+    let note = match &it.kind {
+        EventKind::Crew(CrewEvent::Noted(note)) => Some(note),
         _ => None,
     };
+    let id = note.and_then(|it| it.origin.as_ref()).map(|it| it.id.to_string());
+    // As its agent wrote it, wherever it is found.
+    let resource = note.map_or(topic.file, |it| it.file.as_deref());
     Some(wire::Event {
         id: id.unwrap_or_else(|| ids::event(it.seq)),
         timestamp: topic.at.0,
         agent_id: agent_name(topic.agent),
         action: topic.word,
-        resource: topic.file,
+        resource,
         task_id: topic.task,
         before_hash: before,
         after_hash: after,

@@ -297,6 +297,7 @@ impl AgentProtocol {
         let who = speaks_as(caller, body.agent("agent_id")?)?;
         let note = Note {
             action: body.given("action")?,
+            plain: body.text("resource")?.and_then(|it| RepoPath::parse(&it).ok()),
             file: body.text("resource")?,
             assignment: body.text("task_id")?,
             before: body.text("before_hash")?,
