@@ -12,6 +12,7 @@ mod broker_door;
 mod broker_git;
 mod broker_log;
 mod broker_vectors;
+mod browser;
 mod cli;
 mod cli_json;
 mod config;
