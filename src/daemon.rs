@@ -249,8 +249,7 @@ async fn assemble(
     let store = store::open(&places.state, options)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
-    let (settings, profiles) = wiring::workers_and_settings(config, &Vault::at(places.secrets()));
-    let settings = wiring::with_owners(settings, &places.root);
+    let (settings, profiles) = wiring::of_this_repository(config, places);
     let about = about::about(&start, prepared, config, &policy, &rules);
     let started =
         engine::start(store, Box::new(rules), settings, Box::new(SystemClock), wiring::retention(config))?;
@@ -477,9 +476,7 @@ impl Daemon {
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
-        let (settings, profiles) =
-            wiring::workers_and_settings(&loaded.config, &Vault::at(self.start.places.secrets()));
-        let settings = wiring::with_owners(settings, &self.start.places.root);
+        let (settings, profiles) = wiring::of_this_repository(&loaded.config, &self.start.places);
         let notes_about_ports = self.port_notes.clone();
         {
             let about = &mut self.shared().0;

@@ -14,7 +14,7 @@ use super::pin::{self, RepoFile, Status};
 use super::suggest::nearest;
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
-use super::{agent_protocol, devit, places};
+use super::{agent_protocol, devit, git_paw, places};
 use crate::system;
 
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
@@ -76,6 +76,8 @@ pub enum Dialect {
     Provost,
     /// A `devit.core.toml`.
     Devit,
+    /// A `.git-paw/config.toml`.
+    GitPaw,
 }
 
 impl Dialect {
@@ -229,7 +231,7 @@ impl Loading {
     }
 
     fn repository_file(&mut self, root: &Path, file: &RepoFile) -> Result<(), Broken> {
-        if ![pin::PROVOST, pin::DEVIT, agent_protocol::FILE].contains(&file.path.as_str()) {
+        if ![pin::PROVOST, pin::DEVIT, pin::GIT_PAW, agent_protocol::FILE].contains(&file.path.as_str()) {
             return Ok(()); // other doors' files, which they read themselves
         }
         let hint = format!("run `provost allow {}` to see and allow it", file.path);
@@ -244,7 +246,9 @@ impl Loading {
             },
             Status::Allowed => {
                 let path = root.join(&file.path);
-                return self.layer(&file.path, &file.text, parent(&path), Dialect::of(&path), true);
+                let git_paws = file.path == pin::GIT_PAW;
+                let dialect = if git_paws { Dialect::GitPaw } else { Dialect::of(&path) };
+                return self.layer(&file.path, &file.text, parent(&path), dialect, true);
             }
             Status::New => format!("is not used, since nobody has allowed it; {hint}"),
             Status::Changed => format!("HAS CHANGED since it was allowed and is not used; {hint}"),
@@ -281,6 +285,7 @@ impl Loading {
         match dialect {
             Dialect::Provost => self.table(&file, "", document.get_ref()),
             Dialect::Devit => devit::read(self, &file, document.get_ref()),
+            Dialect::GitPaw => git_paw::read(self, &file, document.get_ref()),
         }
     }
 

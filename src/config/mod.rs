@@ -12,6 +12,7 @@
 mod agent_protocol;
 mod devit;
 pub mod env;
+mod git_paw;
 mod load;
 pub mod pin;
 pub mod places;

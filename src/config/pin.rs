@@ -15,8 +15,10 @@ use crate::system;
 pub const PROVOST: &str = ".provost/provost.toml";
 /// DevIt's file in a repository.
 pub const DEVIT: &str = "devit.core.toml";
+/// git-paw's file in a repository.
+pub const GIT_PAW: &str = ".git-paw/config.toml";
 /// The files that are looked for: ours, DevIt's, the broker's and Agent Protocol's.
-pub const FILES: [&str; 4] = [PROVOST, DEVIT, ".git-paw/config.toml", ".agent-protocol/config.json"];
+pub const FILES: [&str; 4] = [PROVOST, DEVIT, GIT_PAW, ".agent-protocol/config.json"];
 
 /// Largest file that can be allowed, in bytes: a person has to read it.
 pub const FILE_LEN_MAX: u64 = 256 << 10;

@@ -91,12 +91,13 @@ fn posts(config: &Config) -> PostSettings {
     }
 }
 
-/// The same settings, with what the repository says of who owns which files. What the configuration says comes last, and so
-/// has the word.
-pub(super) fn with_owners(mut settings: Settings, root: &Path) -> Settings {
+/// The same as [`workers_and_settings`], with what the repository says of who owns which files. What the configuration says
+/// comes last, and so has the word.
+pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Profiles) {
+    let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
     let ours = std::mem::take(&mut settings.posts.owners);
-    settings.posts.owners = code_owners(root).into_iter().chain(ours).collect();
-    settings
+    settings.posts.owners = code_owners(&places.root).into_iter().chain(ours).collect();
+    (settings, profiles)
 }
 
 /// Lines of the repository's `CODEOWNERS`, where it has one: a pattern, and names behind it. Only names of agents matter.

@@ -164,3 +164,61 @@ fn what_agents_are_told_names_no_kind_that_there_is_not() {
     assert!(samples.len() >= 5);
     samples.iter().for_each(|it| publish(broker, it));
 }
+
+#[test]
+fn an_answer_is_typed_into_a_pane_to_the_letter_if_asked() {
+    let world = World::new();
+    let _daemon = world.start();
+    // Stands in for tmux: it writes down what it was asked, one word a line.
+    let tools = world.path("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let said = world.path("said");
+    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> '{}'\n", said.display());
+    std::fs::write(tools.join("tmux"), script).unwrap();
+    std::fs::set_permissions(tools.join("tmux"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let answer = |args: &[&str]| {
+        let mut command = world.command(args);
+        command.env("PATH", format!("{}:/usr/bin:/bin", tools.display())).output().unwrap()
+    };
+    let done = answer(&["answer", "feat-aa", "yes; $(rm -rf x)\nEnter", "--tmux", "paw:0.2"]);
+    assert!(done.status.success(), "{done:?}");
+    let typed = std::fs::read_to_string(&said).unwrap();
+    let expected = "send-keys\n-t\npaw:0.2\n-l\n--\nyes; $(rm -rf x) Enter\nsend-keys\n-t\npaw:0.2\nEnter\n";
+    assert_eq!(typed, expected, "as text, and one line of it");
+    let refused = answer(&["answer", "feat-aa", "yes", "--tmux=-X"]);
+    assert!(!refused.status.success());
+    assert_eq!(std::fs::read_to_string(&said).unwrap(), expected);
+}
+
+#[test]
+fn git_paws_configuration_counts_once_it_is_allowed() {
+    let world = World::new();
+    let text = "default_cli = \"claude\"\n[broker]\nenabled = true\nbind = \"0.0.0.0\"\n\
+                [supervisor]\nenabled = false\n[supervisor.conflict]\nwindow_seconds = 7\n";
+    std::fs::create_dir(world.repo().join(".git-paw")).unwrap();
+    std::fs::write(world.repo().join(".git-paw/config.toml"), text).unwrap();
+    let told = |world: &World| {
+        let daemon = world.start();
+        let broker = Http::broker(world);
+        for name in ["feat-aa", "feat-bb"] {
+            publish(broker, &status(name, "working", &["src/a.rs"]));
+        }
+        let told = poll(broker, "feat-aa", 0).0.len();
+        let notes = json_of(world, &["status", "--json"])["notes"].to_string();
+        daemon.stop();
+        (told, notes)
+    };
+    let (before, notes) = told(&world);
+    assert!(before == 1 && notes.contains("nobody has allowed it"), "{before} {notes}");
+    run(&world, &["allow", ".git-paw/config.toml", "--yes"]);
+    let daemon = world.start();
+    let broker = Http::broker(&world);
+    for name in ["feat-cc", "feat-dd"] {
+        publish(broker, &status(name, "working", &["src/b.rs"]));
+    }
+    assert!(poll(broker, "feat-cc", 0).0.is_empty(), "the detector is off");
+    let notes = json_of(&world, &["status", "--json"])["notes"].to_string();
+    assert!(notes.contains("nowhere else"), "{notes}");
+    daemon.stop();
+}

@@ -1,0 +1,46 @@
+//! An existing `.git-paw/config.toml`, read as far as it is about the broker and its conflicts.
+//!
+//! Everything else in it is git-paw's own, and left to it. Where it asks to be reached from elsewhere, it is told that
+//! nobody is.
+
+use toml::de::{DeTable, DeValue};
+
+use super::load::{Broken, File, Loading, Severity, join};
+
+/// Keys of git-paw's, by our section and key.
+const OURS: &[(&str, &str, &str)] = &[
+    ("broker.enabled", "broker", "enabled"),
+    ("broker.port", "broker", "port"),
+    ("broker.watcher.republish_working_ttl_seconds", "supervisor", "republish_working_ttl_seconds"),
+    ("supervisor.enabled", "supervisor", "enabled"),
+    ("supervisor.verify_on_commit_nudge", "supervisor", "verify_on_commit_nudge"),
+    ("supervisor.conflict.window_seconds", "supervisor.conflict", "window_seconds"),
+    ("supervisor.conflict.warn_on_intent_overlap", "supervisor.conflict", "warn_on_intent_overlap"),
+    ("supervisor.conflict.escalate_on_violation", "supervisor.conflict", "escalate_on_violation"),
+];
+
+/// Addresses that are ours anyway.
+const LOOPBACK: [&str; 4] = ["127.0.0.1", "localhost", "::1", "[::1]"];
+
+/// Reads a whole file.
+pub(super) fn read(loading: &mut Loading, file: &File<'_>, document: &DeTable<'_>) -> Result<(), Broken> {
+    table(loading, file, "", document)
+}
+
+fn table(loading: &mut Loading, file: &File<'_>, path: &str, keys: &DeTable<'_>) -> Result<(), Broken> {
+    for (key, value) in keys {
+        let (full, at) = (join(path, key.get_ref()), key.span().start);
+        match value.get_ref() {
+            DeValue::Table(inner) => table(loading, file, &full, inner)?,
+            value => {
+                if let Some((_, section, ours)) = OURS.iter().find(|(known, ..)| *known == full) {
+                    loading.assign(file, section, ours, at, value)?;
+                } else if full == "broker.bind" && !value.as_str().is_some_and(|it| LOOPBACK.contains(&it)) {
+                    let message = "is ignored: the broker door is at 127.0.0.1 and ::1, and nowhere else";
+                    loading.note(file, at, &full, message.into(), Severity::Warning);
+                }
+            }
+        }
+    }
+    Ok(())
+}
