@@ -198,6 +198,8 @@ settings! {
         honour_dependencies: bool = false, "";
         /// Whether a claim for a task has to be for one of the task's resources.
         strict_scope: bool = false, "";
+        /// Whether lists and counts also show agents of other doors, and delegated tasks that are not finished.
+        show_foreign: bool = false, "";
         /// Whether heartbeats are events, as in the published server.
         heartbeat_events: bool = true, "";
         /// Files of which it is told when they change: globs, as in `.gitignore`. Files that are claimed, and those below claimed folders, are told of in any case; hidden files and those that git ignores never.

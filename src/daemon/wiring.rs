@@ -39,6 +39,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         lead: crew.lead_agent.clone(),
         honour_dependencies: crew.honour_dependencies,
         strict_scope: crew.strict_scope,
+        show_foreign: crew.show_foreign,
     };
     settings.approval_wait_max = config.approvals.expires;
     settings.tasks_per_agent = config.limits.tasks_per_agent;

@@ -53,6 +53,8 @@ pub struct CrewSetting {
     pub honour_dependencies: bool,
     /// Whether a claim for an assignment has to be for one of its files.
     pub strict_scope: bool,
+    /// Whether who asks for the crew is shown agents of other doors and delegated tasks, too.
+    pub show_foreign: bool,
 }
 
 impl Default for CrewSetting {
@@ -63,6 +65,7 @@ impl Default for CrewSetting {
             lead: None,
             honour_dependencies: false,
             strict_scope: false,
+            show_foreign: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Questions that change nothing, answered from memory.
 
 mod crew;
+mod foreign;
 mod post;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ pub use crew::{
     ClaimsOf, ClaimsOn, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember,
     OneTransfer, WholeCrew,
 };
+pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
 
 /// A question. Asked of the engine, which answers between two batches.

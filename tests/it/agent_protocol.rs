@@ -662,6 +662,63 @@ fn a_conflict_is_found_and_settled_through_the_door() {
     assert_eq!((&resource["state"], &resource["owner"]), (&json!("claimed"), &json!("b")));
 }
 
+#[test]
+fn others_are_shown_only_where_it_is_wanted() {
+    let world = World::new();
+    let shown = |world: &World| {
+        let daemon = world.start();
+        let http = Http::agent_protocol(world);
+        http.announce("a");
+        let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "helper"));
+        worker.say("REGISTER", json!({})).ack();
+        let (id, reply) = client.delegate("helper", "tidy up\nslowly", json!({}));
+        reply.ack();
+        let task = |id: &str| http.get(&format!("/tasks/{id}"));
+        (daemon, http, worker, task(&id), id)
+    };
+    let (daemon, http, _, hidden, _) = shown(&world);
+    assert_eq!(hidden.status, 404, "{hidden:?}");
+    let status = http.get("/status").json();
+    assert_eq!((&status["agents"]["total"], &status["tasks"]["total"]), (&json!(1), &json!(0)));
+    assert_eq!((http.get("/tasks").json(), &http.get("/state").json()["tasks"]), (json!([]), &json!([])));
+    assert_eq!(http.get("/agents/helper").status, 404);
+    daemon.stop();
+
+    world.configure("[agent_protocol]\nshow_foreign = true\n");
+    let (_daemon, http, worker, queued, id) = shown(&world);
+    let task = || http.get(&format!("/tasks/{id}")).json();
+    let words =
+        ["title", "description", "assigned_to", "assigned_by", "status"].map(|it| queued.json()[it].clone());
+    assert_eq!(json!(words), json!(["tidy up", "tidy up\nslowly", "helper", "orch:a", "queued"]));
+    let state = http.get("/state").json();
+    assert_eq!(state["lead"], "a");
+    for (list, word) in [("agents", "helper"), ("tasks", &*id)] {
+        let one = |value: &Value| value.as_array().unwrap().iter().filter(|it| it["id"] == word).count();
+        assert_eq!((one(&http.get(&format!("/{list}")).json()), one(&state[list])), (1, 1), "{list}");
+        let total = http.get("/status").json()[list]["total"].clone();
+        assert_eq!(total, state[list].as_array().unwrap().len());
+    }
+    // What the first daemon was given is still there, and comes first.
+    worker.poll_until(|it| it["msg_type"] == "DELEGATE");
+    worker.poll_until(|it| it["msg_type"] == "DELEGATE");
+    assert_eq!(task()["status"], "assigned");
+    worker.say("NOTIFY", json!({ "task_id": id, "status": "in_progress" })).ack();
+    assert_eq!(task()["status"], "in_progress");
+    let helper = http.get("/agents/helper").json();
+    assert_eq!(
+        json!([helper["tool"], helper["status"], helper["current_task"]]),
+        json!(["devit", "working", id])
+    );
+    worker
+        .say("NOTIFY", json!({ "task_id": id, "status": "failed", "artifacts": { "summary": "no" } }))
+        .ack();
+    assert_eq!((&task()["status"], &task()["completed_at"]), (&json!("blocked"), &Value::Null));
+    assert!(!http.get("/tasks").json().as_array().unwrap().iter().any(|it| it["id"] == *id));
+    let moved = json!({ "status": "done", "agent_id": "a" }).to_string();
+    let head = [("Content-Type", "application/json")];
+    assert_eq!(http.send(&format!("PATCH /tasks/{id}"), &head, moved.as_bytes()).status, 404);
+}
+
 /// A database as the published server keeps it.
 fn published(path: &std::path::Path) -> rusqlite::Connection {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::View;
+use super::{Foreign, View};
 use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
 use crate::domain::{Assignment, Claim, Member, State, Transfer};
 
@@ -25,12 +25,14 @@ pub struct CrewSnapshot {
     pub lead: Option<AgentId>,
     /// How many events were ever on the timeline.
     pub events: u64,
+    /// Others, where they are shown.
+    pub foreign: Foreign,
 }
 
 impl View for WholeCrew {
     type Out = CrewSnapshot;
 
-    fn look(self, _now: Timestamp, state: &State) -> CrewSnapshot {
+    fn look(self, now: Timestamp, state: &State) -> CrewSnapshot {
         CrewSnapshot {
             members: state.crew.iter().cloned().collect(),
             claims: state.claims.iter().cloned().collect(),
@@ -38,11 +40,12 @@ impl View for WholeCrew {
             transfers: state.transfers.iter().cloned().collect(),
             lead: state.crew.lead().cloned(),
             events: state.counters.timeline,
+            foreign: Foreign::of(now, state),
         }
     }
 }
 
-/// How many there are of each.
+/// How many there are of each, with others where they are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct CrewCounts;
 
@@ -74,16 +77,17 @@ pub struct CrewCountsOut {
 impl View for CrewCounts {
     type Out = CrewCountsOut;
 
-    fn look(self, _now: Timestamp, state: &State) -> CrewCountsOut {
+    fn look(self, now: Timestamp, state: &State) -> CrewCountsOut {
+        let foreign = Foreign::of(now, state);
         CrewCountsOut {
-            members: state.crew.len(),
-            there: state.crew.iter().filter(|it| it.is_there()).count(),
+            members: state.crew.len() + foreign.agents.len(),
+            there: state.crew.iter().filter(|it| it.is_there()).count() + foreign.there(),
             lead: state.crew.lead().cloned(),
             files: state.claims.len(),
             claimed: state.claims.claimed(),
             conflicted: state.claims.conflicted(),
-            assignments: state.assignments.len(),
-            in_progress: state.assignments.in_progress(),
+            assignments: state.assignments.len() + foreign.tasks.len(),
+            in_progress: state.assignments.in_progress() + foreign.under_way(),
             done: state.assignments.done(),
             events: state.counters.timeline,
         }

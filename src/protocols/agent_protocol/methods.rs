@@ -5,13 +5,15 @@ use serde_json::json;
 
 use super::body::Members;
 use super::fault::Fault;
-use super::{AgentProtocol, ids, map, wire};
+use super::{AgentProtocol, foreign, ids, map, wire};
 use crate::auth::caller::Caller;
-use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
+use crate::base::{AgentId, AssignmentId, RepoPath, TaskId, TransferId};
 use crate::domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
-use crate::domain::view::{OneAssignment, OneClaim, OneMember, OneTransfer, WholeCrew};
+use crate::domain::view::{
+    CrewSnapshot, OneAssignment, OneClaim, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
+};
 use crate::domain::{Answer, Hold, Note, Principal, Refusal, Role, Verb};
 
 /// What an endpoint says: a status, and JSON as text.
@@ -41,6 +43,18 @@ fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, Fault> {
         return Err(reserved());
     }
     caller.speaks_as(agent.clone()).map_err(|_| reserved())
+}
+
+/// The crew, and behind it others where they are shown.
+fn agents(all: &CrewSnapshot) -> Vec<wire::Agent<'_>> {
+    let own = all.members.iter().map(|it| map::agent(it));
+    own.chain(all.foreign.agents.iter().map(foreign::agent)).collect()
+}
+
+/// Assignments, and behind them delegated work where it is shown.
+fn tasks(all: &CrewSnapshot) -> Vec<wire::Task<'_>> {
+    let own = all.assignments.iter().map(|it| map::task(it));
+    own.chain(all.foreign.tasks.iter().map(|it| foreign::task(it))).collect()
 }
 
 impl AgentProtocol {
@@ -82,9 +96,9 @@ impl AgentProtocol {
     pub(super) async fn state(&self) -> Said {
         let all = self.provost().view(WholeCrew).await?;
         ok(&wire::State {
-            agents: all.members.iter().map(|it| map::agent(it)).collect(),
+            agents: agents(&all),
             resources: all.claims.iter().map(|it| map::resource(it)).collect(),
-            tasks: all.assignments.iter().map(|it| map::task(it)).collect(),
+            tasks: tasks(&all),
             handoffs: all.transfers.iter().map(|it| map::handoff(it)).collect(),
             lead: all.lead.as_ref().map(AgentId::as_str),
             event_count: all.events,
@@ -102,13 +116,16 @@ impl AgentProtocol {
 
     pub(super) async fn agents(&self) -> Said {
         let all = self.provost().view(WholeCrew).await?;
-        ok(&all.members.iter().map(|it| map::agent(it)).collect::<Vec<_>>())
+        ok(&agents(&all))
     }
 
     pub(super) async fn agent(&self, id: &str) -> Said {
-        let found = self.provost().view(OneMember(named(id)?)).await?;
-        let found = found.ok_or_else(|| Fault::not_found("Agent not found"))?;
-        ok(&map::agent(&found))
+        let id = named(id)?;
+        if let Some(found) = self.provost().view(OneMember(id.clone())).await? {
+            return ok(&map::agent(&found));
+        }
+        let found = self.provost().view(OneForeign(id)).await?;
+        ok(&foreign::agent(&found.ok_or_else(|| Fault::not_found("Agent not found"))?))
     }
 
     pub(super) async fn leave(&self, caller: &Caller, id: &str) -> Said {
@@ -211,14 +228,25 @@ impl AgentProtocol {
 
     pub(super) async fn tasks(&self) -> Said {
         let all = self.provost().view(WholeCrew).await?;
-        ok(&all.assignments.iter().map(|it| map::task(it)).collect::<Vec<_>>())
+        ok(&tasks(&all))
     }
 
     pub(super) async fn task(&self, id: &str) -> Said {
         let unknown = || Fault::not_found("Task not found");
-        let id = AssignmentId::parse(id).map_err(|_| unknown())?;
-        let found = self.provost().view(OneAssignment(id)).await?.ok_or_else(unknown)?;
-        ok(&map::task(&found))
+        let made = AssignmentId::parse(id).map_err(|_| unknown())?;
+        if let Some(found) = self.provost().view(OneAssignment(made)).await? {
+            return ok(&map::task(&found));
+        }
+        if !self.provost().view(ShowsForeign).await? {
+            return Err(unknown());
+        }
+        // Delegated work is remembered when it is finished, too.
+        let delegated = TaskId::parse(id).map_err(|_| unknown())?;
+        match self.provost().task(&delegated).await {
+            Ok(found) => ok(&foreign::task(&found)),
+            Err(Refusal::TaskNotFound) => Err(unknown()),
+            Err(refusal) => Err(refusal.into()),
+        }
     }
 
     /// `by_page` is whether the published dashboard asks, which does not say for whom.

@@ -9,6 +9,7 @@
 mod body;
 mod events;
 mod fault;
+mod foreign;
 mod ids;
 mod map;
 mod methods;

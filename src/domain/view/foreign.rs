@@ -1,0 +1,81 @@
+//! What a crew is shown of others: agents of other doors and delegated work, where the configuration wants it.
+
+use std::sync::Arc;
+
+use super::{KnownAgent, KnownAgents, LiveTasks, View};
+use crate::base::{AgentId, Timestamp};
+use crate::domain::{Door, State, Task, TaskState};
+
+/// Others than the crew, empty unless `show_foreign` is set.
+#[derive(Clone, Debug, Default)]
+pub struct Foreign {
+    /// Agents that use other doors and are not of the crew, by name.
+    pub agents: Vec<ForeignAgent>,
+    /// Delegated tasks that are not finished, oldest first.
+    pub tasks: Vec<Arc<Task>>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct ForeignAgent {
+    /// What is known of it.
+    pub known: KnownAgent,
+    /// The delegated task that it is at.
+    pub at: Option<Arc<Task>>,
+}
+
+impl Foreign {
+    pub(super) fn of(now: Timestamp, state: &State) -> Self {
+        if !state.settings.crew.show_foreign {
+            return Self::default();
+        }
+        let tasks = LiveTasks.look(now, state).tasks;
+        let at = |agent: &AgentId| {
+            let running = |it: &&Arc<Task>| matches!(it.state, TaskState::Running { .. });
+            tasks.iter().filter(running).find(|it| it.order.worker == *agent).cloned()
+        };
+        let others = KnownAgents.look(now, state).into_iter().filter(|it| is_foreign(state, it));
+        let agents = others.map(|known| ForeignAgent { at: at(&known.id), known }).collect();
+        Self { agents, tasks }
+    }
+
+    /// How many of the agents are there.
+    pub fn there(&self) -> usize {
+        self.agents.iter().filter(|it| it.known.alive).count()
+    }
+
+    /// How many of the tasks are under way.
+    pub fn under_way(&self) -> usize {
+        self.tasks.iter().filter(|it| matches!(it.state, TaskState::Running { .. })).count()
+    }
+}
+
+/// Whether somebody works through a door of another protocol, and is not of the crew.
+fn is_foreign(state: &State, it: &KnownAgent) -> bool {
+    let others = [Door::Devit, Door::Worker, Door::Wit, Door::Broker];
+    state.crew.get(&it.id).is_none() && others.iter().any(|door| it.doors.contains(door))
+}
+
+/// One agent that is not of the crew, where those are shown.
+#[derive(Clone, Debug)]
+pub struct OneForeign(pub AgentId);
+
+impl View for OneForeign {
+    type Out = Option<ForeignAgent>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        Foreign::of(now, state).agents.into_iter().find(|it| it.known.id == self.0)
+    }
+}
+
+/// Whether tasks that were delegated through other doors are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct ShowsForeign;
+
+impl View for ShowsForeign {
+    type Out = bool;
+
+    fn look(self, _now: Timestamp, state: &State) -> bool {
+        state.settings.crew.show_foreign
+    }
+}
