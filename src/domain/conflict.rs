@@ -52,6 +52,15 @@ impl StakeKind {
         }
     }
 
+    /// The word with its article.
+    pub fn one(self) -> &'static str {
+        match self {
+            StakeKind::Claim => "a claim",
+            StakeKind::Lock => "a lock",
+            StakeKind::Intent | StakeKind::Plan => "an intent",
+        }
+    }
+
     /// What its owner has done with the place, as part of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
@@ -247,11 +256,11 @@ impl Round<'_> {
             return Ok(());
         }
         let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
-        let (mine, verb, who, what) = (one.kind.word(), other.kind.verb(), &other.agent, &other.asked);
+        let (mine, verb, who, what) = (one.kind.one(), other.kind.verb(), &other.agent, &other.asked);
         self.feedback(
             &to,
             format!(
-                "across protocols: {}, where you have a {mine}, {verb} {who}{until} (its {}: {what})",
+                "across protocols: {}, where you have {mine}, {verb} {who}{until} (its {}: {what})",
                 one.at,
                 other.kind.word()
             ),

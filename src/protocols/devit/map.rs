@@ -482,7 +482,7 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
 fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {
     let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
     let (verb, who, what) = (other.kind.verb(), &other.agent, &other.asked);
-    let summary = format!("{}, of which you have a {}, {verb} {who}{until}: {what}", file, mine.word());
+    let summary = format!("{}, of which you have {}, {verb} {who}{until}: {what}", file, mine.one());
     let metadata = json!({ "coordination": {
         "file": file.as_str(),
         "yours": mine.word(),
