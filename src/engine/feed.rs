@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::Engine;
 use crate::base::EventSeq;
@@ -37,9 +37,30 @@ impl Feed {
     /// When the store cannot be read, or the engine has stopped.
     pub async fn next(&mut self) -> Result<Arc<Event>, StoreError> {
         loop {
+            if let Some(event) = self.ready().await? {
+                return Ok(event);
+            }
+            match self.live.recv().await {
+                Ok(event) if event.seq <= self.after => {}
+                Ok(event) => {
+                    self.after = event.seq;
+                    return Ok(event);
+                }
+                Err(RecvError::Lagged(_)) => self.caught_up = false,
+                Err(RecvError::Closed) => return Err(stopped()),
+            }
+        }
+    }
+
+    /// The next event that is there already, however long it takes to read it; `None` when there is no more.
+    ///
+    /// # Errors
+    /// As for [`Feed::next`].
+    pub async fn ready(&mut self) -> Result<Option<Arc<Event>>, StoreError> {
+        loop {
             if let Some(event) = self.page.pop_front() {
                 self.after = event.seq;
-                return Ok(event);
+                return Ok(Some(event));
             }
             if !self.caught_up {
                 self.caught_up = !self.read_page().await?;
@@ -49,14 +70,15 @@ impl Feed {
                 }
                 continue;
             }
-            match self.live.recv().await {
+            match self.live.try_recv() {
                 Ok(event) if event.seq <= self.after => {}
                 Ok(event) => {
                     self.after = event.seq;
-                    return Ok(event);
+                    return Ok(Some(event));
                 }
-                Err(RecvError::Lagged(_)) => self.caught_up = false,
-                Err(RecvError::Closed) => return Err(StoreError::Stopped("the engine has stopped".into())),
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Lagged(_)) => self.caught_up = false,
+                Err(TryRecvError::Closed) => return Err(stopped()),
             }
         }
     }
@@ -86,4 +108,8 @@ impl Feed {
         }
         Ok(found)
     }
+}
+
+fn stopped() -> StoreError {
+    StoreError::Stopped("the engine has stopped".into())
 }

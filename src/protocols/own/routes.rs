@@ -246,21 +246,28 @@ async fn events(
         None => engine.journal_head().await.map_err(map::fault)?.seq,
     };
     let limit = query.limit.unwrap_or(EVENT_PAGE_MAX).min(EVENT_PAGE_MAX);
-    let until = tokio::time::Instant::now() + patience(query.wait_ms).max(Duration::from_millis(20));
+    let until = tokio::time::Instant::now() + patience(query.wait_ms);
     let (mut feed, mut events, mut next) = (engine.feed(after), Vec::new(), after);
     while events.len() < usize::from(limit) {
-        // After the first event only what is there already is taken along.
-        let until =
-            if events.is_empty() { until } else { tokio::time::Instant::now() + Duration::from_millis(5) };
-        let Ok(event) = tokio::time::timeout_at(until, feed.next()).await else { break };
-        let event = event
-            .map_err(|err| Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string()))?;
+        // What is there already is told, however slow the machine is; only for the first event is waited.
+        let event = match feed.ready().await.map_err(unavailable)? {
+            Some(event) => event,
+            None if !events.is_empty() => break,
+            None => match tokio::time::timeout_at(until, feed.next()).await {
+                Ok(event) => event.map_err(unavailable)?,
+                Err(_) => break,
+            },
+        };
         next = event.seq;
         let mut value = serde_json::to_value(&*event).unwrap_or(Value::Null);
         value["at"] = json!(event.at.rfc3339());
         events.push(value);
     }
     Ok(Json(wire::Events { events, next: next.0 }))
+}
+
+fn unavailable(err: impl std::fmt::Display) -> Fault {
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.to_string())
 }
 
 async fn graph(State(own): State<Own>, _caller: Caller) -> Answered<wire::Graph> {
