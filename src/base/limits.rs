@@ -93,6 +93,9 @@ pub const RATE_USES_MAX: usize = 1_000;
 /// Events between two checkpoints of the journal: what a start has to verify at most.
 pub const CHECKPOINT_EVERY: u64 = 1_000;
 
+/// Questions to the store at once; further ones wait for their turn. Each costs three open files.
+pub const STORE_READERS_MAX: usize = 4;
+
 /// Events per page of a feed or an export.
 pub const EVENT_PAGE_MAX: u16 = 500;
 

@@ -363,14 +363,8 @@ async fn put_up(notice: Notification) -> Option<NotificationHandle> {
 }
 
 async fn task_ended(desk: Desk, task: TaskId, status: Status, reason: Option<&'static str>) {
-    let found = match desk.engine.reader().await {
-        Ok(mut reader) => {
-            let id = task.clone();
-            let found = tokio::task::spawn_blocking(move || reader.task(&id)).await;
-            found.ok().and_then(Result::ok).flatten()
-        }
-        Err(_) => None,
-    };
+    let id = task.clone();
+    let found = desk.engine.read(move |reader| reader.task(&id)).await.ok().flatten();
     let worker = found.as_ref().map_or("a worker", |it| it.order.worker.as_str());
     let reason = reason.map(|it| format!(", {it}")).unwrap_or_default();
     let mut body = format!("{} of {}{reason}", shown(task.as_str()), shown(worker));

@@ -12,7 +12,7 @@ use super::Engine;
 use crate::base::EventSeq;
 use crate::base::limits::EVENT_PAGE_MAX;
 use crate::domain::Event;
-use crate::store::{Reader, StoreError};
+use crate::store::StoreError;
 
 /// One subscriber's place in the log.
 pub struct Feed {
@@ -20,7 +20,6 @@ pub struct Feed {
     after: EventSeq,
     live: broadcast::Receiver<Arc<Event>>,
     page: VecDeque<Arc<Event>>,
-    reader: Option<Box<dyn Reader>>,
     caught_up: bool,
 }
 
@@ -28,7 +27,7 @@ impl Feed {
     pub(super) fn new(engine: Engine, after: EventSeq) -> Self {
         // Subscribed before the store is read, so that nothing falls between the two.
         let live = engine.subscribe();
-        Self { engine, after, live, page: VecDeque::new(), reader: None, caught_up: false }
+        Self { engine, after, live, page: VecDeque::new(), caught_up: false }
     }
 
     /// The next event. Waits for one when there is none; pruned events are passed over.
@@ -64,10 +63,6 @@ impl Feed {
             }
             if !self.caught_up {
                 self.caught_up = !self.read_page().await?;
-                if self.caught_up {
-                    // Its descriptors are not held while nothing happens.
-                    self.reader = None;
-                }
                 continue;
             }
             match self.live.try_recv() {
@@ -85,19 +80,8 @@ impl Feed {
 
     /// Reads one page from the store; `false` when there was nothing.
     async fn read_page(&mut self) -> Result<bool, StoreError> {
-        let mut reader = match self.reader.take() {
-            Some(reader) => reader,
-            None => self.engine.reader().await?,
-        };
         let after = self.after;
-        let (reader, page) = tokio::task::spawn_blocking(move || {
-            let page = reader.events_after(after, EVENT_PAGE_MAX);
-            (reader, page)
-        })
-        .await
-        .map_err(|err| StoreError::Stopped(err.to_string().into()))?;
-        self.reader = Some(reader);
-        let page = page?;
+        let page = self.engine.read(move |reader| reader.events_after(after, EVENT_PAGE_MAX)).await?;
         let found = !page.is_empty();
         if let Some(last) = page.last() {
             self.after = last.seq;

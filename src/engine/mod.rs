@@ -9,6 +9,7 @@ mod board;
 mod clock;
 mod feed;
 mod letterboxes;
+mod readers;
 mod worker;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use crate::domain::{
     Verb,
 };
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
+use readers::Readers;
 use worker::Worker;
 
 /// Events that a subscriber may be behind before it has to go back to the store.
@@ -64,6 +66,7 @@ pub struct Engine {
     events: broadcast::Sender<Arc<Event>>,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
+    readers: Arc<Readers>,
 }
 
 /// A running engine.
@@ -98,8 +101,13 @@ pub fn start(
     let board = Arc::new(Board::default());
     let letterboxes = Arc::new(Letterboxes::default());
     letterboxes.load(&loaded.state);
-    let engine =
-        Engine { queue, events: events.clone(), board: board.clone(), letterboxes: letterboxes.clone() };
+    let engine = Engine {
+        queue,
+        events: events.clone(),
+        board: board.clone(),
+        letterboxes: letterboxes.clone(),
+        readers: Arc::default(),
+    };
     let core = Core::new(loaded.state, judge);
     let worker = Worker::new(core, store, clock, retention, inbox, events, owe, (board, letterboxes));
     let thread = std::thread::Builder::new()
@@ -154,11 +162,8 @@ impl Engine {
         answer.await.map_err(|_| gone())
     }
 
-    /// A read-only view of history, for a blocking thread.
-    ///
-    /// # Errors
-    /// When the store cannot be opened a second time.
-    pub async fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+    /// Opens the store once more, to be read only.
+    async fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         let (reply, answer) = oneshot::channel();
         let stopped = || StoreError::Stopped("the engine has stopped".into());
         self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;

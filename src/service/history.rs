@@ -12,10 +12,6 @@ use crate::domain::view::{LiveTask, LiveTasks};
 use crate::domain::{Refusal, Task};
 use crate::store::{FinishedFilter, Reader, StoreError};
 
-/// Readers of the store at once; further questions wait for their turn, which comes within milliseconds. They
-/// are kept open between questions.
-pub(super) const READERS_MAX: usize = 4;
-
 /// Which tasks a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TaskFilter {
@@ -93,23 +89,12 @@ impl Provost {
         found.map(Arc::new).ok_or(Refusal::TaskNotFound)
     }
 
-    /// Asks the store something on a blocking thread, with a reader that is kept for the next question.
+    /// Asks the store something.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _turn = self.0.asking.acquire().await;
-        let kept = self.readers().pop();
-        let mut reader = match kept {
-            Some(reader) => reader,
-            None => self.engine().reader().await.map_err(|err| unreadable(&err))?,
-        };
-        let asked = tokio::task::spawn_blocking(move || (question(&mut *reader), reader)).await;
-        let (answer, reader) =
-            asked.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
-        let answer = answer.map_err(|err| unreadable(&err))?;
-        self.readers().push(reader);
-        Ok(answer)
+        self.engine().read(question).await.map_err(|err| unreadable(&err))
     }
 
     /// Waits until something is said about a task, or it changes; returns it as it is then.

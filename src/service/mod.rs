@@ -22,7 +22,7 @@ mod programs;
 mod screenshot;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Stream};
@@ -44,7 +44,7 @@ use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
-use crate::store::{Reader, StoreError};
+use crate::store::StoreError;
 pub use crate::store::{TimelineOrder, TimelineQuery};
 use programs::Programs;
 
@@ -64,8 +64,6 @@ struct Parts {
     profiles: RwLock<Profiles>,
     programs: Programs,
     index: Index,
-    readers: Mutex<Vec<Box<dyn Reader>>>,
-    asking: tokio::sync::Semaphore,
     /// Turns to read claimed files.
     claiming: Arc<tokio::sync::Semaphore>,
 }
@@ -81,8 +79,7 @@ impl Provost {
         index: Index,
     ) -> Self {
         let profiles = RwLock::new(profiles);
-        let (programs, readers) = (Programs::default(), Mutex::default());
-        let asking = tokio::sync::Semaphore::new(history::READERS_MAX);
+        let programs = Programs::default();
         let (base, code) = (Base::new(root), Arc::new(Code::sharing(index.cache().clone())));
         Self(Arc::new(Parts {
             engine,
@@ -93,8 +90,6 @@ impl Provost {
             profiles,
             programs,
             index,
-            readers,
-            asking,
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
         }))
     }
@@ -136,10 +131,6 @@ impl Provost {
     /// The workers of the configuration.
     pub fn profiles(&self) -> Profiles {
         self.0.profiles.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Vec<Box<dyn Reader>>> {
-        self.0.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over other workers from the next task on.

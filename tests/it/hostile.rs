@@ -495,7 +495,7 @@ fn who_waits_for_news_holds_no_files_open() {
     }
     for stream in &mut waiting {
         stream.set_nonblocking(true).unwrap();
-        let mut answer = [0; 64];
+        let mut answer = [0; 4096];
         let heard =
             stream.read(&mut answer).map(|read| String::from_utf8_lossy(&answer[..read]).into_owned());
         assert!(heard.is_err(), "one that waits was answered {heard:?}");

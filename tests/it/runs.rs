@@ -204,7 +204,9 @@ impl World {
             let next = tokio::time::timeout(Duration::from_secs(60), events.recv()).await;
             next.expect("the task ends").unwrap();
         }
-        self.engine.reader().await.unwrap().task(task).unwrap().expect("a finished task is kept")
+        let id = task.clone();
+        let kept = self.engine.read(move |reader| reader.task(&id)).await.unwrap();
+        kept.expect("a finished task is kept")
     }
 
     async fn running(&self, task: &TaskId) {
