@@ -195,8 +195,9 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, own, started, hands) = assemble(start, &prepared, &config, orders).await?;
-    // Whoever starts a daemon waits for the doors that open last: by then the others are there.
+    // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
     daemon.open_loopback(&prepared.loaded).await?;
+    daemon.say_started(started.clean, &prepared.loaded).await?;
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
@@ -208,7 +209,6 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);
-    daemon.say_started(started.clean, &prepared.loaded).await?;
     ready.say("ready");
     let mut reply_to = None;
     loop {
