@@ -1,0 +1,58 @@
+//! Looking at the store beside the engine: few connections, kept open, and questions that wait for their turn.
+//!
+//! However many ask, the files that are open stay few; a question takes milliseconds.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::Engine;
+use crate::base::limits::STORE_READERS_MAX;
+use crate::store::{Reader, StoreError};
+
+/// The connections that nobody uses at the moment, and the turns to use one.
+pub(super) struct Readers {
+    turns: Arc<Semaphore>,
+    idle: Mutex<Vec<Box<dyn Reader>>>,
+}
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self { turns: Arc::new(Semaphore::new(STORE_READERS_MAX)), idle: Mutex::default() }
+    }
+}
+
+impl Readers {
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Reader>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// Asks the store something on a blocking thread.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or the engine has stopped.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let readers = self.readers.clone();
+        let turn = readers.turns.clone().acquire_owned().await;
+        let kept = readers.idle().pop();
+        let mut reader = match kept {
+            Some(reader) => reader,
+            None => self.reader().await?,
+        };
+        let asked = tokio::task::spawn_blocking(move || {
+            let answer = question(&mut *reader);
+            if answer.is_ok() {
+                readers.idle().push(reader);
+            }
+            // Only now, also when the asker has gone in the meantime.
+            drop(turn);
+            answer
+        });
+        asked.await.map_err(|err| StoreError::Stopped(err.to_string().into()))?
+    }
+}
