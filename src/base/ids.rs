@@ -104,6 +104,8 @@ text_id! {
     AssignmentId;
     /// Work that one agent hands over to another one. Agent Protocol: `hoff_` and eight characters.
     TransferId;
+    /// What an editor has asked for. A6s: what follows `exec_`, `task_` or `job_`.
+    JobId;
 }
 
 macro_rules! number_id {

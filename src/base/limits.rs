@@ -96,6 +96,12 @@ pub const CHECKPOINT_EVERY: u64 = 1_000;
 /// Questions to the store at once; further ones wait for their turn. Each costs three open files.
 pub const STORE_READERS_MAX: usize = 4;
 
+/// Jobs that are not over.
+pub const JOBS_LIVE_MAX: usize = 1_000;
+
+/// Jobs that are over and remembered; the oldest are forgotten first.
+pub const JOBS_KEPT_MAX: usize = 500;
+
 /// Events per page of a feed or an export.
 pub const EVENT_PAGE_MAX: u16 = 500;
 

@@ -18,8 +18,8 @@ mod time;
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
 pub use ids::{
-    AgentId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId, MailSeq,
-    PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
+    AgentId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId, JobId,
+    MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
 };
 pub use json::Json;
 pub use names::{BadName, RepoPath, normalised_path};

@@ -2,6 +2,7 @@
 
 mod coordinate;
 mod crew;
+mod job;
 mod post;
 mod token;
 
@@ -24,6 +25,10 @@ pub use crew::{
     CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew, LeadAppointed,
     LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken, NotesTaken,
     OfferTransfer, ReleaseFile, SeeFiles, SeenFile, TakeNote, TakeNotes, TransferAnswered, TransferOffered,
+};
+pub use job::{
+    CancelJob, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob, NoteFeedback,
+    OpenJob,
 };
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
@@ -178,6 +183,16 @@ verbs! {
     TakeNotes      => NotesTaken, needs Operate,    Commit;
     /// Say which files have changed.
     SeeFiles       => FilesSeen,  needs Host,       Commit;
+    /// Ask for something that takes a while.
+    OpenJob        => JobOpened,  needs Delegate,   Durable;
+    /// Say how far a job is.
+    MoveJob        => JobMoved,   needs Host,       Commit;
+    /// Say how a job has ended.
+    EndJob         => JobEnded,   needs Host,       Durable;
+    /// Take a job back.
+    CancelJob      => JobCancelled, needs Delegate, Durable;
+    /// Say what one thinks of a job's outcome.
+    NoteFeedback   => FeedbackNoted, needs Delegate, Commit;
     /// Let whoever shows a token speak as an agent.
     MintToken      => TokenMinted, needs Join,      Durable, judged;
     /// End tokens.

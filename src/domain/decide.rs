@@ -174,6 +174,11 @@ fn dispatch(
         | Command::TakeNote(_)
         | Command::TakeNotes(_)
         | Command::SeeFiles(_) => in_crew(state, call, command, out),
+        Command::OpenJob(it) => state.open_job(now, who, it, out).map(Reply::JobOpened),
+        Command::MoveJob(it) => state.move_job(now, it, out).map(Reply::JobMoved),
+        Command::EndJob(it) => state.end_job(now, it, out).map(Reply::JobEnded),
+        Command::CancelJob(it) => state.cancel_job(now, who, it, out).map(Reply::JobCancelled),
+        Command::NoteFeedback(it) => state.note_feedback(it, out).map(Reply::FeedbackNoted),
         Command::MintToken(it) => state.mint_token(now, who, it, out).map(Reply::TokenMinted),
         Command::RevokeTokens(it) => state.revoke_tokens(who, it, out).map(Reply::TokensRevoked),
         Command::Record(it) => {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::post::{Post, PostChange};
 use super::{
     Agent, Contract, ContractStatus, CrewChange, CrewEvent, Door, Failure, Finding, Held, Intent,
-    IntentStatus, Lock, Mail, Notice, Parked, Principal, Scopes, StakeKind, Status, Task, Token, Uses,
-    Verdict, Waiter,
+    IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, Principal, Scopes, StakeKind, Status,
+    Task, Token, Uses, Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -356,6 +356,8 @@ pub enum EventKind {
         /// Why.
         why: Box<str>,
     },
+    /// Something that happened to what an editor has asked for.
+    Job(JobEvent),
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -406,6 +408,7 @@ impl EventKind {
             EventKind::PostDelivered { .. } => "post_delivered",
             EventKind::PostLogBegun { .. } => "post_log_begun",
             EventKind::Crew(event) => event.name(),
+            EventKind::Job(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
             EventKind::Recorded { .. } => "recorded",
@@ -489,6 +492,8 @@ pub enum Change {
     PutToken(Arc<Token>),
     /// A token that is good no more.
     DropToken(Digest),
+    /// A row of a job.
+    Job(JobChange),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod artifact;
 mod assignment;
 mod claim;
 pub mod command;
@@ -19,6 +20,7 @@ mod files;
 mod hook;
 mod inside;
 mod intent;
+mod job;
 mod judge;
 mod lock;
 mod mail;
@@ -43,6 +45,7 @@ use std::sync::Arc;
 use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
+pub use artifact::Artifact;
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
@@ -56,6 +59,9 @@ pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
+pub use job::{
+    Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,
+};
 pub use judge::{
     Approver, Credentials, Decision, Directory, Facts, Judge, Network, Rate, SecretUse, Terms, Tier,
     WorkerKind,
@@ -144,6 +150,8 @@ pub struct State {
     pub transfers: Transfers,
     /// Tokens.
     pub tokens: Tokens,
+    /// What editors have asked for.
+    pub jobs: Jobs,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -174,6 +182,7 @@ impl State {
             assignments: Assignments::default(),
             transfers: Transfers::default(),
             tokens: Tokens::default(),
+            jobs: Jobs::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -212,6 +221,7 @@ impl State {
             Change::Crew(change) => self.apply_to_crew(change),
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
+            Change::Job(change) => self.jobs.apply(change),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::DropEffect(id) => self.hooks.remove(*id),
             Change::StartEffect(_) => {}
@@ -235,8 +245,11 @@ impl State {
     /// When [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let posts = &self.desk;
-        let nothing_ages =
-            self.mail.is_empty() && self.quota.is_empty() && posts.is_empty() && self.tokens.is_empty();
+        let nothing_ages = self.mail.is_empty()
+            && self.quota.is_empty()
+            && posts.is_empty()
+            && self.tokens.is_empty()
+            && self.jobs.is_empty();
         let sweep = (!nothing_ages).then(|| self.swept_at.after(SWEEP_EVERY));
         let first = self.tasks.next_deadline().into_iter().chain(self.approvals.next_deadline());
         let standoff = self.desk.next_deadline(self.settings.posts.window);
@@ -350,6 +363,7 @@ impl Core {
                 state.quota.expire(now, out);
                 state.sweep_posts(now, out);
                 state.tokens.expire(now, out);
+                state.jobs.expire(now, out);
             });
             self.state.swept_at = now;
         }

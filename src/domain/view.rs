@@ -2,6 +2,7 @@
 
 mod crew;
 mod foreign;
+mod job;
 mod post;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ pub use crew::{
     OneTransfer, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
+pub use job::{JobsOf, OneJob, SameJob, UnfinishedJobs};
 pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
 
 /// A question. Asked of the engine, which answers between two batches.

@@ -15,12 +15,12 @@ use super::{
 };
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
 use crate::base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, MailSeq, RuleId, Secret,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, MailSeq, RuleId, Secret,
     SymbolPath, TaskId, Timestamp,
 };
 use crate::domain::{
-    Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Lock, Mail, Outbox, Owed, Parked,
-    Settings, State, Task, Token, Uses,
+    Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Job, JobChange, JobResult, Lock,
+    Mail, Outbox, Owed, Parked, Settings, State, Task, Token, Uses,
 };
 
 use crew::CrewRows;
@@ -77,6 +77,8 @@ struct Rows {
     posts: PostRows,
     crew: CrewRows,
     tokens: BTreeMap<Digest, Arc<Token>>,
+    jobs: BTreeMap<JobId, Arc<Job>>,
+    job_results: BTreeMap<JobId, Arc<JobResult>>,
     effects: BTreeMap<EffectId, (Effect, bool)>,
     events: Vec<StoredEvent>,
     checkpoints: Vec<Checkpoint>,
@@ -199,6 +201,7 @@ impl Rows {
             Change::Crew(change) => self.crew.apply(change),
             Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
             Change::DropToken(digest) => drop(self.tokens.remove(digest)),
+            Change::Job(change) => self.apply_to_jobs(change),
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {
                     *started = true;
@@ -213,6 +216,17 @@ impl Rows {
             | Change::OweHook(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..) => {}
+        }
+    }
+
+    fn apply_to_jobs(&mut self, change: &JobChange) {
+        match change {
+            JobChange::Put(it) => drop(self.jobs.insert(it.id.clone(), it.clone())),
+            JobChange::PutResult(id, it) => drop(self.job_results.insert(id.clone(), it.clone())),
+            JobChange::Drop(id) => {
+                self.jobs.remove(id);
+                self.job_results.remove(id);
+            }
         }
     }
 
@@ -238,6 +252,7 @@ impl Rows {
         let rows = rows.chain(locks).chain(intents).chain(contracts).chain(self.crew.changes());
         let rows = rows.chain(self.posts.changes());
         let rows = rows.chain(tokens);
+        let rows = rows.chain(self.jobs.values().cloned().map(|it| JobChange::Put(it).into()));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
         let owed =
@@ -401,6 +416,10 @@ impl Reader for MemoryReader {
 
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
         crew::imported(&lock(&self.0).read()?.events, ids)
+    }
+
+    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
+        Ok(lock(&self.0).read()?.job_results.get(id).map(|it| JobResult::clone(it)))
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

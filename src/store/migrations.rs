@@ -84,6 +84,10 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE imported (id TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID; -- events of another daemon
 ",
+    "
+    CREATE TABLE job        (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+    CREATE TABLE job_result (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -22,8 +22,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, TaskId, Timestamp};
-use crate::domain::{Event, EventKind, Outbox, Owed, Post, Settings, State, Status, Task};
+use crate::base::{AgentId, Digest, EventSeq, JobId, PostSeq, Slug, TaskId, Timestamp};
+use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
 pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
 #[doc(hidden)]
@@ -137,6 +137,12 @@ pub trait Reader: Send {
     /// # Errors
     /// As for [`Reader::finished`].
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError>;
+
+    /// What a job has brought about.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError>;
 
     /// Checks the whole journal, and against `anchor` if one is given.
     ///

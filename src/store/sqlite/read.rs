@@ -10,9 +10,10 @@ use serde::de::DeserializeOwned;
 
 use super::{connect, crew, posts, rows, wrong_key};
 use crate::base::{
-    AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Ticket, Timestamp,
+    AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, MailSeq, PostSeq, TaskId, Ticket,
+    Timestamp,
 };
-use crate::domain::{Change, Counters, CrewChange, Owed, Settings, State, Task, Uses};
+use crate::domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
 use crate::store::codec::{int, nat, parse};
 use crate::store::files;
 use crate::store::journal::{Checkpoint, Fault, Key, Walk};
@@ -47,6 +48,7 @@ pub(super) fn live(
     each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
     each(db, "transfer", "", |it| state.apply(&CrewChange::PutTransfer(Arc::new(it)).into()))?;
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
+    each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
     state.apply(&Change::Count(counters));
 
     let mut owed = Vec::new();
@@ -258,6 +260,12 @@ impl Reader for SqliteReader {
 
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
         crew::imported(&self.db, ids)
+    }
+
+    fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
+        let mut select = self.db.prepare_cached("SELECT body FROM job_result WHERE id = ?1")?;
+        let body: Option<String> = select.query_row([id.as_str()], |row| row.get(0)).optional()?;
+        body.as_deref().map(parse).transpose()
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::crew;
 use super::posts;
 use crate::base::{EffectId, EventSeq, Timestamp};
-use crate::domain::{Change, Counters, Effect, Task, Uses};
+use crate::domain::{Change, Counters, Effect, JobChange, Task, Uses};
 use crate::store::codec::{ended_at, int, nat, text};
 use crate::store::journal::Checkpoint;
 use crate::store::{StoreError, StoredEvent};
@@ -61,6 +61,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::DropToken(digest) => {
                 put(db, "DELETE FROM token WHERE digest = ?1", params![digest.to_string()])?;
             }
+            Change::Job(change) => put_job(db, change)?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }
@@ -101,6 +102,22 @@ fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
         _ => {}
     }
     Ok(())
+}
+
+/// What editors have asked for.
+fn put_job(db: &Connection, change: &JobChange) -> Result<(), StoreError> {
+    match change {
+        JobChange::Put(it) => {
+            put(db, "INSERT OR REPLACE INTO job VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])
+        }
+        JobChange::PutResult(id, it) => {
+            put(db, "INSERT OR REPLACE INTO job_result VALUES (?1, ?2)", params![id.as_str(), text(it)?])
+        }
+        JobChange::Drop(id) => {
+            put(db, "DELETE FROM job WHERE id = ?1", params![id.as_str()])?;
+            put(db, "DELETE FROM job_result WHERE id = ?1", params![id.as_str()])
+        }
+    }
 }
 
 pub(super) fn put(db: &Connection, sql: &str, row: impl rusqlite::Params) -> Result<(), StoreError> {

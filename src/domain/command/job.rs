@@ -1,0 +1,105 @@
+//! Verbs about jobs: what editors ask for. A6s.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{AgentId, Digest, JobId, Json, TaskId};
+use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState};
+
+/// Ask for something. Nothing runs by itself: the tasks that carry it out are delegated, and judged, as any other.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OpenJob {
+    /// Its id.
+    pub job: JobId,
+    /// What kind of question.
+    pub kind: JobKind,
+    /// The method that was called.
+    pub method: Box<str>,
+    /// What is to be done, for lists.
+    pub title: Box<str>,
+    /// The agent, as asked for.
+    pub agent: Box<str>,
+    /// The worker that it is.
+    pub worker: AgentId,
+    /// What was asked, for whoever carries it out, also after a restart.
+    pub order: Json,
+    /// By what the same question is recognised.
+    pub key: Option<Digest>,
+}
+
+/// It was put on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobOpened {
+    /// As it is now.
+    pub job: Arc<Job>,
+}
+
+/// A part of a job has begun or ended, or a task carries it out from now on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MoveJob {
+    /// Which.
+    pub job: JobId,
+    /// Which part, and how it stands now.
+    pub phase: Option<(PhaseName, PhaseState)>,
+    /// The task.
+    pub task: Option<TaskId>,
+}
+
+/// It is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobMoved {
+    /// As it is now.
+    pub job: Arc<Job>,
+}
+
+/// A job is over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EndJob {
+    /// Which.
+    pub job: JobId,
+    /// How.
+    pub state: JobState,
+    /// Why it failed.
+    pub error: Option<Box<str>>,
+    /// What it has brought about.
+    pub result: Option<Arc<JobResult>>,
+}
+
+/// It is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobEnded {
+    /// As it is now.
+    pub job: Arc<Job>,
+}
+
+/// Take a job back.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CancelJob {
+    /// Which.
+    pub job: JobId,
+    /// Why.
+    pub reason: Box<str>,
+}
+
+/// Nothing more will happen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobCancelled {
+    /// As it is now; it may have been over before.
+    pub job: Arc<Job>,
+}
+
+/// Say what one thinks of a job's outcome.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NoteFeedback {
+    /// Which.
+    pub job: JobId,
+    /// `accept` or `reject`.
+    pub signal: Box<str>,
+    /// Why.
+    pub reason: Option<Box<str>>,
+}
+
+/// It is kept with the job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FeedbackNoted;

@@ -1,0 +1,433 @@
+//! Jobs: what an editor asks for, from the question to its answer.
+//!
+//! ```text
+//!  opened --> [queued] --> [running] --> [completed | failed | cancelled]     (and then forgotten)
+//!                |             |                 ^
+//!                +-------------+-----------------+
+//! ```
+//! A job is carried out by tasks: each is judged, jailed and seen on every door like any other. The daemon's own
+//! hands move a job; whoever opened it, or the operator, takes it back, and its tasks with it. What a job has brought
+//! about is in the store, not in memory. A6s 3 and 6.
+
+mod phase;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use phase::{Phase, PhaseName, PhaseState, Phases};
+
+use super::artifact::Artifact;
+use super::command::{
+    CancelJob, CancelTask, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob,
+    NoteFeedback, OpenJob, Status,
+};
+use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State};
+use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX};
+use crate::base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
+
+/// How long a job that is over is remembered.
+const KEPT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
+
+/// What kind of question it answers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// `agents.invoke`: five phases, artifacts.
+    Execution,
+    /// `background.launch`: one run, its output.
+    Background,
+    /// `code.*`: one answer.
+    Code,
+    /// `workflows.run`: several steps.
+    Workflow,
+    /// `scan.*`: a report.
+    Scan,
+}
+
+impl JobKind {
+    /// As written in the log.
+    pub fn word(self) -> &'static str {
+        match self {
+            JobKind::Execution => "execution",
+            JobKind::Background => "background",
+            JobKind::Code => "code",
+            JobKind::Workflow => "workflow",
+            JobKind::Scan => "scan",
+        }
+    }
+}
+
+/// Where a job stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Nothing of it runs yet.
+    Queued,
+    /// Under way.
+    Running,
+    /// Done.
+    Completed,
+    /// Over, without what was asked for.
+    Failed,
+    /// Taken back.
+    Cancelled,
+}
+
+impl JobState {
+    /// As clients see it.
+    pub fn word(self) -> &'static str {
+        match self {
+            JobState::Queued => "queued",
+            JobState::Running => "running",
+            JobState::Completed => "completed",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_over(self) -> bool {
+        matches!(self, JobState::Completed | JobState::Failed | JobState::Cancelled)
+    }
+}
+
+/// A job.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id, without the kind of thing that a client takes it for.
+    pub id: JobId,
+    /// What kind of question it answers.
+    pub kind: JobKind,
+    /// The method that was called.
+    pub method: Box<str>,
+    /// What is to be done, for lists.
+    pub title: Box<str>,
+    /// The agent, as it was asked for.
+    pub agent: Box<str>,
+    /// The worker that it is.
+    pub worker: AgentId,
+    /// Who asked.
+    pub who: Principal,
+    /// What was asked, for whoever carries it out; nothing once it is over.
+    pub order: Option<Json>,
+    /// By what the same question is recognised.
+    pub key: Option<Digest>,
+    /// Where it stands.
+    pub state: JobState,
+    /// How far each part of it is.
+    pub phases: Phases,
+    /// The tasks that carry it out, in order.
+    pub tasks: Vec<TaskId>,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// When it was over.
+    pub ended_at: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<Box<str>>,
+    /// What whoever asked thinks of it.
+    pub feedback: Option<Box<str>>,
+}
+
+/// What a job has brought about.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobResult {
+    /// Words, for people.
+    pub text: Option<Box<str>>,
+    /// An answer with a shape.
+    pub answer: Option<Json>,
+    /// Files as they could be.
+    pub artifacts: Vec<Artifact>,
+}
+
+impl JobResult {
+    /// Digest for the log, which does not hold it.
+    pub fn digest(&self) -> Digest {
+        Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
+    }
+}
+
+/// What happened to a job.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobEvent {
+    /// It was asked for.
+    JobOpened {
+        /// Which.
+        job: JobId,
+        /// What kind of question.
+        kind: JobKind,
+        /// For which agent, as asked.
+        agent: Box<str>,
+        /// By which worker.
+        worker: AgentId,
+    },
+    /// It is under way, or a part of it has begun or ended.
+    JobMoved {
+        /// Which.
+        job: JobId,
+        /// Which part, and how it stands now.
+        phase: Option<(PhaseName, PhaseState)>,
+        /// The task that carries it out from now on.
+        task: Option<TaskId>,
+    },
+    /// It is over.
+    JobEnded {
+        /// Which.
+        job: JobId,
+        /// How.
+        state: JobState,
+        /// Digest of what it has brought about.
+        result: Option<Digest>,
+    },
+    /// Somebody has said what they think of it.
+    JobJudged {
+        /// Which.
+        job: JobId,
+        /// What they said.
+        signal: Box<str>,
+    },
+}
+
+impl JobEvent {
+    /// The kind's name as stored and filtered by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            JobEvent::JobOpened { .. } => "job_opened",
+            JobEvent::JobMoved { .. } => "job_moved",
+            JobEvent::JobEnded { .. } => "job_ended",
+            JobEvent::JobJudged { .. } => "job_judged",
+        }
+    }
+
+    /// Which job.
+    pub fn job(&self) -> &JobId {
+        match self {
+            JobEvent::JobOpened { job, .. }
+            | JobEvent::JobMoved { job, .. }
+            | JobEvent::JobEnded { job, .. }
+            | JobEvent::JobJudged { job, .. } => job,
+        }
+    }
+}
+
+/// A row of a job to write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum JobChange {
+    /// A job.
+    Put(Arc<Job>),
+    /// What it has brought about. The store's alone.
+    PutResult(JobId, Arc<JobResult>),
+    /// A job that is forgotten, with what it has brought about.
+    Drop(JobId),
+}
+
+/// All jobs that were not forgotten.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Jobs {
+    all: BTreeMap<JobId, Arc<Job>>,
+    live: usize,
+}
+
+impl Jobs {
+    /// A job.
+    pub fn get(&self, id: &JobId) -> Option<&Arc<Job>> {
+        self.all.get(id)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.all.values()
+    }
+
+    /// The newest one that answers the same question.
+    pub fn same(&self, key: &Digest) -> Option<&Arc<Job>> {
+        self.all.values().filter(|job| job.key.as_ref() == Some(key)).max_by_key(|job| job.opened_at)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn apply(&mut self, change: &JobChange) {
+        match change {
+            JobChange::Put(job) => {
+                self.live += usize::from(!job.state.is_over());
+                let old = self.all.insert(job.id.clone(), job.clone());
+                self.live -= usize::from(old.is_some_and(|old| !old.state.is_over()));
+            }
+            JobChange::PutResult(..) => {}
+            JobChange::Drop(id) => {
+                let old = self.all.remove(id);
+                self.live -= usize::from(old.is_some_and(|old| !old.state.is_over()));
+            }
+        }
+    }
+
+    /// Forgets those that were over long ago, and the oldest of too many.
+    pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
+        let over = self.all.values().filter_map(|job| Some((job.ended_at?, job)));
+        let mut over: Vec<(Timestamp, &Arc<Job>)> = over.collect();
+        over.sort_by_key(|(at, job)| (*at, job.opened_at));
+        let too_many = over.len().saturating_sub(JOBS_KEPT_MAX);
+        let gone = over.iter().enumerate().filter(|(n, (at, _))| *n < too_many || at.after(KEPT_FOR) <= now);
+        gone.for_each(|(_, (_, job))| out.put(JobChange::Drop(job.id.clone()).into()));
+    }
+}
+
+impl From<JobChange> for Change {
+    fn from(change: JobChange) -> Self {
+        Change::Job(change)
+    }
+}
+
+impl State {
+    /// Anybody who may delegate opens jobs. The same id is the same job.
+    pub(super) fn open_job(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &OpenJob,
+        out: &mut Outbox,
+    ) -> Result<JobOpened, Refusal> {
+        if self.jobs.all.contains_key(&verb.job) {
+            return Err(Refusal::busy("another job has this id"));
+        }
+        if self.jobs.live >= JOBS_LIVE_MAX {
+            return Err(Refusal::busy("too many unfinished jobs; wait for some to end or cancel them"));
+        }
+        let job = Arc::new(Job {
+            id: verb.job.clone(),
+            kind: verb.kind,
+            method: verb.method.clone(),
+            title: verb.title.clone(),
+            agent: verb.agent.clone(),
+            worker: verb.worker.clone(),
+            who: who.clone(),
+            order: Some(verb.order.clone()),
+            key: verb.key,
+            state: JobState::Queued,
+            phases: Phases::default(),
+            tasks: Vec::new(),
+            opened_at: now,
+            ended_at: None,
+            error: None,
+            feedback: None,
+        });
+        let (job_id, agent) = (job.id.clone(), job.agent.clone());
+        let opened = JobEvent::JobOpened { job: job_id, kind: job.kind, agent, worker: job.worker.clone() };
+        out.say(EventKind::Job(opened));
+        out.put(JobChange::Put(job.clone()).into());
+        Ok(JobOpened { job })
+    }
+
+    /// A part of a job has begun or ended, or a task carries it out from now on.
+    pub(super) fn move_job(
+        &self,
+        now: Timestamp,
+        verb: &MoveJob,
+        out: &mut Outbox,
+    ) -> Result<JobMoved, Refusal> {
+        let mut job = self.unfinished_job(&verb.job)?;
+        job.state = JobState::Running;
+        if let Some((name, state)) = verb.phase {
+            job.phases.move_to(now, name, state);
+        }
+        job.tasks.extend(verb.task.clone());
+        let (id, job) = (job.id.clone(), Arc::new(job));
+        out.say(EventKind::Job(JobEvent::JobMoved { job: id, phase: verb.phase, task: verb.task.clone() }));
+        out.put(JobChange::Put(job.clone()).into());
+        Ok(JobMoved { job })
+    }
+
+    /// A job is over. One that was cancelled meanwhile stays so.
+    pub(super) fn end_job(
+        &self,
+        now: Timestamp,
+        verb: &EndJob,
+        out: &mut Outbox,
+    ) -> Result<JobEnded, Refusal> {
+        let mut job = self.unfinished_job(&verb.job)?;
+        job.error.clone_from(&verb.error);
+        Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
+    }
+
+    /// Takes a job back, and whatever carries it out; one that is over stays as it is.
+    pub(super) fn cancel_job(
+        &self,
+        now: Timestamp,
+        who: &Principal,
+        verb: &CancelJob,
+        out: &mut Outbox,
+    ) -> Result<JobCancelled, Refusal> {
+        let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
+        if job.who.agent() != who.agent() && !who.may(Scope::Operate) {
+            return Err(Refusal::TaskNotYours { owner: job.who.agent().clone() });
+        }
+        if job.state.is_over() {
+            return Ok(JobCancelled { job: job.clone() });
+        }
+        for task in job.tasks.iter().filter(|task| self.tasks.get(task).is_some()) {
+            let cancel = CancelTask { task: task.clone(), reason: verb.reason.clone() };
+            // As its asker: who may take the job back may take back what it consists of.
+            self.cancel(now, &job.who, &cancel, None, out)?;
+        }
+        let mut job = Job::clone(job);
+        job.error = Some("cancelled".into());
+        Ok(JobCancelled { job: over(now, job, JobState::Cancelled, None, out) })
+    }
+
+    /// What whoever has asked thinks of a job's outcome.
+    pub(super) fn note_feedback(
+        &self,
+        verb: &NoteFeedback,
+        out: &mut Outbox,
+    ) -> Result<FeedbackNoted, Refusal> {
+        let mut job = Job::clone(self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?);
+        let reason = verb.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        job.feedback = Some(format!("{}{reason}", verb.signal).into());
+        let judged = JobEvent::JobJudged { job: job.id.clone(), signal: verb.signal.clone() };
+        out.say(EventKind::Job(judged));
+        out.put(JobChange::Put(Arc::new(job)).into());
+        Ok(FeedbackNoted)
+    }
+
+    fn unfinished_job(&self, id: &JobId) -> Result<Job, Refusal> {
+        let job = self.jobs.get(id).ok_or(Refusal::TaskNotFound)?;
+        if job.state.is_over() { Err(Refusal::TaskFinished) } else { Ok(Job::clone(job)) }
+    }
+}
+
+/// Writes down that a job is over.
+fn over(
+    now: Timestamp,
+    mut job: Job,
+    state: JobState,
+    result: Option<Arc<JobResult>>,
+    out: &mut Outbox,
+) -> Arc<Job> {
+    (job.state, job.ended_at, job.order) = (state, Some(now), None);
+    job.phases.close(now, state);
+    let (job, digest) = (Arc::new(job), result.as_ref().map(|it| it.digest()));
+    out.say(EventKind::Job(JobEvent::JobEnded { job: job.id.clone(), state, result: digest }));
+    out.put(JobChange::Put(job.clone()).into());
+    if let Some(result) = result {
+        out.put(JobChange::PutResult(job.id.clone(), result).into());
+    }
+    job
+}
+
+/// The state of a job whose task ended like this.
+impl From<Status> for JobState {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Pending => JobState::Queued,
+            Status::InProgress => JobState::Running,
+            Status::Completed => JobState::Completed,
+            Status::Failed => JobState::Failed,
+            Status::Cancelled => JobState::Cancelled,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The five parts of an execution. A6s 6.2.
+
+use serde::{Deserialize, Serialize};
+
+use super::JobState;
+use crate::base::Timestamp;
+
+/// Which part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseName {
+    /// What there is to know is gathered.
+    Research,
+    /// Whether and with what it may be done is found out, and a place waited for.
+    Inspect,
+    /// The worker runs.
+    Generate,
+    /// What it left is tidied up.
+    Optimize,
+    /// What has changed is collected and checked.
+    Review,
+}
+
+impl PhaseName {
+    /// In their order.
+    pub const ALL: [PhaseName; 5] = [
+        PhaseName::Research,
+        PhaseName::Inspect,
+        PhaseName::Generate,
+        PhaseName::Optimize,
+        PhaseName::Review,
+    ];
+
+    /// As clients see it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PhaseName::Research => "research",
+            PhaseName::Inspect => "inspect",
+            PhaseName::Generate => "generate",
+            PhaseName::Optimize => "optimize",
+            PhaseName::Review => "review",
+        }
+    }
+}
+
+/// How a part stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseState {
+    /// It has not begun.
+    #[default]
+    Pending,
+    /// Under way.
+    Running,
+    /// Done.
+    Completed,
+    /// Not done; nothing after it is.
+    Failed,
+}
+
+impl PhaseState {
+    /// As clients see it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PhaseState::Pending => "pending",
+            PhaseState::Running => "running",
+            PhaseState::Completed => "completed",
+            PhaseState::Failed => "failed",
+        }
+    }
+}
+
+/// One part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Phase {
+    /// How it stands.
+    pub state: PhaseState,
+    /// When it began.
+    pub began_at: Option<Timestamp>,
+    /// When it was over.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// All five, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Phases([Phase; 5]);
+
+impl Phases {
+    /// Each with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (PhaseName, &Phase)> {
+        PhaseName::ALL.into_iter().zip(&self.0)
+    }
+
+    /// The part that is under way, or the last one that was.
+    pub fn current(&self) -> Option<(PhaseName, &Phase)> {
+        self.iter().filter(|(_, phase)| phase.state != PhaseState::Pending).last()
+    }
+
+    pub(super) fn move_to(&mut self, now: Timestamp, name: PhaseName, state: PhaseState) {
+        let phase = &mut self.0[name as usize];
+        phase.state = state;
+        match state {
+            PhaseState::Pending => {}
+            PhaseState::Running => phase.began_at = Some(now),
+            PhaseState::Completed | PhaseState::Failed => {
+                phase.began_at.get_or_insert(now);
+                phase.ended_at = Some(now);
+            }
+        }
+    }
+
+    /// A part that is under way when its job ends, ends with it.
+    pub(super) fn close(&mut self, now: Timestamp, job: JobState) {
+        let state = if job == JobState::Completed { PhaseState::Completed } else { PhaseState::Failed };
+        let running = self.iter().find(|(_, phase)| phase.state == PhaseState::Running);
+        if let Some(name) = running.map(|(name, _)| name) {
+            self.move_to(now, name, state);
+        }
+    }
+}

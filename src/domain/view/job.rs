@@ -1,0 +1,60 @@
+//! Jobs, at one moment.
+
+use std::sync::Arc;
+
+use super::View;
+use crate::base::{Digest, JobId, Timestamp};
+use crate::domain::{Job, JobKind, State};
+
+/// One job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OneJob(pub JobId);
+
+impl View for OneJob {
+    type Out = Option<Arc<Job>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Option<Arc<Job>> {
+        state.jobs.get(&self.0).cloned()
+    }
+}
+
+/// The newest job that answers the same question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SameJob(pub Digest);
+
+impl View for SameJob {
+    type Out = Option<Arc<Job>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Option<Arc<Job>> {
+        state.jobs.same(&self.0).cloned()
+    }
+}
+
+/// The jobs of these kinds, oldest first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobsOf(pub &'static [JobKind]);
+
+impl View for JobsOf {
+    type Out = Vec<Arc<Job>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Vec<Arc<Job>> {
+        let mut jobs: Vec<Arc<Job>> =
+            state.jobs.iter().filter(|job| self.0.contains(&job.kind)).cloned().collect();
+        jobs.sort_by(|a, b| (a.opened_at, &a.id).cmp(&(b.opened_at, &b.id)));
+        jobs
+    }
+}
+
+/// The jobs that are not over, oldest first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnfinishedJobs;
+
+impl View for UnfinishedJobs {
+    type Out = Vec<Arc<Job>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Vec<Arc<Job>> {
+        let mut jobs: Vec<Arc<Job>> = state.jobs.iter().filter(|job| !job.state.is_over()).cloned().collect();
+        jobs.sort_by(|a, b| (a.opened_at, &a.id).cmp(&(b.opened_at, &b.id)));
+        jobs
+    }
+}
