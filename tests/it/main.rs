@@ -46,6 +46,7 @@ mod hostile_work;
 mod in_force;
 mod inside_words;
 mod jail;
+mod jobs;
 mod journal;
 mod keys;
 mod layers;
