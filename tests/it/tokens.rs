@@ -123,6 +123,8 @@ fn a_door_may_demand_a_token_of_everybody() {
     let (demands, trusts) = (Http::agent_protocol(&world), Http::broker(&world));
     assert_eq!(demands.get("/nowhere").status, 401);
     assert_eq!(demands.get("/nowhere").header("www-authenticate"), Some("Bearer"));
+    let says = demands.get("/nowhere").json()["error"].as_str().unwrap_or_default().to_owned();
+    assert!(says.starts_with("Unauthorized: ") && says.contains("provost token mint"), "{says}");
     assert_eq!(trusts.get("/nowhere").status, 404);
     let token = mint(&world, "ada");
     assert_eq!(with(demands, &token).status, 404);

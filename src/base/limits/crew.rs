@@ -52,3 +52,14 @@ pub const FOREIGN_ROW_BYTES_MAX: i32 = 1 << 20;
 
 /// Size of such a database, in bytes. A million events have some 300 MB.
 pub const FOREIGN_DATABASE_BYTES_MAX: u64 = 1 << 30;
+
+/// How long somebody may wait for the next entry of the timeline, in seconds: less than what a proxy or a client's own
+/// patience usually is.
+pub const TIMELINE_WAIT_S_MAX: u64 = 25;
+
+/// Entries, ready to be sent, that a reader of the stream may be behind before it is brought up to date from the store.
+pub const TIMELINE_FRAMES_MAX: usize = 2_048;
+
+/// How often readers of the stream that hear nothing are sent a comment, in milliseconds: before anything on the way
+/// takes the connection for dead.
+pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;

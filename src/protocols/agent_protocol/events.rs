@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::body::{Query, Repeated};
 use super::fault::Fault;
 use super::{ids, map, wire};
-use crate::base::limits::{EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_PAGE_MAX};
+use crate::base::limits::{
+    EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_FRAMES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX,
+};
 use crate::base::{EventSeq, RepoPath, Timestamp};
 use crate::domain::{BEAT, Event};
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
@@ -22,15 +24,6 @@ use crate::transport::sse::{CutOff, EventSender};
 
 /// Events in one answer when nobody says how many.
 const LIMIT: usize = 100;
-
-/// How long somebody may wait for an event, in seconds.
-const WAIT_S_MAX: u64 = 25;
-
-/// Rendered events that a reader may be behind before it goes back to the store.
-const FRAMES_BUFFERED: usize = 2_048;
-
-/// How often readers that hear nothing are sent a comment.
-pub(super) const COMMENTS_EVERY: Duration = Duration::from_secs(20);
 
 /// Which events somebody wants.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +96,7 @@ pub(super) async fn list(provost: &Provost, query: &Query) -> Result<String, Fau
         Ok(Some(text)) => text.parse().map_err(|_| Fault::bad("wait must be a number of seconds"))?,
         Err(Repeated) => return Err(Fault::bad("wait was given several times")),
     };
-    let until = tokio::time::Instant::now() + Duration::from_secs(wait.min(WAIT_S_MAX));
+    let until = tokio::time::Instant::now() + Duration::from_secs(wait.min(TIMELINE_WAIT_S_MAX));
     // Before the store is asked, so that nothing falls between the two.
     let mut news = provost.engine().subscribe();
     loop {
@@ -166,7 +159,7 @@ impl Hub {
     fn subscribe(&self, provost: &Provost) -> broadcast::Receiver<Arc<Rendered>> {
         let mut fresh = None;
         let sender = self.0.get_or_init(|| {
-            let (sender, first) = broadcast::channel(FRAMES_BUFFERED);
+            let (sender, first) = broadcast::channel(TIMELINE_FRAMES_MAX);
             // What comes before the follower has begun is not lost: it starts where the live channel is now.
             tokio::spawn(follow(provost.engine().subscribe(), provost.clone(), sender.clone()));
             fresh = Some(first);

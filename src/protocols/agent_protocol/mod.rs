@@ -18,6 +18,7 @@ mod route;
 mod wire;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -32,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, stream, whole};
 use crate::auth::caller::Caller;
 use crate::base::Digest;
-use crate::base::limits::AGENT_PROTOCOL_BODY_BYTES_MAX;
+use crate::base::limits::{AGENT_PROTOCOL_BODY_BYTES_MAX, TIMELINE_COMMENT_EVERY_MS};
 use crate::domain::Door;
 use crate::domain::view::{CrewCounts, CrewCountsOut};
 use crate::service::Provost;
@@ -180,7 +181,8 @@ impl AgentProtocol {
             return Ok(whole(StatusCode::OK, "text/event-stream", ""));
         }
         let many = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "as many readers as there can be");
-        let (sender, body) = self.0.readers.enter(Some(events::COMMENTS_EVERY)).ok_or_else(many)?;
+        let comments = Duration::from_millis(TIMELINE_COMMENT_EVERY_MS);
+        let (sender, body) = self.0.readers.enter(Some(comments)).ok_or_else(many)?;
         let reader = events::Reader { filter, with_ids, after };
         self.0.hub.send(self.provost(), reader, sender, self.0.stop.clone());
         let mut answer = stream(body);
@@ -216,6 +218,11 @@ impl LoopbackDoor for AgentProtocol {
 
     fn refuse(&self) -> Answer {
         in_json(Fault::forbidden("Forbidden"))
+    }
+
+    fn demand(&self) -> Answer {
+        let says = "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
+        in_json(Fault::new(StatusCode::UNAUTHORIZED, says))
     }
 }
 

@@ -1,0 +1,102 @@
+//! What the published server has left in a repository: its database and its settings.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::started;
+use crate::loopback_client::Http;
+use crate::support::World;
+
+/// A database as the published server keeps it.
+fn published(path: &std::path::Path) -> rusqlite::Connection {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let db = rusqlite::Connection::open(path).unwrap();
+    db.execute_batch(
+        "CREATE TABLE events (id TEXT PRIMARY KEY, timestamp INTEGER NOT NULL, agent_id TEXT NOT NULL, action TEXT NOT NULL,
+         resource TEXT, task_id TEXT, before_hash TEXT, after_hash TEXT, metadata TEXT);
+         INSERT INTO events VALUES ('evt_old1', 1700000000001, 'a', 'agent.joined', NULL, NULL, NULL, NULL, '{\"tool\":\"x\"}');
+         INSERT INTO events VALUES ('evt_old2', 1700000000002, 'a', 'resource.claimed', 'src/a.ts', 't', NULL, 'ff', '{}');
+         INSERT INTO events VALUES ('evt_bad', 1700000000003, 'a', 'x', NULL, NULL, NULL, NULL, 'no JSON');
+         INSERT INTO events VALUES ('evt_old3', 1700000000004, 'b', 'my.own', NULL, NULL, NULL, NULL, NULL);",
+    )
+    .unwrap();
+    db
+}
+
+#[test]
+fn what_the_published_server_has_kept_is_imported_once() {
+    let (world, _daemon, http) = started();
+    let path = world.repo().join(".agent-protocol/protocol.db");
+    drop(published(&path));
+    let before = std::fs::read(&path).unwrap();
+    let import = |args: &[&str]| {
+        let mut all = vec!["agent-protocol", "import", "--json"];
+        all.extend_from_slice(args);
+        let output = world.command(&all).output().unwrap();
+        (output.status.success(), serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default())
+    };
+    let count = http.count();
+    assert_eq!(import(&[]), (true, json!({ "taken": 3, "known": 0, "unfit": 1 })));
+    assert_eq!(import(&[]), (true, json!({ "taken": 0, "known": 3, "unfit": 1 })));
+    assert_eq!(http.count(), count + 3);
+    assert_eq!(std::fs::read(&path).unwrap(), before, "it is read and no more");
+    let events = http.get("/events?limit=-1").json();
+    let events: Vec<_> = events
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["timestamp"].as_i64() < Some(1_700_000_000_010))
+        .collect();
+    let ids: Vec<_> = events.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["evt_old3", "evt_old2", "evt_old1"], "as they were, where they were");
+    let second = json!({ "id": "evt_old2", "timestamp": 1_700_000_000_002_i64, "agent_id": "a", "action": "resource.claimed",
+                         "resource": "src/a.ts", "task_id": "t", "before_hash": null, "after_hash": "ff", "metadata": {} });
+    assert_eq!(*events[1], second);
+    assert_eq!(http.get("/agents").json(), json!([]), "it is told, and changes nothing else");
+}
+
+#[test]
+fn what_is_no_database_of_the_published_server_is_refused() {
+    let (world, _daemon, http) = started();
+    let at = |name: &str| world.repo().join(name);
+    std::fs::write(at("text.db"), "no database at all").unwrap();
+    assert!(Command::new("mkfifo").arg(at("pipe.db")).status().unwrap().success());
+    let db = published(&at("other.db"));
+    db.execute_batch("ALTER TABLE events RENAME TO elsewhere; CREATE VIEW events AS SELECT * FROM elsewhere")
+        .unwrap();
+    drop(db);
+    symlink(at("other.db"), at("link.db")).unwrap();
+    let count = http.count();
+    for name in ["none.db", "text.db", "pipe.db", "other.db", "link.db", "src"] {
+        let path = at(name);
+        let output = world.command(&["agent-protocol", "import", path.to_str().unwrap()]).output().unwrap();
+        assert!(!output.status.success(), "{name}: {output:?}");
+    }
+    assert_eq!(http.count(), count);
+}
+
+#[test]
+fn the_published_servers_settings_count_once_they_are_allowed() {
+    let world = World::new();
+    let settings = json!({ "version": "0.1", "project": "x", "port": 4700, "lead_agent": "boss", "detection_window_ms": 5000,
+                           "dead_agent_timeout_ms": 45000, "tracked_paths": ["docs/**"], "storage": { "type": "sqlite" } });
+    world.write(".agent-protocol/config.json", &settings.to_string());
+    let lead = |world: &World| {
+        let _daemon = world.start();
+        let http = Http::agent_protocol(world);
+        http.announce("first");
+        http.announce("boss");
+        let lead = http.get("/status").json()["agents"]["lead"].clone();
+        http.delete("/agents/boss");
+        http.delete("/agents/first");
+        lead
+    };
+    assert_eq!(lead(&world), "first", "nobody has allowed it");
+    let allowed = world.command(&["allow", ".agent-protocol/config.json", "--yes"]).output().unwrap();
+    assert!(allowed.status.success(), "{allowed:?}");
+    assert_eq!(lead(&world), "boss");
+    world.write(".agent-protocol/config.json", &settings.to_string().replace("boss", "evil"));
+    assert_eq!(lead(&world), "first", "changed since");
+}
