@@ -50,7 +50,7 @@ use crate::protocols::FrontDoor;
 use crate::protocols::devit::Devit;
 use crate::protocols::own::{Order, Ordered, Own, wire};
 use crate::protocols::wit::Wit;
-use crate::service::Provost;
+use crate::service::{Provost, Versions};
 use crate::store;
 use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
@@ -259,7 +259,9 @@ async fn assemble(
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
     let outputs = OutputBoard::default();
     let index = wiring::index(&root_path, config)?;
-    let provost = Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles, index);
+    let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
+    let provost =
+        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles, index, versions);
     let keys = Arc::new(open_keys(&start, config)?);
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();

@@ -1,14 +1,22 @@
 //! `.agent-protocol/config.json`, as the published server writes it, in the words of our own table.
 //!
-//! It writes all of its defaults into the file and never reads them again, so a port that is its default says nothing.
+//! It writes all of its defaults into the file and never reads them again, so a port or an interval that is its default says nothing.
 
 use serde_json::Value;
 
 /// Where it lies in a repository.
 pub(super) const FILE: &str = ".agent-protocol/config.json";
 
-/// Its own port, which it writes down whether or not anybody has chosen it.
+/// Its own port and interval, which it writes down whether or not anybody has chosen them.
 const PORT: u64 = 4700;
+const HEARTBEAT_INTERVAL_MS: u64 = 30_000;
+
+/// Durations, by its names and by ours.
+const DURATIONS: [(&str, &str); 3] = [
+    ("dead_agent_timeout_ms", "dead_after"),
+    ("heartbeat_interval_ms", "heartbeat_interval"),
+    ("detection_window_ms", "detection_window"),
+];
 
 /// The same in TOML. What nobody reads is passed over.
 ///
@@ -29,10 +37,14 @@ pub(super) fn as_toml(text: &str) -> Result<String, String> {
         Some(Value::String(lead)) => put("lead_agent", quoted(lead)),
         Some(_) => return Err("`lead_agent` must be a string".into()),
     }
-    match members.get("dead_agent_timeout_ms") {
-        None | Some(Value::Null) => {}
-        Some(Value::Number(ms)) if ms.is_u64() => put("dead_after", quoted(&format!("{ms}ms"))),
-        Some(_) => return Err("`dead_agent_timeout_ms` must be a whole number".into()),
+    for (name, key) in DURATIONS {
+        match members.get(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::Number(ms))
+                if name == "heartbeat_interval_ms" && ms.as_u64() == Some(HEARTBEAT_INTERVAL_MS) => {}
+            Some(Value::Number(ms)) if ms.is_u64() => put(key, quoted(&format!("{ms}ms"))),
+            Some(_) => return Err(format!("`{name}` must be a whole number")),
+        }
     }
     for key in ["tracked_paths", "ignored_paths"] {
         match members.get(key) {

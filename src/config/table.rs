@@ -192,6 +192,10 @@ settings! {
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
         /// How long an agent may give no sign of life; then it counts as offline, its claims are free and another one leads.
         dead_after: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
+        /// How often it is looked for agents that have fallen silent; without it, that is noticed when it happens.
+        heartbeat_interval: Option<Ttl> = None, "duration";
+        /// How late an agent may own up to a change of another's file that was seen already: the conflict then knows what the file said before.
+        detection_window: Ttl = Ttl::seconds_clamped(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(10);
         /// The agent that leads whenever it is there.
         lead_agent: Option<AgentId> = None, "agent";
         /// Whether a task can only be begun when those that it depends on are done.

@@ -13,10 +13,9 @@ use super::Daemon;
 use crate::base::limits::SEEN_AT_ONCE_MAX;
 use crate::base::{RepoPath, WatchPatterns};
 use crate::config::AgentProtocolSettings;
-use crate::domain::Principal;
 use crate::domain::command::{SeeFiles, SeenFile};
 use crate::domain::view::WholeCrew;
-use crate::domain::{Content, Hold, Seen};
+use crate::domain::{Content, Hold, Principal, Refusal, Seen};
 use crate::index::{Sight, Way};
 use crate::service::Provost;
 
@@ -57,6 +56,13 @@ impl Daemon {
     pub(super) fn see_files(&mut self, settings: &AgentProtocolSettings) {
         let (provost, host) = (self.provost.clone(), self.host.clone());
         self.doors.spawn(tell(provost, host, Tracked::of(settings), self.stop.clone()));
+        let (provost, stop) = (self.provost.clone(), self.stop.clone());
+        self.doors.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                kept = provost.keep_claimed() => kept.unwrap_or_else(|err| tracing::warn!(%err, "no versions of claimed files")),
+            }
+        });
     }
 }
 
@@ -112,23 +118,46 @@ async fn say(provost: &Provost, host: &Principal, tracked: &Tracked, files: BTre
     };
     let wanted: Vec<_> = files.into_iter().filter(|(path, _)| tracked.has(path) || claimed(path)).collect();
     for some in wanted.chunks(SEEN_AT_ONCE_MAX) {
-        let contents = provost.contents(some.iter().map(|(path, _)| path.clone()).collect()).await;
-        let seen = some.iter().filter_map(|(path, way)| {
-            let after = contents.get(path).copied();
-            let (how, after) = match way {
-                // Still there: it is ignored from now on, which is nothing that became of it.
-                Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
-                Way::Deleted => (Seen::Deleted, None),
-                // Gone again by now, which is told next.
-                _ if after == Some(Content::Missing) => return None,
-                Way::Created => (Seen::Created, after),
-                Way::Changed => (Seen::Changed, after),
-            };
-            Some(SeenFile { file: path.clone(), how, before: None, after })
-        });
-        let verb = SeeFiles { files: seen.collect() };
-        if let Err(err) = provost.submit(host, verb).await {
+        let (kept, others): (Vec<_>, Vec<_>) =
+            some.iter().map(|(path, _)| path.clone()).partition(|path| held.contains(path.as_str()));
+        let mut contents = provost.contents_kept(kept).await;
+        contents.extend(provost.contents(others).await);
+        let seen = some.iter().filter_map(|(path, way)| became(path, *way, contents.get(path).copied()));
+        if let Err(err) = tell_of(provost, host, &held, seen.collect()).await {
             tracing::warn!(%err, "changed files could not be told of");
         }
     }
+}
+
+/// A file, what became of it, and what it says now.
+type Became = (RepoPath, Seen, Option<Content>);
+
+fn became(path: &RepoPath, way: Way, after: Option<Content>) -> Option<Became> {
+    let (how, after) = match way {
+        // Still there: it is ignored from now on, which is nothing that became of it.
+        Way::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
+        Way::Deleted => (Seen::Deleted, None),
+        // Gone again by now, which is told next.
+        _ if after == Some(Content::Missing) => return None,
+        Way::Created => (Seen::Created, after),
+        Way::Changed => (Seen::Changed, after),
+    };
+    Some((path.clone(), how, after))
+}
+
+async fn tell_of(
+    provost: &Provost,
+    host: &Principal,
+    held: &BTreeSet<&str>,
+    all: Vec<Became>,
+) -> Result<(), Refusal> {
+    let mut files = Vec::with_capacity(all.len());
+    for (file, how, after) in all {
+        let versions = match held.contains(file.as_str()) {
+            true => provost.versions_of_orphan(&file, after).await?,
+            false => Vec::new(),
+        };
+        files.push(SeenFile { file, how, before: None, after, versions });
+    }
+    provost.submit(host, SeeFiles { files }).await.map(drop)
 }

@@ -35,6 +35,8 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     let crew = &config.agent_protocol;
     settings.crew = CrewSetting {
         dead_after: crew.dead_after,
+        detection_window: crew.detection_window,
+        heartbeat_interval: crew.heartbeat_interval,
         beats: crew.heartbeat_events,
         lead: crew.lead_agent.clone(),
         honour_dependencies: crew.honour_dependencies,

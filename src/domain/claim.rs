@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{ClaimFile, FileClaimed, FileLocked, FileReleased, LockFile, ReleaseFile};
 use super::{
-    CrewChange, CrewEvent, CrewRefusal, Outbox, Part, Principal, Refusal, Stake, StakeKind, State, Title,
+    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Stake, StakeKind, State,
+    Title, Version,
 };
 use crate::base::limits::{CLAIMS_MAX, CLAIMS_PER_AGENT_MAX};
 use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
@@ -136,6 +137,12 @@ pub struct Claim {
     pub place: Fence,
     /// The grant: rises each time.
     pub fence: Fence,
+    /// What it said before changes that its owner may not have made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Earlier>,
+    /// While it is in conflict: what is known of both sides, the owner's first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<Version>,
 }
 
 impl Claim {
@@ -337,6 +344,8 @@ impl State {
             assignment,
             content,
             fence,
+            earlier: None,
+            versions: Vec::new(),
         }
     }
 
@@ -363,7 +372,8 @@ impl State {
         let why = why.map(Into::into);
         let last = Some(owner.clone());
         out.say(CrewEvent::ClaimFreed { file: claim.file.clone(), owner, content, why }.into());
-        let free = Claim { held: Hold::Free, assignment: None, last, content, ..claim.clone() };
+        let (held, versions) = (Hold::Free, Vec::new());
+        let free = Claim { held, assignment: None, last, content, earlier: None, versions, ..claim.clone() };
         out.put(CrewChange::PutClaim(Arc::new(free)).into());
     }
 

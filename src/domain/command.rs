@@ -21,10 +21,11 @@ pub use coordinate::{
     Warning, WithdrawContract,
 };
 pub use crew::{
-    AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ClaimFile, CrewBeaten,
-    CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew, LeadAppointed,
-    LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken, NotesTaken,
-    OfferTransfer, ReleaseFile, SeeFiles, SeenFile, TakeNote, TakeNotes, TransferAnswered, TransferOffered,
+    AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ChangedFile, ClaimFile,
+    CrewBeaten, CrewJoined, CrewLeft, FileClaimed, FileLocked, FileReleased, FilesSeen, JoinCrew,
+    LeadAppointed, LeaveCrew, LockFile, MakeAssignment, MemberMoved, MoveAssignment, MoveMember, NoteTaken,
+    NotesTaken, OfferTransfer, ReleaseFile, SeeFiles, SeenFile, SettledFile, TakeNote, TakeNotes,
+    TransferAnswered, TransferOffered,
 };
 pub use job::{
     CancelJob, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob, NoteFeedback,

@@ -164,15 +164,22 @@ impl Crew {
 impl State {
     /// When the silence of a member is noticed. Nobody could give a sign of life while the daemon was away.
     pub(super) fn next_silence(&self) -> Option<Timestamp> {
-        let (seen, _) = self.crew.heard.first()?;
-        Some(self.awake_since.map_or(*seen, |awake| awake.max(*seen)).after(self.settings.crew.dead_after))
+        self.crew.heard.first().map(|(seen, _)| self.silent_at(*seen))
+    }
+
+    /// When somebody counts as silent that was heard then for the last time.
+    fn silent_at(&self, seen: Timestamp) -> Timestamp {
+        let heard = self.awake_since.map_or(seen, |awake| awake.max(seen));
+        let due = heard.after(self.settings.crew.dead_after);
+        let Some(interval) = self.settings.crew.heartbeat_interval else { return due };
+        // It is looked for at whole multiples.
+        let every = i64::from(interval.as_millis());
+        Timestamp(due.0.saturating_add((every - due.0.rem_euclid(every)) % every))
     }
 
     pub(super) fn fallen_silent(&self, now: Timestamp) -> Vec<AgentId> {
-        let late = |seen: Timestamp| {
-            self.awake_since.map_or(seen, |awake| awake.max(seen)).after(self.settings.crew.dead_after) <= now
-        };
-        self.crew.heard.iter().take_while(|(seen, _)| late(*seen)).map(|(_, id)| id.clone()).collect()
+        let late = self.crew.heard.iter().take_while(|(seen, _)| self.silent_at(*seen) <= now);
+        late.map(|(_, id)| id.clone()).collect()
     }
 
     /// Agent Protocol, `POST /agents/announce`. A member that announces itself again begins anew, and goes on to lead.

@@ -233,7 +233,7 @@ fn in_crew(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbox) 
         Command::AnswerTransfer(it) => Ok(Reply::TransferAnswered(state.answer_transfer(now, who, it, out))),
         Command::TakeNote(it) => state.take_note(now, who, it, out).map(Reply::NoteTaken),
         Command::TakeNotes(it) => state.take_notes(it, out).map(Reply::NotesTaken),
-        Command::SeeFiles(it) => Ok(Reply::FilesSeen(state.see_files(it, out))),
+        Command::SeeFiles(it) => Ok(Reply::FilesSeen(state.see_files(now, it, out))),
         other => Err(Refusal::busy(other.name())),
     }
 }

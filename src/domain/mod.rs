@@ -38,6 +38,7 @@ mod task;
 mod timeline;
 mod token;
 mod transfer;
+mod version;
 pub mod view;
 
 use std::sync::Arc;
@@ -80,9 +81,15 @@ pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
 pub use transfer::{Transfer, TransferState, Transfers};
+pub use version::{Ahead, Earlier, KeptVersion, Version};
 
 /// How often old mail is looked for.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
+
+/// The name under which a change is told of that nobody has owned up to.
+pub fn unknown() -> AgentId {
+    AgentId::parse(note::UNKNOWN).expect("a constant that is a valid id")
+}
 
 /// The name under which the daemon itself appears in the log.
 pub fn provost() -> AgentId {

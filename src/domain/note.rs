@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
-use super::command::{FilesSeen, NoteTaken, NotesTaken, SeeFiles, SeenFile, TakeNote, TakeNotes};
+use super::command::{
+    ChangedFile, FilesSeen, NoteTaken, NotesTaken, SeeFiles, SeenFile, SettledFile, TakeNote, TakeNotes,
+};
 use super::{
-    Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal, Refusal, Seen,
-    Standing, State,
+    Ahead, Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal, Refusal, Seen,
+    State, Version,
 };
 use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
-use crate::base::{AgentId, RepoPath, Timestamp};
+use crate::base::{AgentId, Timestamp};
 
 /// The name under which a change is told of that nobody has owned up to.
 pub(super) const UNKNOWN: &str = "unknown";
@@ -29,11 +31,11 @@ impl State {
         fits(&verb.note)?;
         self.agents.beat(now, who.agent(), out);
         let event = out.told(CrewEvent::Noted(verb.note.clone()).into());
-        if let Some((file, content)) = &verb.changed {
-            self.intrude(file, who.agent(), *content, out);
+        if let Some(changed) = &verb.changed {
+            self.own_up(now, who.agent(), changed, out);
         }
-        if let Some((file, pick)) = &verb.settles {
-            self.settle_conflict(now, file, pick.as_ref(), out);
+        if let Some(settled) = &verb.settles {
+            self.settle_conflict(now, settled, out);
         }
         Ok(NoteTaken { event })
     }
@@ -47,63 +49,73 @@ impl State {
         Ok(NotesTaken)
     }
 
-    /// Somebody has changed a file. If it is another's, there is a conflict.
-    fn intrude(&self, file: &RepoPath, intruder: &AgentId, after: Content, out: &mut Outbox) {
-        let Some(claim) = self.claims.get(file) else { return };
-        let (Hold::Claimed { owner, since } | Hold::Locked { owner, since }) = &claim.held else { return };
-        if owner == intruder {
-            return;
+    /// Somebody says that it has changed a file. If it is another's, there is a conflict.
+    fn own_up(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
+        let Some(claim) = self.claims.get(&changed.file) else { return };
+        if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
+            self.in_conflict(claim, ahead, who, changed.content, &changed.versions, out);
+        } else if claim.held.owner() == Some(who) && claim.versions.is_empty() {
+            // Its owner's own, so that nobody has to be asked about it, and it is not told once more when it is seen.
+            let known = Claim { content: changed.content, earlier: None, ..Claim::clone(claim) };
+            out.put(CrewChange::PutClaim(Arc::new(known)).into());
         }
-        self.in_conflict(claim, owner, *since, intruder, after, out);
     }
 
     fn in_conflict(
         &self,
         claim: &Claim,
-        owner: &AgentId,
-        since: Timestamp,
+        ahead: Ahead,
         intruder: &AgentId,
         after: Content,
+        versions: &[Version],
         out: &mut Outbox,
     ) {
+        let Some(since) = claim.held.since() else { return };
+        let Ahead { owner, contents } = ahead;
+        // They were kept before this was decided; if somebody else has the file by now, they say nothing.
+        let fit = versions.first().is_some_and(|it| it.agent == owner);
+        let versions = if fit { versions.to_vec() } else { Vec::new() };
         out.say(
             CrewEvent::ConflictFound {
                 file: claim.file.clone(),
                 owner: owner.clone(),
                 intruder: intruder.clone(),
-                before: claim.content,
+                before: contents.first().copied().unwrap_or(claim.content),
                 after,
+                versions: versions.clone(),
             }
             .into(),
         );
-        let held = Hold::Conflicted { owner: owner.clone(), since };
-        let last = Some(intruder.clone());
-        out.put(CrewChange::PutClaim(Arc::new(Claim { held, last, content: after, ..claim.clone() })).into());
+        let (held, last) = (Hold::Conflicted { owner, since }, Some(intruder.clone()));
+        let claim = Claim { held, last, content: after, earlier: None, versions, ..claim.clone() };
+        out.put(CrewChange::PutClaim(Arc::new(claim)).into());
     }
 
     /// A conflict is over: the file is free, or the picked agent's, if it is one of the crew.
-    fn settle_conflict(&self, now: Timestamp, file: &RepoPath, pick: Option<&AgentId>, out: &mut Outbox) {
+    fn settle_conflict(&self, now: Timestamp, settled: &SettledFile, out: &mut Outbox) {
         let conflicted = |it: &&Arc<Claim>| matches!(it.held, Hold::Conflicted { .. });
-        let Some(claim) = self.claims.get(file).filter(conflicted) else { return };
-        let picked = pick.and_then(|it| self.crew.get(it)).map(|it| it.id.clone());
+        let Some(claim) = self.claims.get(&settled.file).filter(conflicted) else { return };
+        let picked = settled.pick.as_ref().and_then(|it| self.crew.get(it)).map(|it| it.id.clone());
         let held = match picked {
             Some(owner) => Hold::Claimed { owner, since: now },
             None => Hold::Free,
         };
         let last = claim.held.owner().cloned();
-        let settled = Claim { held, last, fence: out.next_fence(), ..Claim::clone(claim) };
+        let (content, versions) = (settled.content.unwrap_or(claim.content), Vec::new());
+        let fence = out.next_fence();
+        let settled = Claim { held, last, content, versions, fence, ..Claim::clone(claim) };
         out.put(CrewChange::PutClaim(Arc::new(settled)).into());
     }
 
     /// What was seen of files from outside. Whose change it was is not seen; an owner who is there gets the blame.
-    pub(super) fn see_files(&self, verb: &SeeFiles, out: &mut Outbox) -> FilesSeen {
+    pub(super) fn see_files(&self, now: Timestamp, verb: &SeeFiles, out: &mut Outbox) -> FilesSeen {
         for seen in &verb.files {
-            self.see(seen, out);
+            self.see(now, seen, out);
         }
         FilesSeen
     }
 
-    fn see(&self, seen: &SeenFile, out: &mut Outbox) {
+    fn see(&self, now: Timestamp, seen: &SeenFile, out: &mut Outbox) {
         let claim = self.claims.get(&seen.file);
         let before = claim.map(|it| it.content);
         let same = seen.how == Seen::Changed && before.is_some() && before == seen.after;
@@ -111,34 +123,32 @@ impl State {
             return;
         }
         let holder = claim.and_then(|it| match &it.held {
-            Hold::Claimed { owner, since } | Hold::Locked { owner, since } => Some((it, owner, *since)),
+            Hold::Claimed { owner, .. } | Hold::Locked { owner, .. } => Some(owner),
             Hold::Free | Hold::Conflicted { .. } => None,
         });
-        let away = |id: &AgentId| self.crew.get(id).is_none_or(|it| it.standing == Standing::Offline);
-        let present = holder.filter(|(_, owner, _)| !away(owner));
+        let present = holder.filter(|owner| !self.is_away(owner)).cloned();
         out.say(
             CrewEvent::FileChanged {
                 file: seen.file.clone(),
                 how: seen.how,
                 tracked: claim.is_some(),
-                owner: present.map(|(_, owner, _)| owner.clone()),
+                owner: present.clone(),
                 before: before.or(seen.before),
                 after: seen.after,
             }
             .into(),
         );
         let after = seen.after.unwrap_or(Content::Missing);
-        match (holder, claim) {
-            (Some((claim, owner, since)), _) if away(owner) => {
-                let intruder = AgentId::parse(UNKNOWN).expect("a constant that is a valid id");
-                self.in_conflict(claim, owner, since, &intruder, after, out);
-            }
-            (_, Some(claim)) => {
-                let claim = Claim { content: after, ..Claim::clone(claim) };
-                out.put(CrewChange::PutClaim(Arc::new(claim)).into());
-            }
-            (_, None) => {}
+        let Some(claim) = claim else { return };
+        if let Some(ahead) = self.ahead(now, &seen.file, None) {
+            self.in_conflict(claim, ahead, &super::unknown(), after, &seen.versions, out);
+            return;
         }
+        // Somebody else may still own up to it.
+        let window = self.settings.crew.detection_window;
+        let earlier = present.and_then(|_| claim.earlier_after(now, window));
+        let claim = Claim { content: after, earlier, ..Claim::clone(claim) };
+        out.put(CrewChange::PutClaim(Arc::new(claim)).into());
     }
 }
 

@@ -45,6 +45,10 @@ pub struct Settings {
 pub struct CrewSetting {
     /// How long a member may give no sign of life.
     pub dead_after: Ttl,
+    /// How late somebody may own up to a change that was seen already.
+    pub detection_window: Ttl,
+    /// How often it is looked for members that have fallen silent; `None` for as soon as they have.
+    pub heartbeat_interval: Option<Ttl>,
     /// Whether signs of life are told on the timeline.
     pub beats: bool,
     /// Who leads whenever it is there.
@@ -61,6 +65,8 @@ impl Default for CrewSetting {
     fn default() -> Self {
         Self {
             dead_after: Ttl::minutes(1),
+            detection_window: Ttl::seconds_clamped(5),
+            heartbeat_interval: None,
             beats: true,
             lead: None,
             honour_dependencies: false,

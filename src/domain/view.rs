@@ -15,8 +15,8 @@ use super::{
 use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp};
 
 pub use crew::{
-    ClaimsOf, ClaimsOn, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim, OneMember,
-    OneTransfer, WholeCrew,
+    ClaimsOf, ClaimsOn, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim,
+    OneMember, OneTransfer, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, UnfinishedJobs};

@@ -10,17 +10,18 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
+use super::versions::{Versions, first};
 use super::{Base, Provost};
-use crate::base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX};
-use crate::base::{AgentId, RepoPath, normalised_path};
+use crate::base::limits::{CLAIMED_BYTES_MAX, CLAIMED_READ_MS_MAX, VERSION_BYTES_MAX};
+use crate::base::{Digest, RepoPath, normalised_path};
 use crate::domain::command::{
-    ClaimFile, CrewLeft, FileClaimed, FileLocked, FileReleased, LeaveCrew, LockFile, NoteTaken, ReleaseFile,
-    TakeNote,
+    ChangedFile, ClaimFile, CrewLeft, FileClaimed, FileLocked, FileReleased, LeaveCrew, LockFile, NoteTaken,
+    ReleaseFile, TakeNote,
 };
-use crate::domain::view::ClaimsOf;
-use crate::domain::{Answer, Content, Event, Note, Principal, Refusal};
+use crate::domain::view::{ClaimsOf, WholeCrew};
+use crate::domain::{Answer, Content, Event, Hold, Note, Principal, Refusal, Version};
 use crate::store::TimelineQuery;
-use crate::system::reading_without_waiting;
+use crate::system::{mode_of, reading_without_waiting};
 
 impl Provost {
     /// The one spelling of a path as an agent writes it, which may be absolute; `None` for one that leaves the workspace,
@@ -38,38 +39,70 @@ impl Provost {
 
     /// What files say now, all of them within the time that there is for one request.
     pub async fn contents(&self, files: Vec<RepoPath>) -> BTreeMap<RepoPath, Content> {
+        self.contents_by(files, look).await
+    }
+
+    /// The same, and their versions are kept.
+    pub async fn contents_kept(&self, files: Vec<RepoPath>) -> BTreeMap<RepoPath, Content> {
+        self.contents_by(files, look_and_keep).await
+    }
+
+    async fn contents_by(&self, files: Vec<RepoPath>, look: Look) -> BTreeMap<RepoPath, Content> {
         let until = Instant::now() + Duration::from_millis(CLAIMED_READ_MS_MAX);
         let mut contents = BTreeMap::new();
         for file in files {
             if Instant::now() >= until {
                 break;
             }
-            let content = self.content(file.clone(), until).await;
+            let content = self.content(file.clone(), until, look).await;
             contents.insert(file, content);
         }
         contents
     }
 
-    async fn content(&self, file: RepoPath, until: Instant) -> Content {
-        let turns = Arc::clone(&self.0.claiming);
-        let base = self.base().clone();
-        let read = async move {
-            // Nobody closes it. The turn is given back when the file was read, however long a disk takes.
-            let turn = turns.acquire_owned().await.ok()?;
-            let read = move || {
-                let content = content_of(&base, &file, until);
-                drop(turn);
-                content
-            };
-            tokio::task::spawn_blocking(read).await.ok()
-        };
+    async fn content(&self, file: RepoPath, until: Instant, look: Look) -> Content {
+        let (base, versions) = (self.base().clone(), Arc::clone(&self.0.versions));
+        let read = self.in_turn(move || look(&base, &versions, &file, until));
         let read = tokio::time::timeout_at(until.into(), read).await;
         read.ok().flatten().unwrap_or(Content::Unreadable)
     }
 
+    /// Does something with files when it is its turn; `None` if the daemon stops meanwhile.
+    pub(super) async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        // Nobody closes it. The turn is given back when the work is done, however long a disk takes.
+        let turn = Arc::clone(&self.0.claiming).acquire_owned().await.ok()?;
+        let work = move || {
+            let done = work();
+            drop(turn);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.ok()
+    }
+
     async fn content_now(&self, file: &RepoPath) -> Content {
-        let found = self.contents(vec![file.clone()]).await;
-        found.into_values().next().unwrap_or(Content::Unreadable)
+        self.contents(vec![file.clone()]).await.into_values().next().unwrap_or(Content::Unreadable)
+    }
+
+    async fn content_kept(&self, file: &RepoPath) -> Content {
+        self.contents_kept(vec![file.clone()]).await.into_values().next().unwrap_or(Content::Unreadable)
+    }
+
+    /// Keeps versions of all files that somebody has, where none is there: whoever was here before may have ended
+    /// in between.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn keep_claimed(&self) -> Result<(), Refusal> {
+        let crew = self.view(WholeCrew).await?;
+        let held =
+            crew.claims.iter().filter(|it| matches!(it.held, Hold::Claimed { .. } | Hold::Locked { .. }));
+        for claim in held.filter(|it| !self.0.versions.has(&it.file, it.content)) {
+            self.content_kept(&claim.file).await;
+        }
+        Ok(())
     }
 
     /// Claims a file.
@@ -82,7 +115,7 @@ impl Provost {
         file: RepoPath,
         assignment: Option<Box<str>>,
     ) -> Result<FileClaimed, Refusal> {
-        let content = self.content_now(&file).await;
+        let content = self.content_kept(&file).await;
         done(self.submit(who, ClaimFile { file, content, assignment }).await?)
     }
 
@@ -105,7 +138,7 @@ impl Provost {
         file: RepoPath,
         lock: bool,
     ) -> Result<FileLocked, Refusal> {
-        let content = self.content_now(&file).await;
+        let content = self.content_kept(&file).await;
         done(self.submit(who, LockFile { file, content, lock }).await?)
     }
 
@@ -119,7 +152,7 @@ impl Provost {
         done(self.submit(who, LeaveCrew { contents }).await?)
     }
 
-    /// Puts a note on the timeline. `changed` and `settled` name the file of which it says so.
+    /// Puts a note on the timeline. `changed` is the file of which it says that the caller has changed it.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -128,13 +161,28 @@ impl Provost {
         who: &Principal,
         note: Note,
         changed: Option<RepoPath>,
-        settled: Option<(RepoPath, Option<AgentId>)>,
     ) -> Result<NoteTaken, Refusal> {
         let changed = match changed {
-            Some(file) => Some((file.clone(), self.content_now(&file).await)),
+            Some(file) => {
+                let content = self.content_kept(&file).await;
+                let versions = self.versions_ahead(&file, Some(who.agent()), content).await?;
+                Some(ChangedFile { file, content, versions })
+            }
             None => None,
         };
-        done(self.submit(who, TakeNote { note, changed, settles: settled }).await?)
+        done(self.submit(who, TakeNote { note, changed, settles: None }).await?)
+    }
+
+    /// Puts the versions of a file that was seen to have changed where people find them, if its owner is not there.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn versions_of_orphan(
+        &self,
+        file: &RepoPath,
+        after: Option<Content>,
+    ) -> Result<Vec<Version>, Refusal> {
+        self.versions_ahead(file, None, after.unwrap_or(Content::Missing)).await
     }
 
     /// A page of the timeline.
@@ -151,46 +199,68 @@ impl Provost {
 }
 
 /// Policy has no say in what a crew does.
-fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
+pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
     match answer {
         Answer::Done(reply) => Ok(reply),
         Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("what a crew does is not judged")),
     }
 }
 
-fn content_of(base: &Base, file: &RepoPath, until: Instant) -> Content {
+/// How a file is read.
+type Look = fn(&Base, &Versions, &RepoPath, Instant) -> Content;
+
+fn look(base: &Base, _: &Versions, file: &RepoPath, until: Instant) -> Content {
+    content_of(base, file, until, 0).0
+}
+
+/// What the file says, all of which is kept if it is not too much.
+fn look_and_keep(base: &Base, versions: &Versions, file: &RepoPath, until: Instant) -> Content {
+    let (content, read) = content_of(base, file, until, VERSION_BYTES_MAX);
+    if let Some((bytes, mode)) = read {
+        versions.keep(file, content, &bytes, mode);
+    }
+    content
+}
+
+/// All that a file says, and who may do what with it.
+type Whole = (Vec<u8>, Option<u32>);
+
+/// What a file says; all of it, if that is not more than `most`.
+fn content_of(base: &Base, file: &RepoPath, until: Instant, most: usize) -> (Content, Option<Whole>) {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let opened = base.root().handle().open_with(file.as_str(), &reading_without_waiting());
     let mut opened = match opened {
         Ok(opened) => opened.into_std(),
-        Err(err) if matches!(err.kind(), NotFound | NotADirectory) => return Content::Missing,
-        Err(_) => return Content::Unreadable,
+        Err(err) if matches!(err.kind(), NotFound | NotADirectory) => return (Content::Missing, None),
+        Err(_) => return (Content::Unreadable, None),
     };
     match opened.metadata() {
-        Ok(meta) if !meta.is_file() => return Content::Unreadable,
-        Ok(meta) if meta.len() > CLAIMED_BYTES_MAX => return Content::TooLarge,
+        Ok(meta) if !meta.is_file() => return (Content::Unreadable, None),
+        Ok(meta) if meta.len() > CLAIMED_BYTES_MAX => return (Content::TooLarge, None),
         Ok(_) => {}
-        Err(_) => return Content::Unreadable,
+        Err(_) => return (Content::Unreadable, None),
     }
     let (mut hash, mut block, mut total) = (Sha256::new(), vec![0; 128 << 10], 0_u64);
+    let mut whole = Some(Vec::new());
     loop {
-        match opened.read(&mut block) {
+        let read = match opened.read(&mut block) {
             Ok(0) => break,
-            Ok(read) => {
-                hash.update(&block[..read]);
-                total += read as u64;
-            }
-            Err(_) => return Content::Unreadable,
-        }
+            Ok(read) => &block[..read],
+            Err(_) => return (Content::Unreadable, None),
+        };
+        hash.update(read);
+        total += read.len() as u64;
+        whole = whole.filter(|it| it.len() + read.len() <= most);
+        whole.iter_mut().for_each(|it| it.extend_from_slice(read));
         // It may grow while it is read.
         if total > CLAIMED_BYTES_MAX {
-            return Content::TooLarge;
+            return (Content::TooLarge, None);
         }
         if Instant::now() >= until {
-            return Content::Unreadable;
+            return (Content::Unreadable, None);
         }
     }
-    let digest: [u8; 32] = hash.finalize().into();
-    let (first, _) = digest.split_first_chunk::<8>().expect("a digest has more bytes");
-    Content::Sha(*first)
+    let digest = Digest::from_bytes(hash.finalize().into());
+    let mode = mode_of(&opened).unwrap_or_default();
+    (Content::Sha(first(&digest)), whole.filter(|_| most > 0).map(|it| (it, mode)))
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod conflicts;
 mod contracts;
 mod crew;
 mod delegate;
@@ -20,6 +21,7 @@ mod output;
 mod posts;
 mod programs;
 mod screenshot;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -27,6 +29,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Stream};
 pub use code::{Base, Code, Content, Source};
+pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
 pub use graph::{Calls, GraphFault, Way};
 pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
@@ -36,6 +39,7 @@ pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
 pub use screenshot::Screenshot;
+pub use versions::Versions;
 
 use crate::base::AgentId;
 use crate::base::limits::CLAIMED_READERS_MAX;
@@ -66,6 +70,9 @@ struct Parts {
     index: Index,
     /// Turns to read claimed files.
     claiming: Arc<tokio::sync::Semaphore>,
+    versions: Arc<Versions>,
+    /// The turn to settle a conflict.
+    settling: tokio::sync::Semaphore,
 }
 
 impl Provost {
@@ -77,6 +84,7 @@ impl Provost {
         outputs: OutputBoard,
         profiles: Profiles,
         index: Index,
+        versions: Versions,
     ) -> Self {
         let profiles = RwLock::new(profiles);
         let programs = Programs::default();
@@ -91,6 +99,8 @@ impl Provost {
             programs,
             index,
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
+            versions: Arc::new(versions),
+            settling: tokio::sync::Semaphore::new(1),
         }))
     }
 

@@ -6,6 +6,8 @@
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
 pub mod descriptor;
+#[cfg_attr(not(unix), path = "inside_elsewhere.rs")]
+mod inside;
 mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "ports_elsewhere.rs")]
 mod ports;
@@ -20,6 +22,9 @@ mod windows;
 #[cfg(windows)]
 pub use windows::*;
 
+pub use inside::{
+    file_inside, folder_inside, make_folder_inside, mode_of, new_file_inside, set_mode, sync_folder,
+};
 pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};
 

@@ -1,5 +1,6 @@
 //! Agent Protocol through its door: what the recording does not show, and what the published server got wrong.
 
+mod conflicts;
 mod door;
 mod files;
 mod published;
@@ -11,7 +12,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::loopback_client::{Answer, Http};
-use crate::support::{Daemon, World};
+use crate::support::{Daemon, World, eventually};
 
 impl Http {
     fn delete(self, path: &str) -> Answer {
@@ -80,4 +81,17 @@ fn started() -> (World, Daemon, Http) {
     let daemon = world.start();
     let http = Http::agent_protocol(&world);
     (world, daemon, http)
+}
+
+/// Waits until changes of files are seen.
+fn watched(world: &World) {
+    eventually("the first look", || {
+        world
+            .command(&["graph", "status", "--json"])
+            .output()
+            .unwrap()
+            .stdout
+            .windows(10)
+            .any(|it| it == b"\"complete\"")
+    });
 }

@@ -14,7 +14,7 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
-    Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost, Staged, Violation,
+    Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost, Staged, Versions, Violation,
 };
 use provost::store::{MemoryStore, Retention};
 use tempfile::TempDir;
@@ -43,8 +43,16 @@ impl World {
         let root = Root::open(dir.path()).unwrap();
         let options = Options { on: false, files_max: 0 };
         let index = Index::start(dir.path(), Arc::default(), options).unwrap();
-        let provost =
-            Provost::new(started.engine, host(), root, OutputBoard::default(), Arc::default(), index);
+        let versions = Versions::open(&dir.path().join(".state")).unwrap();
+        let provost = Provost::new(
+            started.engine,
+            host(),
+            root,
+            OutputBoard::default(),
+            Arc::default(),
+            index,
+            versions,
+        );
         Self { dir, provost }
     }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use provost::auth::testing::caller;
 use provost::base::{AssignmentId, EventSeq, Json, RepoPath, TransferId, Ttl};
 use provost::domain::command::{
-    AnswerTransfer, AppointLead, BeatCrew, ClaimFile, FileClaimed, JoinCrew, LeaveCrew, LockFile,
-    MakeAssignment, MoveAssignment, MoveMember, OfferTransfer, ReleaseFile, SeeFiles, SeenFile, TakeNote,
+    AnswerTransfer, AppointLead, BeatCrew, ChangedFile, ClaimFile, FileClaimed, JoinCrew, LeaveCrew,
+    LockFile, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer, ReleaseFile, SeeFiles, SeenFile,
+    SettledFile, TakeNote,
 };
 use provost::domain::{
     Answer, AssignmentState, Content, CrewEvent, CrewRefusal, Door, EventKind, Hold, Note, Principal, Proof,
@@ -146,6 +147,21 @@ fn a_silent_member_is_told_once_and_loses_lead_and_claims() {
     s.say(&member("a"), BeatCrew).unwrap();
     assert_eq!(s.names_said(), ["member_beat", "member_moved"], "a sign of life brings it back");
     assert_eq!((s.lead(), s.role("a")), (Some("b"), Role::Worker), "as what it is now");
+}
+
+#[test]
+fn silence_is_looked_for_as_often_as_is_wanted() {
+    let mut settings = settings();
+    settings.crew.heartbeat_interval = Some(Ttl::seconds_clamped(45));
+    let mut s = Script::with(settings);
+    s.now.0 = 45_000 * 1_000_000 - 1;
+    s.joins("a", Role::Lead);
+    assert_eq!(s.now.0 % 45_000, 0);
+    s.ticks(89_999);
+    assert_eq!(s.names_said(), [""; 0], "a minute of silence, and nobody looks");
+    assert!(s.core.state().next_deadline().is_some_and(|it| it <= s.now.after(Ttl::from_millis(1).unwrap())));
+    s.ticks(1);
+    assert_eq!(s.names_said(), ["member_moved"]);
 }
 
 #[test]
@@ -329,7 +345,7 @@ fn a_change_of_anothers_file_is_a_conflict_until_somebody_settles_it() {
         let _ = who;
         TakeNote {
             note: note("resource.modified", Some("f")),
-            changed: Some((path("f"), Content::Missing)),
+            changed: Some(ChangedFile { file: path("f"), content: Content::Missing, versions: Vec::new() }),
             settles: None,
         }
     };
@@ -345,7 +361,7 @@ fn a_change_of_anothers_file_is_a_conflict_until_somebody_settles_it() {
     let settle = |pick: Option<&str>| TakeNote {
         note: note("resource.conflict_resolved", Some("f")),
         changed: None,
-        settles: Some((path("f"), pick.map(agent))),
+        settles: Some(SettledFile { file: path("f"), pick: pick.map(agent), content: None }),
     };
     s.say(&member("cli"), settle(Some("b"))).unwrap();
     assert!(matches!(s.hold("f"), Hold::Claimed { owner, .. } if owner == agent("b")));
@@ -359,7 +375,7 @@ fn a_change_that_was_seen_is_told_as_whose_file_it_is() {
     s.joins("a", Role::Lead);
     s.say(&member("a"), claiming("f")).unwrap();
     let seen = |file: &str, how, after| SeeFiles {
-        files: vec![SeenFile { file: path(file), how, before: None, after }],
+        files: vec![SeenFile { file: path(file), how, before: None, after, versions: Vec::new() }],
     };
     let told = |s: &Script| {
         let event = s.out.events.iter().find(|it| it.topic().is_some());
@@ -382,6 +398,54 @@ fn a_change_that_was_seen_is_told_as_whose_file_it_is() {
     assert_eq!(s.names_said(), [""; 0], "the same content");
     s.say(&host(), seen("f", Seen::Changed, Some(Content::Unreadable))).unwrap();
     assert_eq!(s.names_said(), ["file_changed", "conflict_found"], "its owner is not there");
+}
+
+#[test]
+fn who_owns_up_in_time_has_changed_what_was_seen_before() {
+    let changed = |content| TakeNote {
+        note: note("resource.modified", Some("f")),
+        changed: Some(ChangedFile { file: path("f"), content, versions: Vec::new() }),
+        settles: None,
+    };
+    let sees = |after| SeeFiles {
+        files: vec![SeenFile {
+            file: path("f"),
+            how: Seen::Changed,
+            before: None,
+            after: Some(after),
+            versions: Vec::new(),
+        }],
+    };
+    let (second, third) = (Content::Sha([2; 8]), Content::Sha([3; 8]));
+    // How long after the first change was seen, whether its owner has owned up to it, and what is the owner's then.
+    for (late, owned, before) in [
+        (5_000, false, SHA),
+        (5_001, false, third),
+        (0, false, SHA),
+        (1, true, second),
+        (4_000, true, second),
+    ] {
+        let mut s = Script::new();
+        s.joins("a", Role::Lead);
+        s.joins("b", Role::Worker);
+        s.say(&member("a"), claiming("f")).unwrap();
+        s.say(&host(), sees(second)).unwrap();
+        if owned {
+            s.say(&member("a"), changed(second)).unwrap();
+            assert_eq!(s.names_said(), ["noted"]);
+        }
+        s.say(&host(), sees(third)).unwrap();
+        assert_eq!(s.names_said(), ["file_changed"]);
+        s.later(late);
+        s.say(&member("b"), changed(third)).unwrap();
+        let found = s.crew_said().into_iter().find_map(|it| match it {
+            CrewEvent::ConflictFound { before, after, .. } => Some((before, after)),
+            _ => None,
+        });
+        assert_eq!(found, Some((before, third)), "{late} {owned}");
+        s.say(&host(), sees(third)).unwrap();
+        assert_eq!(s.names_said(), [""; 0], "what was said is not told again");
+    }
 }
 
 #[test]

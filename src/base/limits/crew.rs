@@ -63,3 +63,21 @@ pub const TIMELINE_FRAMES_MAX: usize = 2_048;
 /// How often readers of the stream that hear nothing are sent a comment, in milliseconds: before anything on the way
 /// takes the connection for dead.
 pub const TIMELINE_COMMENT_EVERY_MS: u64 = 20_000;
+
+/// Size of a claimed file of which versions are kept, in bytes. Larger ones are generated, or data.
+pub const VERSION_BYTES_MAX: usize = 1 << 20;
+
+/// Versions of claimed files that are kept; the one that was longest not asked for gives way.
+pub const VERSIONS_MAX: usize = 8_192;
+
+/// Size of all of them, in bytes.
+pub const VERSIONS_BYTES_MAX: u64 = 128 << 20;
+
+/// Versions of files in conflict that lie in the workspace; the oldest gives way.
+pub const CONFLICT_FILES_MAX: usize = 200;
+
+/// Size of all of them, in bytes.
+pub const CONFLICT_BYTES_MAX: u64 = 64 << 20;
+
+/// Entries of their folder that are looked at to find the oldest: others can write there.
+pub const CONFLICT_ENTRIES_MAX: usize = 10_000;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{AgentId, AssignmentId, RepoPath, TransferId};
 use crate::domain::{
-    Assignment, AssignmentState, Claim, Content, Event, Meeting, Member, Note, Role, Seen, Standing, Transfer,
+    Assignment, AssignmentState, Claim, Content, Event, Meeting, Member, Note, Role, Seen, Standing,
+    Transfer, Version,
 };
 
 /// Announce oneself.
@@ -221,10 +222,32 @@ pub struct TransferAnswered {
 pub struct TakeNote {
     /// What.
     pub note: Note,
-    /// If it says that the caller has changed a file: which, and what that says now.
-    pub changed: Option<(RepoPath, Content)>,
-    /// If it says that a conflict is over: about which file, and whose change counts.
-    pub settles: Option<(RepoPath, Option<AgentId>)>,
+    /// If it says that the caller has changed a file.
+    pub changed: Option<ChangedFile>,
+    /// If it says that a conflict is over.
+    pub settles: Option<SettledFile>,
+}
+
+/// A file that an agent says it has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChangedFile {
+    /// Which.
+    pub file: RepoPath,
+    /// What it says now.
+    pub content: Content,
+    /// What was kept of it, in case that it is another's.
+    pub versions: Vec<Version>,
+}
+
+/// A file that is in conflict no more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SettledFile {
+    /// Which.
+    pub file: RepoPath,
+    /// Whose change counts.
+    pub pick: Option<AgentId>,
+    /// What it says now, if one of its versions was brought back.
+    pub content: Option<Content>,
 }
 
 /// It is there.
@@ -263,6 +286,8 @@ pub struct SeenFile {
     pub before: Option<Content>,
     /// What it says now.
     pub after: Option<Content>,
+    /// What was kept of it, in case that its owner is not there.
+    pub versions: Vec<Version>,
 }
 
 /// They are on the timeline.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Member, Role, Standing};
 use crate::base::{AgentId, AssignmentId, Json, RepoPath, Timestamp, TransferId};
 use crate::domain::event::{Change, EventKind};
-use crate::domain::{Assignment, AssignmentState, Claim, Content, Transfer};
+use crate::domain::{Assignment, AssignmentState, Claim, Content, Transfer, Version};
 
 /// What happened. The actor of the event is the member that did it, unless it says otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -98,6 +98,9 @@ pub enum CrewEvent {
         before: Content,
         /// What it says now.
         after: Content,
+        /// Both, and what is known of others in between, as far as they were kept.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        versions: Vec<Version>,
     },
     /// There is an assignment.
     AssignmentMade {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Foreign, View};
 use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
-use crate::domain::{Assignment, Claim, Member, State, Transfer};
+use crate::domain::{Ahead, Assignment, Claim, Member, State, Transfer};
 
 /// All of it.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +115,23 @@ impl View for OneClaim {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         state.claims.get(&self.0).cloned()
+    }
+}
+
+/// What would be in conflict, were a file changed by this agent, or by nobody knows whom.
+#[derive(Clone, Debug)]
+pub struct ConflictAhead {
+    /// Which file.
+    pub file: RepoPath,
+    /// By whom.
+    pub by: Option<AgentId>,
+}
+
+impl View for ConflictAhead {
+    type Out = Option<Ahead>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.ahead(now, &self.file, self.by.as_ref())
     }
 }
 

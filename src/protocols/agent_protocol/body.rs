@@ -107,7 +107,12 @@ impl Members {
 
     /// A member inside of another one, if it is a text.
     pub(super) fn text_in(&self, name: &str, inner: &str) -> Option<&str> {
-        self.0.get(name)?.get(inner)?.as_str()
+        self.inside(name, inner)?.as_str()
+    }
+
+    /// A member inside of another one, whatever it is.
+    pub(super) fn inside(&self, name: &str, inner: &str) -> Option<&Value> {
+        self.0.get(name)?.get(inner)
     }
 }
 

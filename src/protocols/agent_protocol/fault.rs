@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::domain::{CrewRefusal, Refusal};
+use crate::service::SettleFault;
 use crate::transport::http::Untaken;
 
 /// What is answered instead of what was asked for.
@@ -109,6 +110,21 @@ impl From<Refusal> for Fault {
             | Refusal::ContractSettled { .. }
             | Refusal::ContractOwn
             | Refusal::ContractNotYours { .. } => Self::new(StatusCode::CONFLICT, says),
+        }
+    }
+}
+
+impl From<SettleFault> for Fault {
+    fn from(fault: SettleFault) -> Self {
+        let says = fault.to_string();
+        match fault {
+            SettleFault::Refused(refusal) => refusal.into(),
+            SettleFault::Unknown(_) => Self::bad(says),
+            SettleFault::NotInConflict
+            | SettleFault::NotKept
+            | SettleFault::Gone
+            | SettleFault::InTheWay
+            | SettleFault::Io(_) => Self::new(StatusCode::CONFLICT, says),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::base::PostSeq;
 use crate::domain::post::Post;
 use crate::domain::{
     Assignment, AssignmentState, Claim, Content, CrewEvent, Elected, Event, EventKind, Hold, Member, Role,
-    Seen, Standing, Transfer, TransferState,
+    Seen, Standing, Transfer, TransferState, Version,
 };
 
 /// What the daemon calls itself here, and what it calls itself elsewhere.
@@ -264,6 +264,12 @@ fn of_post(n: PostSeq, post: &Post) -> Value {
     told
 }
 
+/// A version of a file in conflict, and where it is to be found.
+fn version(it: &Version) -> Value {
+    let path = it.kept.as_ref().map(|it| it.path.as_str());
+    json!({ "agent_id": it.agent, "hash": hash(it.content), "path": path })
+}
+
 fn of_crew(event: &CrewEvent) -> Details {
     match event {
         CrewEvent::MemberJoined { tool, role: part, capabilities } => {
@@ -306,8 +312,9 @@ fn of_crew(event: &CrewEvent) -> Details {
             let before = before.filter(|_| *how == Seen::Changed);
             Details::of(&metadata).hashes(before, *after)
         }
-        CrewEvent::ConflictFound { owner, intruder, before, after, .. } => Details::of(&json!({
+        CrewEvent::ConflictFound { owner, intruder, before, after, versions, .. } => Details::of(&json!({
             "agents_involved": [owner, intruder], "previous_owner": owner, "intruder": intruder,
+            "versions": versions.iter().map(version).collect::<Vec<_>>(),
         }))
         .hashes(Some(*before), Some(*after)),
         CrewEvent::AssignmentMade { title, to, .. } => {

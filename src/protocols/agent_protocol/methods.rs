@@ -1,7 +1,7 @@
 //! One function per endpoint: decode, submit, encode. Agent Protocol, 3.
 
 use hyper::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::body::Members;
 use super::fault::Fault;
@@ -15,6 +15,7 @@ use crate::domain::view::{
     CrewSnapshot, OneAssignment, OneClaim, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
 };
 use crate::domain::{Answer, Hold, Note, Principal, Refusal, Role, Verb};
+use crate::service::Restore;
 
 /// What an endpoint says: a status, and JSON as text.
 pub(super) type Said = Result<(StatusCode, String), Fault>;
@@ -55,6 +56,19 @@ fn agents(all: &CrewSnapshot) -> Vec<wire::Agent<'_>> {
 fn tasks(all: &CrewSnapshot) -> Vec<wire::Task<'_>> {
     let own = all.assignments.iter().map(|it| map::task(it));
     own.chain(all.foreign.tasks.iter().map(|it| foreign::task(it))).collect()
+}
+
+/// Which version of a file is to be brought back, when a conflict is over.
+fn restore(body: &Members, picked: bool) -> Result<Option<Restore>, Fault> {
+    match body.inside("metadata", "restore") {
+        None | Some(Value::Null | Value::Bool(false)) => Ok(None),
+        Some(Value::Bool(true)) if picked => Ok(Some(Restore::Picked)),
+        Some(Value::Bool(true)) => {
+            Err(Fault::bad("restore needs picked_agent, or names a version: an agent, or its path"))
+        }
+        Some(Value::String(name)) if !name.is_empty() => Ok(Some(Restore::Of(name.as_str().into()))),
+        Some(_) => Err(Fault::bad("restore must be true, an agent, or the path of a version")),
+    }
 }
 
 impl AgentProtocol {
@@ -339,14 +353,16 @@ impl AgentProtocol {
             }
             _ => None,
         };
-        let (changed, settled) = match &*note.action {
-            "resource.modified" => (file, None),
-            _ => {
-                let picked = body.text_in("metadata", "picked_agent").and_then(|it| AgentId::parse(it).ok());
-                (None, file.map(|file| (file, picked)))
+        let settles = &*note.action == "resource.conflict_resolved";
+        let picked = body.text_in("metadata", "picked_agent").and_then(|it| AgentId::parse(it).ok());
+        let restore = if settles { restore(body, picked.is_some())? } else { None };
+        let taken = match file {
+            Some(file) if settles => {
+                self.provost().settle_conflict(&who, note, (file, picked), restore).await?
             }
+            None if restore.is_some() => return Err(Fault::bad("Invalid path")),
+            changed => self.provost().note(&who, note, changed).await?,
         };
-        let taken = self.provost().note(&who, note, changed, settled).await?;
         match map::event(&taken.event) {
             Some(event) => created(&event),
             None => Err(Fault::from(Refusal::busy("events of this kind"))),

@@ -221,7 +221,8 @@ impl LoopbackDoor for AgentProtocol {
     }
 
     fn demand(&self) -> Answer {
-        let says = "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
+        let says =
+            "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
         in_json(Fault::new(StatusCode::UNAUTHORIZED, says))
     }
 }

@@ -52,12 +52,20 @@ fn escaped(text: &str) -> String {
 /// Counts in the text format of Prometheus.
 pub(super) fn metrics(counts: &CrewCountsOut) -> String {
     let gauges: [(&str, &str, usize); 8] = [
-        ("agents", "Agents that have announced themselves, and those of other doors where show_foreign is set.", counts.members),
+        (
+            "agents",
+            "Agents that have announced themselves, and those of other doors where show_foreign is set.",
+            counts.members,
+        ),
         ("agents_active", "Those of them that are not offline.", counts.there),
         ("resources", "Files that somebody has asked for.", counts.files),
         ("resources_claimed", "Those of them that are claimed.", counts.claimed),
         ("resources_conflicted", "Those of them that are in conflict.", counts.conflicted),
-        ("tasks", "Tasks, and delegated ones that are not finished where show_foreign is set.", counts.assignments),
+        (
+            "tasks",
+            "Tasks, and delegated ones that are not finished where show_foreign is set.",
+            counts.assignments,
+        ),
         ("tasks_in_progress", "Those of them that are in progress.", counts.in_progress),
         ("tasks_done", "Those of them that are done.", counts.done),
     ];

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::started;
+use super::{started, watched};
 use crate::loopback_client::Http;
 use crate::support::eventually;
 
@@ -58,15 +58,7 @@ fn changes_of_files_are_seen_whoever_makes_them() {
     let (world, _daemon, http) = started();
     http.announce("a");
     world.write(".gitignore", "*.tmp\n");
-    eventually("the first look", || {
-        world
-            .command(&["graph", "status", "--json"])
-            .output()
-            .unwrap()
-            .stdout
-            .windows(10)
-            .any(|it| it == b"\"complete\"")
-    });
+    watched(&world);
     http.claim("src/a.ts", "a");
     let before = http.get("/resources/src/a.ts").json()["content_hash"].clone();
     for (file, text) in [
@@ -127,8 +119,12 @@ fn a_conflict_is_found_and_settled_through_the_door() {
         (&noted("src//a.ts"), &json!("./src/a.ts"))
     );
     let found = http.get("/events?limit=1&action=resource.conflict_detected").json()[0].clone();
-    let metadata = json!({ "agents_involved": ["a", "b"], "previous_owner": "a", "intruder": "b" });
-    assert_eq!((&found["agent_id"], &found["metadata"]), (&json!("system"), &metadata));
+    assert_eq!(found["agent_id"], "system");
+    for (name, value) in
+        [("agents_involved", json!(["a", "b"])), ("previous_owner", json!("a")), ("intruder", json!("b"))]
+    {
+        assert_eq!(found["metadata"][name], value, "{name}");
+    }
     assert_eq!(http.get("/resources?filter=conflicted").json().as_array().unwrap().len(), 1);
     let refused = http.claim("src/a.ts", "a");
     let says = "Resource is in conflict state — resolve conflict first";

@@ -1,0 +1,344 @@
+//! Conflicts: both versions of a file, put where people find them, and brought back when somebody asks for it.
+//!
+//! They are in `.agent-protocol/conflicts/`, which git ignores, before the conflict is on record; so what the record
+//! names is there, and what a crash leaves over is a file that nobody asks for. Others can write in that folder: what
+//! is brought back from it is checked against a digest that they cannot reach. No link is followed on the way to it,
+//! nor on the way to the file.
+
+use std::io::{self, ErrorKind, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cap_std::fs::Dir;
+
+use super::versions::{Versions, bounded, first};
+use super::{Base, Provost};
+use crate::base::limits::{CONFLICT_BYTES_MAX, CONFLICT_ENTRIES_MAX, CONFLICT_FILES_MAX};
+use crate::base::{AgentId, Digest, RepoPath};
+use crate::domain::command::{NoteTaken, SettledFile, TakeNote};
+use crate::domain::view::{ConflictAhead, OneClaim};
+use crate::domain::{Ahead, Claim, Content, Hold, KeptVersion, Note, Principal, Refusal, Version};
+use crate::system::{
+    file_inside, folder_inside, make_folder_inside, mode_of, new_file_inside, set_mode, sync_folder,
+};
+
+/// Where versions are put.
+const FOLDER: [&str; 2] = [".agent-protocol", "conflicts"];
+
+/// How files begin that are not whole yet.
+const HALF: &str = "half-";
+
+/// Who may do what with a file that is brought back, where that is not known: as editors make them.
+const MODE: u32 = 0o644;
+
+/// Longest name of a file that is part of its version's, in bytes; the end of it says what it is.
+const NAME_LEN_MAX: usize = 100;
+
+/// Which version is to be brought back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Restore {
+    /// That of the agent whose change counts.
+    Picked,
+    /// An agent's, or the one at this path.
+    Of(Box<str>),
+}
+
+/// Why a conflict was not settled; then nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SettleFault {
+    /// The core says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There is nothing to bring back.
+    #[error("this file is not in conflict, so none of its versions is brought back")]
+    NotInConflict,
+    /// Nobody's name, and no path of a version.
+    #[error("restore names no version of this file; there are: {}", .0.join(", "))]
+    Unknown(Vec<String>),
+    /// It was never kept.
+    #[error("this version was not kept: it was too large, or no file that can be read")]
+    NotKept,
+    /// It is not what it was, and there is no other copy.
+    #[error("this version is gone, or was changed since; settle the conflict without it")]
+    Gone,
+    /// What stands there now would be lost.
+    #[error(
+        "what the file says now cannot be kept, since it is too large or no regular file; move it away first"
+    )]
+    InTheWay,
+    /// The system says no.
+    #[error("the version could not be brought back: {0}")]
+    Io(Box<str>),
+}
+
+impl From<io::Error> for SettleFault {
+    fn from(err: io::Error) -> Self {
+        Self::Io(err.to_string().into())
+    }
+}
+
+impl Provost {
+    /// Puts the versions of a file where people find them, if a change of it would be a conflict. `by` has changed it;
+    /// without a name nobody knows who has. It says `after` now.
+    pub(super) async fn versions_ahead(
+        &self,
+        file: &RepoPath,
+        by: Option<&AgentId>,
+        after: Content,
+    ) -> Result<Vec<Version>, Refusal> {
+        let asked = ConflictAhead { file: file.clone(), by: by.cloned() };
+        let Some(ahead) = self.view(asked).await? else { return Ok(Vec::new()) };
+        let intruder = by.cloned().unwrap_or_else(crate::domain::unknown);
+        let (base, kept, file) = (self.base().clone(), Arc::clone(&self.0.versions), file.clone());
+        let put = self.in_turn(move || put_all(&base, &kept, &file, &ahead, &intruder, after)).await;
+        Ok(put.unwrap_or_default())
+    }
+
+    /// Ends the conflict about a file, with one of its versions brought back if that is wanted, and puts the note that
+    /// says so on the timeline.
+    ///
+    /// # Errors
+    /// [`SettleFault`]; then nothing has changed.
+    pub async fn settle_conflict(
+        &self,
+        who: &Principal,
+        note: Note,
+        (file, pick): (RepoPath, Option<AgentId>),
+        restore: Option<Restore>,
+    ) -> Result<NoteTaken, SettleFault> {
+        // One after the other, so that nobody brings a version back to a file that somebody else has by now.
+        let turn = self.0.settling.acquire().await.map_err(|_| Refusal::busy("conflicts to be settled"))?;
+        let content = match restore {
+            None => None,
+            Some(restore) => {
+                let claim = self.view(OneClaim(file.clone())).await?;
+                let conflicted = |it: &Arc<Claim>| matches!(it.held, Hold::Conflicted { .. });
+                let claim = claim.filter(conflicted).ok_or(SettleFault::NotInConflict)?;
+                let version = chosen(&claim, pick.as_ref(), &restore)?;
+                let wanted = version.kept.clone().ok_or(SettleFault::NotKept)?;
+                let (base, kept) = (self.base().clone(), Arc::clone(&self.0.versions));
+                let content = version.content;
+                let back = move || bring_back(&base, &kept, &claim, content, &wanted);
+                let busy = || Refusal::busy("files that are read at once");
+                self.in_turn(back).await.ok_or_else(busy)??;
+                Some(content)
+            }
+        };
+        let settles = Some(SettledFile { file, pick, content });
+        let taken = super::crew::done(self.submit(who, TakeNote { note, changed: None, settles }).await?)?;
+        drop(turn);
+        Ok(taken)
+    }
+}
+
+/// Puts each version there of which something is known: the owner's, oldest first, and the intruder's.
+fn put_all(
+    base: &Base,
+    kept: &Versions,
+    file: &RepoPath,
+    ahead: &Ahead,
+    intruder: &AgentId,
+    after: Content,
+) -> Vec<Version> {
+    let owners = ahead.contents.iter().filter(|it| **it != after || ahead.contents.len() == 1);
+    let both = owners.map(|it| (&ahead.owner, *it)).chain([(intruder, after)]);
+    let version = |(agent, content): (&AgentId, Content)| {
+        let put = kept.read(file, content).map(|found| {
+            let digest = Digest::of(&found.bytes);
+            put(base.root().handle(), file, content, &found.bytes).map(|path| KeptVersion {
+                path,
+                digest,
+                mode: found.mode,
+            })
+        });
+        let kept = put.transpose().unwrap_or_else(|err| {
+            tracing::warn!(%err, %file, "a version of a file in conflict was not put into .agent-protocol/conflicts");
+            None
+        });
+        Version { agent: agent.clone(), content, kept }
+    };
+    both.map(version).collect()
+}
+
+fn chosen<'a>(
+    claim: &'a Claim,
+    pick: Option<&AgentId>,
+    restore: &Restore,
+) -> Result<&'a Version, SettleFault> {
+    let path = |it: &Version| it.kept.as_ref().map(|it| it.path.to_string());
+    let is = |it: &&Version| match restore {
+        Restore::Picked => Some(&it.agent) == pick,
+        Restore::Of(name) => *it.agent.as_str() == **name || path(it).as_deref() == Some(name),
+    };
+    let all = || {
+        let names = claim.versions.iter().map(|it| (it.agent.to_string(), path(it)));
+        names.flat_map(|(agent, path)| [Some(agent), path]).flatten().collect()
+    };
+    claim.versions.iter().find(is).ok_or_else(|| SettleFault::Unknown(all()))
+}
+
+/// The folder, made where it is missing.
+fn folder(root: &Dir) -> io::Result<Dir> {
+    let mut dir = root.try_clone()?;
+    for name in FOLDER {
+        dir = match folder_inside(&dir, name) {
+            Err(err) if err.kind() == ErrorKind::NotFound => match make_folder_inside(&dir, name) {
+                Ok(()) => folder_inside(&dir, name)?,
+                Err(err) if err.kind() == ErrorKind::AlreadyExists => folder_inside(&dir, name)?,
+                Err(err) => return Err(err),
+            },
+            found => found?,
+        };
+    }
+    match new_file_inside(&dir, ".gitignore") {
+        Ok(mut file) => file.write_all(b"*\n")?,
+        // One that is there already is somebody's will.
+        Err(err) if err.kind() == ErrorKind::AlreadyExists => {}
+        Err(err) => return Err(err),
+    }
+    Ok(dir)
+}
+
+/// Puts one version there. When this returns, it is on disk.
+fn put(root: &Dir, file: &RepoPath, content: Content, bytes: &[u8]) -> io::Result<RepoPath> {
+    let dir = folder(root)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_millis());
+    let name = format!("{now:013}-{content}-{}", end_of(file));
+    let half = half(&dir, bytes, None)?;
+    dir.rename(&half, &dir, &name).inspect_err(|_| drop(dir.remove_file(&half)))?;
+    sync_folder(&dir)?;
+    prune(&dir);
+    RepoPath::parse(&[FOLDER[0], FOLDER[1], &name].join("/"))
+        .map_err(|_| io::Error::other("its name is none that a path may have"))
+}
+
+/// A whole file under a name that nobody asks for.
+fn half(dir: &Dir, bytes: &[u8], mode: Option<u32>) -> io::Result<String> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let name = format!("{HALF}{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    let mut file = new_file_inside(dir, &name)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| mode.map_or(Ok(()), |mode| set_mode(&file, mode)))
+        .and_then(|()| file.sync_all());
+    written.inspect_err(|_| drop(dir.remove_file(&name)))?;
+    Ok(name)
+}
+
+/// The last name of a path, or the end of it.
+fn end_of(file: &RepoPath) -> &str {
+    let name = file.as_str().rsplit('/').next().unwrap_or_default();
+    let from = name.len().saturating_sub(NAME_LEN_MAX);
+    (from..=name.len()).find_map(|at| name.get(at..)).unwrap_or_default()
+}
+
+/// Whether it is a version's name: a time in milliseconds, and what it says.
+fn is_ours(name: &str) -> bool {
+    let mut parts = name.splitn(3, '-');
+    let mut part = |len: usize, fits: fn(&u8) -> bool| {
+        parts.next().is_some_and(|it| it.len() == len && it.as_bytes().iter().all(fits))
+    };
+    part(13, u8::is_ascii_digit) && part(16, u8::is_ascii_hexdigit) && parts.next().is_some()
+}
+
+/// The oldest give way, and what somebody has begun who is not there any more.
+fn prune(dir: &Dir) {
+    let own = format!("{HALF}{}-", std::process::id());
+    let pruned = || -> io::Result<()> {
+        let (mut found, mut bytes) = (Vec::new(), 0_u64);
+        for entry in dir.entries()?.take(CONFLICT_ENTRIES_MAX) {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(HALF) && !name.starts_with(&own) {
+                dir.remove_file(&name)?;
+            }
+            let meta = entry.metadata()?;
+            if is_ours(&name) && meta.is_file() {
+                bytes = bytes.saturating_add(meta.len());
+                found.push((name, meta.len()));
+            }
+        }
+        found.sort_unstable();
+        let mut left = found.len();
+        for (name, len) in found {
+            // The last two are of the newest conflict, whatever their size.
+            if left <= 2 || (left <= CONFLICT_FILES_MAX && bytes <= CONFLICT_BYTES_MAX) {
+                break;
+            }
+            dir.remove_file(&name)?;
+            (left, bytes) = (left - 1, bytes - len);
+        }
+        Ok(())
+    };
+    if let Err(err) = pruned() {
+        tracing::warn!(%err, "old versions in .agent-protocol/conflicts were not removed");
+    }
+}
+
+/// Brings a version back: what the file says meanwhile is kept, and the file is never half of one and half of the
+/// other.
+fn bring_back(
+    base: &Base,
+    kept: &Versions,
+    claim: &Claim,
+    content: Content,
+    wanted: &KeptVersion,
+) -> Result<(), SettleFault> {
+    let root = base.root().handle();
+    let good = |bytes: &Vec<u8>| Digest::of(bytes) == wanted.digest;
+    let name = wanted.path.as_str().rsplit('/').next().unwrap_or_default();
+    let dir = folder(root)?;
+    let copy = file_inside(&dir, name).and_then(bounded).ok().flatten().filter(good);
+    let bytes = copy.or_else(|| kept.read(&claim.file, content).map(|it| it.bytes).filter(good));
+    let bytes = bytes.ok_or(SettleFault::Gone)?;
+
+    let (parent, name) = place(root, &claim.file)?;
+    let mode = match file_inside(&parent, name) {
+        Err(err) if err.kind() == ErrorKind::NotFound => wanted.mode.or(Some(MODE)),
+        Err(err) if is_link(&parent, name) => {
+            tracing::debug!(%err, "a link stands where a version was to be brought back");
+            return Err(SettleFault::InTheWay);
+        }
+        Err(err) => return Err(err.into()),
+        Ok(now) => {
+            if !now.metadata()?.is_file() {
+                return Err(SettleFault::InTheWay);
+            }
+            let mode = mode_of(&now)?;
+            let says = bounded(now)?.ok_or(SettleFault::InTheWay)?;
+            let digest = Digest::of(&says);
+            if digest == wanted.digest {
+                return Ok(());
+            }
+            let known = claim.versions.iter().filter_map(|it| it.kept.as_ref()).any(|it| it.digest == digest);
+            if !known {
+                put(root, &claim.file, Content::Sha(first(&digest)), &says)?;
+            }
+            mode
+        }
+    };
+    let half = half(&dir, &bytes, mode)?;
+    dir.rename(&half, &parent, name).inspect_err(|_| drop(dir.remove_file(&half)))?;
+    Ok(sync_folder(&parent)?)
+}
+
+fn is_link(dir: &Dir, name: &str) -> bool {
+    dir.symlink_metadata(name).is_ok_and(|it| it.is_symlink())
+}
+
+/// The folder of a file, made where it is missing, and the file's name in it.
+fn place<'a>(root: &Dir, file: &'a RepoPath) -> io::Result<(Dir, &'a str)> {
+    let mut dir = root.try_clone()?;
+    let (folders, name) = file.as_str().rsplit_once('/').unwrap_or(("", file.as_str()));
+    for folder in folders.split('/').filter(|it| !it.is_empty()) {
+        dir = match folder_inside(&dir, folder) {
+            Err(err) if err.kind() == ErrorKind::NotFound => {
+                dir.create_dir(folder)?;
+                folder_inside(&dir, folder)?
+            }
+            found => found?,
+        };
+    }
+    Ok((dir, name))
+}

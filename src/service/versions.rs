@@ -1,0 +1,231 @@
+//! Versions of claimed files, in the daemon's own folder: what a file said when it was claimed, and after each change
+//! that was seen, so that a conflict loses neither side's.
+//!
+//! Each is a file, named after the claimed one and what that said, and is checked against its name when it is read
+//! back. There are so many and no more; the one that was longest not asked for gives way. What is lost costs a version
+//! and nothing else.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use crate::base::limits::{VERSION_BYTES_MAX, VERSIONS_BYTES_MAX, VERSIONS_MAX};
+use crate::base::{Digest, RepoPath};
+use crate::domain::Content;
+use crate::system::{file_inside, make_private_folders, new_file_inside};
+
+/// The folder in the daemon's state.
+const FOLDER: &str = "versions";
+
+/// How files begin that are not whole yet.
+const HALF: &str = "half-";
+
+/// What a version is found by: whose it is, and what it says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Name([u8; 8], [u8; 8]);
+
+impl Name {
+    fn of(file: &RepoPath, content: Content) -> Option<Self> {
+        let Content::Sha(content) = content else { return None };
+        Some(Self(first(&Digest::of(file.as_str().as_bytes())), content))
+    }
+
+    fn text(self, mode: Option<u32>) -> String {
+        let (file, content) = (u64::from_be_bytes(self.0), u64::from_be_bytes(self.1));
+        let mode = mode.map_or_else(|| "any".to_owned(), |mode| format!("{mode:o}"));
+        format!("{file:016x}-{content:016x}-{mode}")
+    }
+
+    fn read(text: &str) -> Option<(Self, Option<u32>)> {
+        let mut parts = text.split('-');
+        let mut number = || {
+            let digits = parts.next().filter(|it| it.len() == 16)?;
+            u64::from_str_radix(digits, 16).ok().map(u64::to_be_bytes)
+        };
+        let name = Self(number()?, number()?);
+        let mode = match parts.next()? {
+            "any" => None,
+            digits => Some(u32::from_str_radix(digits, 8).ok()?),
+        };
+        (name.text(mode) == text).then_some((name, mode))
+    }
+}
+
+/// The first bytes of a digest, as those of a content.
+pub(super) fn first(digest: &Digest) -> [u8; 8] {
+    let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
+    *first
+}
+
+/// A version that is there.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    mode: Option<u32>,
+    bytes: u64,
+    used: u64,
+}
+
+/// What is there.
+#[derive(Default, Debug)]
+struct Shelf {
+    all: BTreeMap<Name, Kept>,
+    by_use: BTreeMap<u64, Name>,
+    bytes: u64,
+    uses: u64,
+}
+
+impl Shelf {
+    /// Whether a version is there; from now on it is the one that was asked for last.
+    fn touch(&mut self, name: Name) -> Option<Kept> {
+        let kept = self.all.get_mut(&name)?;
+        self.by_use.remove(&kept.used);
+        self.uses += 1;
+        kept.used = self.uses;
+        self.by_use.insert(self.uses, name);
+        Some(*kept)
+    }
+
+    /// Puts one there; returns those that have to go.
+    fn put(&mut self, name: Name, mode: Option<u32>, bytes: u64) -> Vec<String> {
+        let mut gone = Vec::new();
+        if let Some(before) = self.remove(name)
+            && before.mode != mode
+        {
+            gone.push(name.text(before.mode));
+        }
+        self.uses += 1;
+        self.all.insert(name, Kept { mode, bytes, used: self.uses });
+        self.by_use.insert(self.uses, name);
+        self.bytes += bytes;
+        while self.all.len() > VERSIONS_MAX || self.bytes > VERSIONS_BYTES_MAX {
+            let Some((_, oldest)) = self.by_use.first_key_value() else { break };
+            let oldest = *oldest;
+            gone.extend(self.remove(oldest).map(|it| oldest.text(it.mode)));
+        }
+        gone
+    }
+
+    fn remove(&mut self, name: Name) -> Option<Kept> {
+        let kept = self.all.remove(&name)?;
+        self.by_use.remove(&kept.used);
+        self.bytes -= kept.bytes;
+        Some(kept)
+    }
+}
+
+/// The folder.
+#[derive(Debug)]
+pub struct Versions {
+    dir: Dir,
+    shelf: Mutex<Shelf>,
+    made: AtomicU64,
+}
+
+/// A version as it was kept.
+pub(super) struct Found {
+    pub(super) bytes: Vec<u8>,
+    pub(super) mode: Option<u32>,
+}
+
+impl Versions {
+    /// Opens the folder in the daemon's state, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(state: &Path) -> io::Result<Self> {
+        let path = state.join(FOLDER);
+        make_private_folders(&path)?;
+        let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
+        let (mut found, mut shelf) = (Vec::new(), Shelf::default());
+        for entry in dir.entries()? {
+            let entry = entry?;
+            let text = entry.file_name().to_string_lossy().into_owned();
+            match (Name::read(&text), entry.metadata()) {
+                (Some((name, mode)), Ok(meta)) if meta.is_file() => {
+                    let written = meta.modified().map_or(SystemTime::UNIX_EPOCH, |it| it.into_std());
+                    found.push((written, name, mode, meta.len()));
+                }
+                // Begun, and not ended by whoever was here before.
+                _ if text.starts_with(HALF) => dir.remove_file(&text)?,
+                _ => {}
+            }
+        }
+        found.sort_unstable_by_key(|(written, ..)| *written);
+        let mut gone = Vec::new();
+        found.into_iter().for_each(|(_, name, mode, bytes)| gone.extend(shelf.put(name, mode, bytes)));
+        let versions = Self { dir, shelf: Mutex::new(shelf), made: AtomicU64::new(0) };
+        versions.remove(&gone);
+        Ok(versions)
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, names: &[String]) {
+        for name in names {
+            if let Err(err) = self.dir.remove_file(name) {
+                tracing::warn!(%err, name, "an old version of a claimed file was not removed");
+            }
+        }
+    }
+
+    /// Whether there is a version of a file that says this.
+    pub(super) fn has(&self, file: &RepoPath, content: Content) -> bool {
+        Name::of(file, content).is_some_and(|name| self.shelf().touch(name).is_some())
+    }
+
+    /// Keeps what a file says. May block.
+    pub(super) fn keep(&self, file: &RepoPath, content: Content, bytes: &[u8], mode: Option<u32>) {
+        let Some(name) = Name::of(file, content) else { return };
+        if self.shelf().touch(name).is_some_and(|it| it.mode == mode) {
+            return;
+        }
+        match self.write(&name.text(mode), bytes) {
+            Ok(()) => {
+                let gone = self.shelf().put(name, mode, bytes.len() as u64);
+                self.remove(&gone);
+            }
+            Err(err) => tracing::warn!(%err, "a version of a claimed file was not kept"),
+        }
+    }
+
+    /// It appears under its name only when it is whole.
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let half = format!("{HALF}{}", self.made.fetch_add(1, Ordering::Relaxed));
+        let mut file = new_file_inside(&self.dir, &half)?;
+        let written = file.write_all(bytes).and_then(|()| self.dir.rename(&half, &self.dir, name));
+        if written.is_err() {
+            let _kept_for_the_next_start = self.dir.remove_file(&half);
+        }
+        written
+    }
+
+    /// Reads back what a file said. May block.
+    pub(super) fn read(&self, file: &RepoPath, content: Content) -> Option<Found> {
+        let name = Name::of(file, content)?;
+        let kept = self.shelf().touch(name)?;
+        let found = file_inside(&self.dir, &name.text(kept.mode)).and_then(bounded);
+        let good = |bytes: &Vec<u8>| first(&Digest::of(bytes)) == name.1;
+        let bytes = found.ok().flatten().filter(good);
+        if bytes.is_none() {
+            // Damaged, say by a loss of power: it can be kept again.
+            self.shelf().remove(name);
+            tracing::warn!("a version of a claimed file cannot be read back");
+        }
+        Some(Found { bytes: bytes?, mode: kept.mode })
+    }
+}
+
+/// All that a file says, if that is no more than a version may have.
+pub(super) fn bounded(file: std::fs::File) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(VERSION_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= VERSION_BYTES_MAX).then_some(bytes))
+}

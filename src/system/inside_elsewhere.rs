@@ -1,0 +1,78 @@
+//! Files and folders by one name inside of a folder that is held open. A link is looked at before it would be followed,
+//! and what is held open is left by none.
+
+use std::fs::File;
+use std::io;
+
+use cap_std::fs::{Dir, OpenOptions};
+
+/// A name that leads nowhere else.
+fn one(name: &str) -> io::Result<&str> {
+    match name {
+        "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
+        _ if name.contains(['/', '\\', ':', '\0']) => Err(io::ErrorKind::InvalidInput.into()),
+        _ => Ok(name),
+    }
+}
+
+/// A folder.
+///
+/// # Errors
+/// What the system says; a link is no folder.
+pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
+    if !dir.symlink_metadata(one(name)?)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    dir.open_dir(name)
+}
+
+/// A new folder.
+///
+/// # Errors
+/// What the system says; also when there is something of this name.
+pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
+    dir.create_dir(one(name)?)
+}
+
+/// A file to be read.
+///
+/// # Errors
+/// What the system says; a link is no file.
+pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
+    if dir.symlink_metadata(one(name)?)?.is_symlink() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(dir.open(name)?.into_std())
+}
+
+/// A new file to be written.
+///
+/// # Errors
+/// What the system says; also when there is something of this name.
+pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
+    Ok(dir.open_with(one(name)?, OpenOptions::new().write(true).create_new(true))?.into_std())
+}
+
+/// Who may do what with a file: this system has no such number.
+///
+/// # Errors
+/// None.
+pub fn mode_of(_file: &File) -> io::Result<Option<u32>> {
+    Ok(None)
+}
+
+/// This system has no such number.
+///
+/// # Errors
+/// None.
+pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
+    Ok(())
+}
+
+/// This system keeps names without being told to.
+///
+/// # Errors
+/// None.
+pub fn sync_folder(_dir: &Dir) -> io::Result<()> {
+    Ok(())
+}
