@@ -9,6 +9,7 @@ mod memory;
 mod notices;
 mod pictures;
 mod policy_file;
+mod published;
 mod ready;
 mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
@@ -181,8 +182,8 @@ struct Daemon {
     auto_shutdown_s: Option<u64>,
     idle_since: Timestamp,
     uid: u32,
-    /// What there is to say about ports.
-    port_notes: Vec<String>,
+    /// What there is to say for as long as the daemon runs, about ports, say.
+    lasting_notes: Vec<String>,
 }
 
 /// What `GET /about` tells, beside what the engine knows.
@@ -197,6 +198,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let (mut daemon, own, started, hands) = assemble(start, &prepared, &config, orders).await?;
     // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
     daemon.open_loopback(&prepared.loaded).await?;
+    daemon.take_over_published(&config.agent_protocol);
     daemon.say_started(started.clean, &prepared.loaded).await?;
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
@@ -299,7 +301,7 @@ async fn assemble(
         auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
         idle_since: now(),
         uid: prepared.uid,
-        port_notes: Vec::new(),
+        lasting_notes: Vec::new(),
     };
     Ok((daemon, own, Running { clean: started.clean, thread: started.thread }, hands))
 }
@@ -479,7 +481,7 @@ impl Daemon {
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
         let (settings, profiles) = wiring::of_this_repository(&loaded.config, &self.start.places);
-        let notes_about_ports = self.port_notes.clone();
+        let lasting_notes = self.lasting_notes.clone();
         {
             let about = &mut self.shared().0;
             about.notes = loaded
@@ -487,7 +489,7 @@ impl Daemon {
                 .iter()
                 .map(ToString::to_string)
                 .chain(pictures::note(&loaded.config, &self.start.places))
-                .chain(notes_about_ports)
+                .chain(lasting_notes)
                 .collect();
             about.workers = about::workers_at(&settings);
         }

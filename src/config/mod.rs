@@ -36,7 +36,7 @@ pub use table::{
     Workspace,
 };
 pub use value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, KeepLog, LogFormat,
-    LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value,
-    Versions, WitOpen, WorkerKind,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
+    LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
+    Value, Versions, WitOpen, WorkerKind,
 };

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, KeepLog, LogFormat,
-    LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked, Value,
-    Versions, WitOpen, WorkerKind, checked,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
+    LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
+    Value, Versions, WitOpen, WorkerKind, checked,
 };
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -204,6 +204,8 @@ settings! {
         strict_scope: bool = false, "";
         /// Whether lists and counts also show agents of other doors, and delegated tasks that are not finished.
         show_foreign: bool = false, "";
+        /// What becomes of `.agent-protocol/protocol.db`, which the published server has left in the repository: `ask`: it is told of once, with the command that puts its events on the timeline; `auto`: that is done when the daemon starts; `never`.
+        import: ImportFound = ImportFound::Ask, "", Owner;
         /// Whether heartbeats are events, as in the published server.
         heartbeat_events: bool = true, "";
         /// Files of which it is told when they change: globs, as in `.gitignore`. Files that are claimed, and those below claimed folders, are told of in any case; hidden files and those that git ignores never.

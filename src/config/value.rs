@@ -488,6 +488,15 @@ words! {
         /// Nowhere.
         Never = "never",
     }
+    /// What becomes of the published server's database that lies in the repository.
+    ImportFound {
+        /// It is told of, once, with the command that imports it.
+        Ask = "ask",
+        /// Its events are put on the timeline.
+        Auto = "auto",
+        /// Nothing.
+        Never = "never",
+    }
     /// What a request over loopback HTTP proves itself by.
     LoopbackAuth {
         /// The kernel says that it comes from a process of this user.

@@ -93,7 +93,7 @@ impl Daemon {
         }
         let Got { bound, note } = self.bind(wanted).await?;
         if let Some(note) = note {
-            self.note_port(format!("{name}: {note}"));
+            self.say_until_the_end(format!("{name}: {note}"));
         }
         let Some(bound) = bound else { return Ok(None) };
         let (port, address) = (bound.port(), bound.address());
@@ -112,10 +112,10 @@ impl Daemon {
         Ok(Some(port))
     }
 
-    fn note_port(&mut self, note: String) {
+    pub(super) fn say_until_the_end(&mut self, note: String) {
         tracing::warn!("{note}");
         self.shared().0.notes.push(note.clone());
-        self.port_notes.push(note);
+        self.lasting_notes.push(note);
     }
 
     async fn bind(&self, wanted: &Wanted) -> Result<Got> {

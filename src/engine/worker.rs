@@ -24,6 +24,8 @@ use crate::store::{Retention, Store};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
+/// After a start, when whoever waited for it is served: a daemon may never run for as long as that.
+const PRUNE_FIRST: Duration = Duration::from_secs(1);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// Between two bites, when nothing else happens.
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
@@ -53,7 +55,7 @@ pub(super) struct Worker {
     now: Timestamp,
     broken: Option<Box<str>>,
     probed: Instant,
-    pruned: Instant,
+    prune_at: Instant,
     prune_on: bool,
 }
 
@@ -88,7 +90,7 @@ impl Worker {
             now,
             broken: None,
             probed: Instant::now(),
-            pruned: Instant::now(),
+            prune_at: Instant::now() + PRUNE_FIRST,
             prune_on: false,
         }
     }
@@ -144,7 +146,8 @@ impl Worker {
         }
         let due =
             self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
-        due.unwrap_or(PRUNE_EVERY).min(PRUNE_EVERY)
+        let prune = self.prune_at.saturating_duration_since(Instant::now());
+        due.map_or(prune, |due| due.min(prune))
     }
 
     /// Time never runs backwards, whatever the system clock does.
@@ -303,13 +306,13 @@ impl Worker {
                 self.broken = None;
             }
         }
-        if self.broken.is_none() && self.pruned.elapsed() >= PRUNE_EVERY {
+        if self.broken.is_none() && Instant::now() >= self.prune_at {
             match self.store.prune(self.now, &self.retention, PRUNE_BITE) {
                 Ok(pruned) if pruned.more => self.prune_on = true,
-                Ok(_) => (self.pruned, self.prune_on) = (Instant::now(), false),
+                Ok(_) => (self.prune_at, self.prune_on) = (Instant::now() + PRUNE_EVERY, false),
                 Err(err) => {
                     tracing::warn!(%err, "old history could not be pruned");
-                    (self.pruned, self.prune_on) = (Instant::now(), false);
+                    (self.prune_at, self.prune_on) = (Instant::now() + PRUNE_EVERY, false);
                 }
             }
         }

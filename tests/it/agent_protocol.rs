@@ -3,6 +3,7 @@
 mod conflicts;
 mod door;
 mod files;
+mod heartbeats;
 mod published;
 mod stream;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::started;
 use crate::loopback_client::Http;
-use crate::support::World;
+use crate::support::{World, eventually};
 
 /// A database as the published server keeps it.
 fn published(path: &std::path::Path) -> rusqlite::Connection {
@@ -57,6 +57,84 @@ fn what_the_published_server_has_kept_is_imported_once() {
     assert_eq!(http.get("/agents").json(), json!([]), "it is told, and changes nothing else");
 }
 
+fn about_database(world: &World) -> Vec<String> {
+    let status = world.command(&["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let notes = status["notes"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned());
+    notes.filter(|it| it.contains("protocol.db")).collect()
+}
+
+#[test]
+fn a_database_that_lies_there_is_told_of_once_and_not_opened() {
+    let world = World::new();
+    let path = world.repo().join(".agent-protocol/protocol.db");
+    drop(published(&path));
+    let daemon = world.start();
+    let http = Http::agent_protocol(&world);
+    let told = about_database(&world);
+    assert!(told.len() == 1 && told[0].contains("`provost agent-protocol import`"), "{told:?}");
+    assert_eq!(http.get("/events?agent_id=b").json(), json!([]));
+    daemon.stop();
+    let daemon = world.start();
+    assert_eq!(about_database(&world), [""; 0], "once");
+    daemon.stop();
+    world.configure("[agent_protocol]\nimport = \"never\"\n");
+    let _daemon = world.start();
+    assert_eq!(about_database(&world), [""; 0]);
+}
+
+#[test]
+fn a_database_that_lies_there_is_taken_over_where_its_owner_wants_it() {
+    let world = World::new();
+    let path = world.repo().join(".agent-protocol/protocol.db");
+    let db = published(&path);
+    world.configure("[agent_protocol]\nimport = \"auto\"\n");
+    let ids = |http: Http| -> Vec<String> {
+        let all = http.get("/events?limit=-1").json();
+        let ids = all.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned());
+        ids.filter(|it| it.starts_with("evt_old")).collect()
+    };
+    let daemon = world.start();
+    let http = Http::agent_protocol(&world);
+    eventually("its events", || ids(http) == ["evt_old3", "evt_old2", "evt_old1"]);
+    assert_eq!(about_database(&world), [""; 0]);
+    let seen = world.state_dir().join("protocol.db.seen");
+    eventually("that it is remembered", || seen.exists());
+    let before = std::fs::read_to_string(&seen).unwrap();
+    daemon.stop();
+    db.execute(
+        "INSERT INTO events VALUES ('evt_old4', 1700000000005, 'b', 'x', NULL, NULL, NULL, NULL, NULL)",
+        [],
+    )
+    .unwrap();
+    drop(db);
+    let daemon = world.start();
+    let http = Http::agent_protocol(&world);
+    eventually("what has come since", || ids(http).len() == 4);
+    eventually("that it is remembered", || std::fs::read_to_string(&seen).unwrap() != before);
+    daemon.stop();
+    // What is no database is told of in the log, and keeps nobody from starting.
+    std::fs::write(&path, "no database").unwrap();
+    let _daemon = world.start();
+    eventually("word of it", || world.log().contains("cannot be imported"));
+    assert_eq!(ids(Http::agent_protocol(&world)).len(), 4);
+}
+
+#[test]
+fn what_a_repository_brings_does_not_say_what_is_imported() {
+    let world = World::new();
+    drop(published(&world.repo().join(".agent-protocol/protocol.db")));
+    world.write(".agent-protocol/config.json", r#"{ "version": "0.1", "import": "auto" }"#);
+    world.write(".provost/provost.toml", "[agent_protocol]\nimport = \"auto\"\n");
+    for file in [".agent-protocol/config.json", ".provost/provost.toml"] {
+        let allowed = world.command(&["allow", file, "--yes"]).output().unwrap();
+        assert!(allowed.status.success(), "{allowed:?}");
+    }
+    let _daemon = world.start();
+    assert_eq!(about_database(&world).len(), 1, "it is asked about");
+    assert_eq!(Http::agent_protocol(&world).get("/events?agent_id=b").json(), json!([]));
+}
+
 #[test]
 fn what_is_no_database_of_the_published_server_is_refused() {
     let (world, _daemon, http) = started();
@@ -80,7 +158,8 @@ fn what_is_no_database_of_the_published_server_is_refused() {
 #[test]
 fn the_published_servers_settings_count_once_they_are_allowed() {
     let world = World::new();
-    let settings = json!({ "version": "0.1", "project": "x", "port": 4700, "lead_agent": "boss", "detection_window_ms": 5000,
+    let settings = json!({ "version": "0.1", "project": "x", "port": 4700, "lead_agent": "boss", "detection_window_ms": 7000,
+                           "heartbeat_interval_ms": 20000,
                            "dead_agent_timeout_ms": 45000, "tracked_paths": ["docs/**"], "storage": { "type": "sqlite" } });
     world.write(".agent-protocol/config.json", &settings.to_string());
     let lead = |world: &World| {

@@ -1,0 +1,87 @@
+//! What the published server of Agent Protocol has left in the repository: told of once, or taken over.
+//!
+//! A repository's content is nobody's word. The database is not opened before a person has said so, in the configuration
+//! or by the command.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::Daemon;
+use crate::config::{AgentProtocolSettings, ImportFound};
+use crate::service::{ImportFault, Provost};
+use crate::system::{folder_inside, private_file};
+
+/// Where its database is.
+const DATABASE: [&str; 2] = [".agent-protocol", "protocol.db"];
+
+/// Where it is written down what became of it, in the daemon's state.
+const SEEN: &str = "protocol.db.seen";
+
+impl Daemon {
+    /// Tells of the database, or takes its events over, as the configuration says.
+    pub(super) fn take_over_published(&mut self, settings: &AgentProtocolSettings) {
+        if !settings.enabled || settings.import == ImportFound::Never {
+            return;
+        }
+        let Some(stamp) = stamp(&self.provost) else { return };
+        let seen = self.start.places.state.join(SEEN);
+        let known = std::fs::read_to_string(&seen).ok();
+        if settings.import == ImportFound::Ask {
+            if known.is_none() {
+                self.say_until_the_end(
+                    "agent_protocol: .agent-protocol/protocol.db is of the published server; its events are not \
+                     taken over before you say so: `provost agent-protocol import` (this is said once)"
+                        .into(),
+                );
+                remember(&seen, "told");
+            }
+            return;
+        }
+        if known.as_deref() != Some(&stamp) {
+            let (provost, host, stop) = (self.provost.clone(), self.host.clone(), self.stop.clone());
+            let file = self.provost.root().place().path().join(DATABASE[0]).join(DATABASE[1]);
+            self.doors.spawn(async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    done = provost.import(&host, &file) => match done {
+                        Ok(done) => {
+                            let (taken, known, unfit) = (done.taken, done.known, done.unfit);
+                            tracing::info!(taken, known, unfit, "the published server's events are on the timeline");
+                            remember(&seen, &stamp);
+                        }
+                        Err(ImportFault::File(why)) => {
+                            tracing::warn!(why, ".agent-protocol/protocol.db cannot be imported");
+                        }
+                        Err(ImportFault::Refused(err)) => {
+                            tracing::warn!(%err, ".agent-protocol/protocol.db was not imported");
+                        }
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// How the database is recognised again; `None` where there is none with something in it.
+fn stamp(provost: &Provost) -> Option<String> {
+    let folder = folder_inside(provost.root().handle(), DATABASE[0]).ok()?;
+    let meta = folder.symlink_metadata(DATABASE[1]).ok().filter(|it| it.is_file() && it.len() > 0)?;
+    let written = meta.modified().ok()?.into_std().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(format!("{} {}", meta.len(), written.as_nanos()))
+}
+
+/// Writes down what became of it. Where that cannot be, it is told again, or passed over again.
+fn remember(path: &Path, what: &str) {
+    let fresh: PathBuf = path.with_extension("new");
+    let write = || -> io::Result<()> {
+        let mut file =
+            private_file(OpenOptions::new().write(true).create(true).truncate(true)).open(&fresh)?;
+        file.write_all(what.as_bytes())?;
+        std::fs::rename(&fresh, path)
+    };
+    if let Err(err) = write() {
+        tracing::warn!(%err, "what became of .agent-protocol/protocol.db is not remembered");
+    }
+}
