@@ -18,7 +18,8 @@ use crate::base::limits::BATCH_MAX;
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{ReleaseLock, SettleMail};
 use crate::domain::{
-    Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, Principal, Refusal, Reply, Task,
+    Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, PostChange, Principal, Refusal, Reply,
+    Task,
 };
 use crate::store::{Retention, Store};
 
@@ -256,7 +257,11 @@ impl Worker {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
-                Change::Post(change) => self.letterboxes.follow(change),
+                Change::Post(change) => {
+                    // An inbox is emptied bit by bit.
+                    self.prune_on |= matches!(change, PostChange::DropCorrespondent(_));
+                    self.letterboxes.follow(change);
+                }
                 _ => {}
             }
         }
@@ -306,7 +311,7 @@ impl Worker {
                 self.broken = None;
             }
         }
-        if self.broken.is_none() && Instant::now() >= self.prune_at {
+        if self.broken.is_none() && (self.prune_on || Instant::now() >= self.prune_at) {
             match self.store.prune(self.now, &self.retention, PRUNE_BITE) {
                 Ok(pruned) if pruned.more => self.prune_on = true,
                 Ok(_) => (self.prune_at, self.prune_on) = (Instant::now() + PRUNE_EVERY, false),

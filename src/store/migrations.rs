@@ -88,6 +88,9 @@ const STEPS: &[&str] = &[
     CREATE TABLE job        (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
     CREATE TABLE job_result (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
 ",
+    "
+    CREATE TABLE emptied (slug TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) STRICT; -- inboxes, up to a number
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -259,6 +259,7 @@ impl Store for SqliteStore {
         let events = rows::prune_events(&tx, codec::before(now, keep.events), most, &mut next.pruned_to)?;
         let beats = codec::before(now, BEATS_KEPT);
         let beats = crew::prune_timeline(&tx, next.pruned_to, beats, most)?;
+        let swept = posts::sweep(&tx, most)?;
         if next.pruned_to != self.written.pruned_to {
             let checkpoint: Checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
             rows::put_checkpoint(&tx, &checkpoint)?;
@@ -266,7 +267,7 @@ impl Store for SqliteStore {
         }
         tx.commit()?;
         self.written = next;
-        Ok(Pruned { tasks, events, more: tasks == most || events == most || beats == most })
+        Ok(Pruned { tasks, events, more: [tasks, events, beats, swept].contains(&most) })
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

@@ -80,6 +80,7 @@ mod sim;
 mod slow;
 mod source;
 mod store;
+mod store_inboxes;
 mod store_sqlite;
 mod storm;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::read::each;
 use super::rows::{meta, put, set_meta};
@@ -14,6 +14,9 @@ use crate::store::{Letter, Letters, StoreError};
 
 /// After which number the audit log begins.
 const LOG_FROM: &str = "post_log_from";
+
+/// Up to which number messages were pruned.
+const PRUNED_TO: &str = "post_pruned_to";
 
 pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreError> {
     match change {
@@ -34,8 +37,9 @@ pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreErr
         PostChange::DropCorrespondent(slug) => {
             for sql in [
                 "DELETE FROM correspondent WHERE slug = ?1",
-                "DELETE FROM inbox WHERE slug = ?1",
                 "DELETE FROM footprint WHERE slug = ?1",
+                // What is in the inbox may be much: it is seen no more, and swept away bit by bit.
+                "INSERT OR REPLACE INTO emptied SELECT slug, n FROM inbox WHERE slug = ?1 ORDER BY n DESC LIMIT 1",
             ] {
                 put(db, sql, params![slug.as_str()])?;
             }
@@ -80,9 +84,9 @@ pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError>
         }
     })?;
     each(db, "question", "ORDER BY n", |it| apply(PostChange::PutQuestion(it)))?;
-    let mut newest = db.prepare("SELECT max(n) FROM inbox WHERE slug = ?1")?;
+    let mut newest = db.prepare("SELECT max(n) FROM inbox WHERE slug = ?1 AND n > ?2")?;
     for slug in slugs {
-        let n: Option<i64> = newest.query_row([slug.as_str()], |row| row.get(0))?;
+        let n: Option<i64> = newest.query_row(params![slug.as_str(), floor(db, &slug)?], |row| row.get(0))?;
         apply(PostChange::Newest(slug, PostSeq(nat(n.unwrap_or(0))?)));
     }
     let mut select = db.prepare("SELECT slug, n, seq FROM parked ORDER BY n")?;
@@ -98,12 +102,45 @@ pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Forgets the places of what was pruned.
+/// Up to which number there is nothing to be seen in an inbox any more.
+fn floor(db: &Connection, slug: &Slug) -> Result<i64, StoreError> {
+    let sql = "SELECT n FROM emptied WHERE slug = ?1";
+    let emptied: Option<i64> =
+        db.prepare_cached(sql)?.query_row([slug.as_str()], |row| row.get(0)).optional()?;
+    Ok(pruned_to(db)?.max(emptied.unwrap_or(0)))
+}
+
+fn pruned_to(db: &Connection) -> Result<i64, StoreError> {
+    Ok(meta(db, PRUNED_TO)?.and_then(|it| it.parse().ok()).unwrap_or(0))
+}
+
+/// Takes away no more than `most` rows of inboxes that nobody can see any more; answers with how many that were.
+pub(super) fn sweep(db: &Connection, most: u32) -> Result<u32, StoreError> {
+    let pruned_to = pruned_to(db)?;
+    let mut select = db.prepare_cached(
+        "SELECT slug, n, 1 FROM emptied UNION ALL SELECT slug, ?1, 0 FROM correspondent ORDER BY 3 DESC, 1",
+    )?;
+    let mut rows = select.query([pruned_to])?;
+    let mut left = most;
+    while let Some(row) = rows.next()?.filter(|_| left > 0) {
+        let (slug, to, is_emptied): (String, i64, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let sql = "DELETE FROM inbox WHERE slug = ?1 AND n IN
+                   (SELECT n FROM inbox WHERE slug = ?1 AND n <= ?2 ORDER BY n LIMIT ?3)";
+        let gone = db.prepare_cached(sql)?.execute(params![slug, to, left])?;
+        left = left.saturating_sub(u32::try_from(gone).map_err(StoreError::damaged)?);
+        if is_emptied && left > 0 {
+            put(db, "DELETE FROM emptied WHERE slug = ?1", params![slug])?;
+        }
+    }
+    Ok(most - left)
+}
+
+/// Forgets the places of what was pruned. Those in inboxes are swept away later.
 pub(super) fn prune(db: &Connection, to: EventSeq) -> Result<(), StoreError> {
     let sql = "SELECT max(n) FROM (SELECT n FROM post WHERE seq <= ?1 ORDER BY n DESC LIMIT 1)";
     let last: Option<i64> = db.prepare_cached(sql)?.query_row([int(to.0)?], |row| row.get(0))?;
     let Some(last) = last else { return Ok(()) };
-    put(db, "DELETE FROM inbox WHERE n <= ?1 AND slug IN (SELECT slug FROM correspondent)", params![last])?;
+    set_meta(db, PRUNED_TO, &last.to_string())?;
     put(db, "DELETE FROM parked WHERE n <= ?1", params![last])?;
     put(db, "DELETE FROM post WHERE n <= ?1", params![last])
 }
@@ -114,7 +151,7 @@ pub(super) fn letters(db: &Connection, which: &Letters, bytes_max: usize) -> Res
         Letters::In(slug, after) => {
             let sql = "SELECT inbox.n, event.body FROM inbox JOIN event ON event.seq = inbox.seq
                        WHERE inbox.slug = ?1 AND inbox.n > ?2 ORDER BY inbox.n";
-            page(db, sql, params![slug.as_str(), cursor(*after)], bytes_max)
+            page(db, sql, params![slug.as_str(), cursor(*after).max(floor(db, slug)?)], bytes_max)
         }
         Letters::After(after) => {
             let sql = "SELECT post.n, event.body FROM post JOIN event ON event.seq = post.seq
