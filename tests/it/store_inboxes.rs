@@ -52,7 +52,8 @@ fn letters(store: &dyn Store, to: &str) -> usize {
 
 fn rows(dir: &Path) -> u64 {
     let db = rusqlite::Connection::open(dir.join("provost.db")).expect("SQLite");
-    db.query_row("SELECT count(*) FROM inbox", [], |row| row.get(0)).expect("a number")
+    let count: i64 = db.query_row("SELECT count(*) FROM inbox", [], |row| row.get(0)).expect("a number");
+    u64::try_from(count).expect("a number of rows")
 }
 
 /// Everybody is silent for long enough to be forgotten.
