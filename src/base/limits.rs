@@ -105,6 +105,18 @@ pub const JOBS_KEPT_MAX: usize = 500;
 /// Events per page of a feed or an export.
 pub const EVENT_PAGE_MAX: u16 = 500;
 
+/// Bytes after which such a page ends. A broker message may have two million.
+pub const EVENT_PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Events that a listener may be behind before it has to go back to the store.
+pub const EVENTS_BUFFERED: usize = 4_096;
+
+/// From how many bytes on an event counts as large; smaller ones take no more than 16 MiB of that together.
+pub const LARGE_EVENT_BYTES_MIN: usize = 4 << 10;
+
+/// Bytes of large events that are kept for those who are behind; a broker message may have two million.
+pub const EVENTS_BUFFERED_BYTES_MAX: usize = 16 << 20;
+
 /// Connections of one door. Beyond it, the oldest that has proved nothing is closed.
 pub const CONNECTIONS_MAX: usize = 2_048;
 

@@ -370,6 +370,11 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Whether there is text in it that is as long as its writer likes.
+    pub fn may_be_large(&self) -> bool {
+        matches!(self, EventKind::Published { .. } | EventKind::Crew(_) | EventKind::Recorded { .. })
+    }
+
     /// The kind's name as stored and filtered by.
     pub fn name(&self) -> &'static str {
         match self {

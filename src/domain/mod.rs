@@ -309,9 +309,15 @@ impl Core {
         self.judge = judge;
     }
 
-    /// Takes over another configuration from the next command on.
-    pub fn set_settings(&mut self, settings: Settings) {
+    /// Takes over another configuration from the next command on. What the repository says is no part of it.
+    pub fn set_settings(&mut self, mut settings: Settings) {
+        settings.posts.code_owners = std::mem::take(&mut self.state.settings.posts.code_owners);
         self.state.settings = settings;
+    }
+
+    /// Takes over what the repository says of who owns which files.
+    pub fn set_code_owners(&mut self, owners: Vec<post::Owner>) {
+        self.state.settings.posts.code_owners = owners;
     }
 
     /// The single door: scope, then policy, then the rule.

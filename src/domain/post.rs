@@ -291,7 +291,9 @@ pub struct PostSettings {
     pub nudge: bool,
     /// For how long what somebody has finished stays so, whatever late signs of work still come; with zero, commits stay.
     pub settle_s: u64,
-    /// Who owns which files, whatever they announce.
+    /// Who owns which files, whatever they announce, as the repository says it.
+    pub code_owners: Vec<Owner>,
+    /// And as the configuration does, which has the word.
     pub owners: Vec<Owner>,
 }
 
@@ -304,6 +306,7 @@ impl Default for PostSettings {
             escalate: true,
             nudge: true,
             settle_s: 60,
+            code_owners: Vec::new(),
             owners: Vec::new(),
         }
     }

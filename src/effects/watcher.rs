@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
@@ -27,6 +26,7 @@ use crate::base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
 use crate::base::{EffectId, TaskId, WatchPatterns};
 use crate::domain::command::NoteFiles;
 use crate::domain::{Event, EventKind, FileChange, Task, Watched, WatchedFile};
+use crate::engine::Listener;
 use crate::jail;
 
 /// Between a hint and the look that follows, at first; doubled with every report.
@@ -157,7 +157,7 @@ impl Watchers {
     }
 
     /// Ends the watch of every task that has ended.
-    async fn mind_ends(self: Arc<Self>, mut events: Receiver<Arc<Event>>) {
+    async fn mind_ends(self: Arc<Self>, mut events: Listener) {
         loop {
             let event = tokio::select! {
                 () = self.desk.shutdown.cancelled() => return,

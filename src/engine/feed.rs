@@ -5,10 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::Engine;
+use super::{Engine, Listener};
 use crate::base::EventSeq;
 use crate::base::limits::EVENT_PAGE_MAX;
 use crate::domain::Event;
@@ -18,7 +17,7 @@ use crate::store::StoreError;
 pub struct Feed {
     engine: Engine,
     after: EventSeq,
-    live: broadcast::Receiver<Arc<Event>>,
+    live: Listener,
     page: VecDeque<Arc<Event>>,
     caught_up: bool,
 }

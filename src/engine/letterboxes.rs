@@ -32,28 +32,37 @@ impl Letterbox {
 
 /// All inboxes.
 #[derive(Debug, Default)]
-pub struct Letterboxes(RwLock<HashMap<Slug, Arc<Letterbox>>>);
+pub struct Letterboxes {
+    boxes: RwLock<HashMap<Slug, Arc<Letterbox>>>,
+    changed: Notify,
+}
 
 impl Letterboxes {
     /// The newest number in an inbox; 0 where there is none.
     pub fn newest(&self, slug: &Slug) -> PostSeq {
-        let boxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
         boxes.get(slug).map_or(PostSeq(0), |it| it.newest())
     }
 
     /// Whether an agent has an inbox.
     pub fn has(&self, slug: &Slug) -> bool {
-        let boxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
         boxes.get(slug).is_some_and(|it| it.taken.load(Ordering::Acquire))
+    }
+
+    /// Waits until somebody has got an inbox, or has lost it. One listener is told.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     /// An inbox to wait at, made if there is none yet.
     pub fn at(&self, slug: &Slug) -> Arc<Letterbox> {
-        if let Some(it) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(slug) {
+        if let Some(it) = self.boxes.read().unwrap_or_else(PoisonError::into_inner).get(slug) {
             return it.clone();
         }
-        let mut boxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut boxes = self.boxes.write().unwrap_or_else(PoisonError::into_inner);
         if boxes.len() >= 2 * POST_AGENTS_MAX {
+            // Those that are nobody's, and at which nobody waits.
             boxes.retain(|_, it| it.taken.load(Ordering::Acquire) || Arc::strong_count(it) > 1);
         }
         boxes.entry(slug.clone()).or_default().clone()
@@ -76,9 +85,18 @@ impl Letterboxes {
                     it.arrived.notify_waiters();
                 }
             }
-            PostChange::PutCorrespondent(who) => self.at(&who.slug).taken.store(true, Ordering::Release),
+            PostChange::PutCorrespondent(who) => {
+                let known = self.at(&who.slug).taken.swap(true, Ordering::AcqRel);
+                if !known {
+                    self.changed.notify_one();
+                }
+            }
             PostChange::DropCorrespondent(slug) => {
-                self.0.write().unwrap_or_else(PoisonError::into_inner).remove(slug);
+                // Whoever waits at it goes on waiting: its owner may come back.
+                let it = self.at(slug);
+                it.taken.store(false, Ordering::Release);
+                it.newest.store(0, Ordering::Release);
+                self.changed.notify_one();
             }
             _ => {}
         }

@@ -9,6 +9,7 @@ mod board;
 mod clock;
 mod feed;
 mod letterboxes;
+mod live;
 mod readers;
 mod worker;
 
@@ -16,27 +17,26 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 pub use board::{Board, Slot};
 pub use clock::{Clock, SystemClock};
 pub use feed::Feed;
 pub use letterboxes::{Letterbox, Letterboxes};
+pub use live::Listener;
+use live::Live;
 
 use crate::base::limits::ENGINE_QUEUE_MAX;
 use crate::base::{EffectId, Fence, MailSeq, SymbolPath};
 use crate::domain::command::{Collected, Locked};
+use crate::domain::post::Owner;
 use crate::domain::view::View;
 use crate::domain::{
-    Answer, Command, Core, Effect, Event, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State,
-    Verb,
+    Answer, Command, Core, Effect, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State, Verb,
 };
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use worker::Worker;
-
-/// Events that a subscriber may be behind before it has to go back to the store.
-const EVENTS_BUFFERED: usize = 4096;
 
 type Answered = Result<Answer<Reply>, Refusal>;
 type Look = Box<dyn FnOnce(crate::base::Timestamp, &State) + Send>;
@@ -56,6 +56,7 @@ enum Envelope {
     Head(oneshot::Sender<JournalHead>),
     SetJudge(Box<dyn Judge>),
     SetSettings(Box<Settings>),
+    SetCodeOwners(Vec<Owner>),
     Stop,
 }
 
@@ -63,7 +64,7 @@ enum Envelope {
 #[derive(Clone)]
 pub struct Engine {
     queue: SyncSender<Envelope>,
-    events: broadcast::Sender<Arc<Event>>,
+    events: Live,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
     readers: Arc<Readers>,
@@ -96,7 +97,7 @@ pub fn start(
 ) -> Result<Started, StoreError> {
     let loaded = store.load(settings)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
-    let (events, _) = broadcast::channel(EVENTS_BUFFERED);
+    let events = Live::default();
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(Board::default());
     let letterboxes = Arc::new(Letterboxes::default());
@@ -109,7 +110,8 @@ pub fn start(
         readers: Arc::default(),
     };
     let core = Core::new(loaded.state, judge);
-    let worker = Worker::new(core, store, clock, retention, inbox, events, owe, (board, letterboxes));
+    let worker =
+        Worker::new(core, store, clock, retention, inbox, events.teller(), owe, (board, letterboxes));
     let thread = std::thread::Builder::new()
         .name("engine".into())
         .spawn(move || worker.run())
@@ -196,9 +198,17 @@ impl Engine {
         self.hand_over(Envelope::SetSettings(Box::new(settings)))
     }
 
+    /// Takes over what the repository says of who owns which files.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub fn set_code_owners(&self, owners: Vec<Owner>) -> Result<(), Refusal> {
+        self.hand_over(Envelope::SetCodeOwners(owners))
+    }
+
     /// Events after the newest, as they are committed.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.events.subscribe()
+    pub fn subscribe(&self) -> Listener {
+        self.events.listen()
     }
 
     /// Events since a cursor, then live; never skips one.

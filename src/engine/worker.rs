@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
+use super::live::Teller;
 use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look};
 use crate::base::limits::BATCH_MAX;
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{ReleaseLock, SettleMail};
 use crate::domain::{
-    Answer, Call, Change, Command, Core, Effect, Event, Facts, Outbox, PostChange, Principal, Refusal, Reply,
-    Task,
+    Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
 };
 use crate::store::{Retention, Store};
 
@@ -46,7 +46,7 @@ pub(super) struct Worker {
     clock: Box<dyn Clock>,
     retention: Retention,
     inbox: Receiver<Envelope>,
-    events: broadcast::Sender<Arc<Event>>,
+    events: Teller,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
@@ -71,7 +71,7 @@ impl Worker {
         clock: Box<dyn Clock>,
         retention: Retention,
         inbox: Receiver<Envelope>,
-        events: broadcast::Sender<Arc<Event>>,
+        events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
         (board, letterboxes): (Arc<Board>, Arc<Letterboxes>),
     ) -> Self {
@@ -180,6 +180,7 @@ impl Worker {
                 self.core.set_settings(*settings);
                 self.board.forget_all();
             }
+            Envelope::SetCodeOwners(owners) => self.core.set_code_owners(owners),
             Envelope::Stop => return true,
         }
         false
@@ -266,8 +267,7 @@ impl Worker {
             }
         }
         for event in self.out.events.drain(..) {
-            // Nobody may be listening.
-            let _ = self.events.send(Arc::new(event));
+            self.events.tell(event);
         }
         for effect in self.out.effects.drain(..) {
             // Without hands the effects stay owed in the store, which is where a restart finds them.

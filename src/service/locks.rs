@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Provost;
@@ -12,7 +11,8 @@ use crate::domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
 };
 use crate::domain::view::{LiveLocks, LockWaiters, Named};
-use crate::domain::{Answer, Event, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use crate::domain::{Answer, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use crate::engine::Listener;
 use crate::syntax::Reading;
 
 /// A lock that somebody wants.
@@ -199,7 +199,7 @@ pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
 }
 
 /// Waits until something changes about locks in a file.
-async fn change_in(news: &mut broadcast::Receiver<Arc<Event>>, file: &RepoPath) {
+async fn change_in(news: &mut Listener, file: &RepoPath) {
     loop {
         match news.recv().await {
             Ok(event) => match &event.kind {

@@ -13,7 +13,7 @@ use super::{
     Anchor, FinishedFilter, JournalHead, Letter, Letters, Loaded, Pruned, Reader, Retention, Store,
     StoreError, StoredEvent, TimelineQuery, Verdict, codec,
 };
-use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED};
+use crate::base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, MailSeq, RuleId, Secret,
     SymbolPath, TaskId, Timestamp,
@@ -405,7 +405,13 @@ impl Reader for MemoryReader {
         // The journal is dense, so an event's number says where it lies.
         let known = usize::try_from(seq.0).unwrap_or(usize::MAX);
         let disk = lock(&self.0);
-        Ok(disk.read()?.events.iter().skip(known).take(limit.into()).cloned().collect())
+        let mut bytes = 0_usize;
+        let page = disk.read()?.events.iter().skip(known).take(limit.into()).take_while(|it| {
+            let room = bytes < EVENT_PAGE_BYTES_MAX;
+            bytes = bytes.saturating_add(it.body.as_ref().map_or(0, |body| body.len()));
+            room
+        });
+        Ok(page.cloned().collect())
     }
 
     fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {

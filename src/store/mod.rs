@@ -114,7 +114,7 @@ pub trait Reader: Send {
     /// As for [`Reader::finished`].
     fn task(&mut self, id: &TaskId) -> Result<Option<Task>, StoreError>;
 
-    /// Events after `seq`, oldest first, at most `limit`.
+    /// Events after `seq`, oldest first, at most `limit`, and fewer where they are large; none only where there are none.
     ///
     /// # Errors
     /// As for [`Reader::finished`].

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::footprint::{shared, shown};
 use super::publish::Round;
 use super::standoff::Key;
-use super::{Footprint, Place, Post, PostChange, Standoff, supervisor};
+use super::{Footprint, Place, Post, PostChange, PostSettings, Standoff, supervisor};
 use crate::base::limits::STANDOFFS_MAX;
 use crate::base::{AgentId, PostSeq, Slug, Timestamp};
 use crate::domain::{Change, Outbox, Refusal, State};
@@ -209,7 +209,8 @@ impl Round<'_> {
             }
         }
         // As in a list of owners: the last line that fits has the word.
-        let rule = state.settings.posts.owners.iter().rev().find(|it| fits(&it.pattern, place));
+        let PostSettings { code_owners, owners, .. } = &state.settings.posts;
+        let rule = code_owners.iter().chain(owners).rev().find(|it| fits(&it.pattern, place));
         let Some(rule) = rule.filter(|it| !it.by.contains(mine)) else { return found };
         for slug in &rule.by {
             if state.desk.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {

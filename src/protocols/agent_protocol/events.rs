@@ -19,6 +19,7 @@ use crate::base::limits::{
 };
 use crate::base::{EventSeq, RepoPath, Timestamp};
 use crate::domain::{BEAT, Event};
+use crate::engine::Listener;
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
 use crate::transport::sse::{CutOff, EventSender};
 
@@ -170,11 +171,7 @@ impl Hub {
 }
 
 /// Renders what is committed. What was missed because it came too fast is read from the store.
-async fn follow(
-    mut live: broadcast::Receiver<Arc<Event>>,
-    provost: Provost,
-    readers: broadcast::Sender<Arc<Rendered>>,
-) {
+async fn follow(mut live: Listener, provost: Provost, readers: broadcast::Sender<Arc<Rendered>>) {
     let mut last: Option<EventSeq> = None;
     loop {
         match live.recv().await {

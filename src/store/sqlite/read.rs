@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavio
 use serde::de::DeserializeOwned;
 
 use super::{connect, crew, posts, rows, wrong_key};
+use crate::base::limits::EVENT_PAGE_BYTES_MAX;
 use crate::base::{
     AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, MailSeq, PostSeq, TaskId, Ticket,
     Timestamp,
@@ -247,9 +248,11 @@ impl Reader for SqliteReader {
         // A cursor is a caller's number; beyond what SQLite can count there is nothing.
         let from = int(seq.0.saturating_add(1)).unwrap_or(i64::MAX);
         let mut rows = select.query(params![from, limit])?;
-        let mut events = Vec::new();
-        while let Some(row) = rows.next()? {
-            events.push(event(row)?);
+        let (mut events, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(row) = rows.next()?.filter(|_| bytes < EVENT_PAGE_BYTES_MAX) {
+            let event = event(row)?;
+            bytes = bytes.saturating_add(event.body.as_ref().map_or(0, |body| body.len()));
+            events.push(event);
         }
         Ok(events)
     }
