@@ -2,6 +2,8 @@
 
 mod about;
 mod broker;
+mod code_owners;
+mod ears;
 mod follow;
 mod logging;
 mod loopback_doors;
@@ -207,6 +209,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_extra(&config)?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
     daemon.see_files(&config.agent_protocol);
+    daemon.follow_code_owners();
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
     #[cfg(unix)]
     daemon.open_wit(&config).await;

@@ -25,7 +25,7 @@ mod value;
 mod worker;
 
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
-pub use places::Places;
+pub use places::{Places, WorkTree};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use rate::Rate;

@@ -16,6 +16,15 @@ pub use crate::system::SYSTEM_CONFIG;
 /// Folders above the current one that are looked at; deeper nesting is no working copy.
 const ANCESTORS_MAX: usize = 128;
 
+/// A work tree of a repository.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkTree {
+    /// Its folder, without links in its path.
+    pub top: PathBuf,
+    /// Where git keeps what is its own: which commit is checked out, and its index.
+    pub git_dir: PathBuf,
+}
+
 /// Where one repository's things are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places {
@@ -136,24 +145,38 @@ impl Places {
 
     /// The work trees of the repository as git lists them, the main one first, each without links in its path; so many
     /// at most. One that git would not list, or whose folder does not point back, is none.
-    pub fn worktrees(&self, most: usize) -> Vec<PathBuf> {
-        let mut found = vec![self.root.clone()];
+    pub fn work_trees(&self, most: usize) -> Vec<WorkTree> {
         let entries = fs::read_dir(self.identity.join("worktrees")).into_iter().flatten().flatten();
         let mut entries: Vec<PathBuf> = entries.map(|it| it.path()).take(most).collect();
         entries.sort();
-        let linked = entries.iter().filter_map(|git_dir| {
+        let linked = entries.into_iter().filter_map(|git_dir| {
             let dot_git = git_dir.join(first_line(&git_dir.join("gitdir")).ok()?);
             let top = system::real_path(dot_git.parent()?).ok()?;
-            let repository = from_pointer(&top, &top.join(".git")).ok()?;
-            let is_ours = repository.identity == self.identity && system::owned(&top.join(".git")).is_ok();
-            is_ours.then_some(top)
+            let dot_git = top.join(".git");
+            let repository = from_pointer(&top, &dot_git).ok()?;
+            // Not only some folder that claims to belong to us: this one.
+            let pointed = first_line(&dot_git).ok()?;
+            let back = resolve(&top, pointed.strip_prefix("gitdir:")?.trim()).ok()?;
+            let is_ours = repository.identity == self.identity
+                && system::real_path(&git_dir).is_ok_and(|it| it == back)
+                && system::owned(&dot_git).is_ok();
+            is_ours.then_some(WorkTree { top, git_dir })
         });
-        for top in linked {
-            if found.len() < most && !found.contains(&top) {
-                found.push(top);
+        let linked: Vec<WorkTree> = linked.collect();
+        let git_dir = linked.iter().find(|it| it.top == self.root).map(|it| it.git_dir.clone());
+        let git_dir = git_dir.unwrap_or_else(|| self.identity.clone());
+        let mut found = vec![WorkTree { top: self.root.clone(), git_dir }];
+        for tree in linked {
+            if found.len() < most && !found.iter().any(|it| it.top == tree.top) {
+                found.push(tree);
             }
         }
         found
+    }
+
+    /// Their folders alone.
+    pub fn worktrees(&self, most: usize) -> Vec<PathBuf> {
+        self.work_trees(most).into_iter().map(|it| it.top).collect()
     }
 
     /// The DevIt door.

@@ -3,15 +3,16 @@
 #[cfg(unix)]
 mod log;
 #[cfg(unix)]
+mod look;
+#[cfg(unix)]
 mod watch;
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::Daemon;
 use crate::base::limits::WIT_WORKTREES_MAX;
-use crate::config::{Config, Places};
+use crate::config::{Config, Places, WorkTree};
 use crate::protocols::broker::{Broker, Tree, Trees, Watch};
 
 impl Daemon {
@@ -42,18 +43,13 @@ impl Daemon {
 }
 
 /// The work trees, each with the name of its branch.
-pub(super) fn trees(places: &Places) -> Vec<Tree> {
-    let all = places.worktrees(WIT_WORKTREES_MAX);
-    all.into_iter().map(|top| (top.clone(), branch(&top))).collect()
+fn trees(places: &Places) -> Vec<Tree> {
+    let all = places.work_trees(WIT_WORKTREES_MAX);
+    all.into_iter().map(|tree| (tree.top.clone(), branch(&tree))).collect()
 }
 
 /// The branch that is checked out in a work tree; none where that is no branch.
-fn branch(top: &Path) -> Option<String> {
-    let dot_git = top.join(".git");
-    let git_dir = match fs::read_to_string(&dot_git) {
-        Ok(pointer) => top.join(pointer.strip_prefix("gitdir: ")?.trim_end()),
-        Err(_) => dot_git,
-    };
-    let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
+fn branch(tree: &WorkTree) -> Option<String> {
+    let head = fs::read_to_string(tree.git_dir.join("HEAD")).ok()?;
     head.strip_prefix("ref: refs/heads/").map(|it| it.trim_end().to_owned())
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Prepared, Start, pictures};
-use crate::base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX, WIT_WORKTREES_MAX};
+use super::{Prepared, Start, code_owners, pictures};
+use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Digest, Json, Ttl};
 use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
@@ -90,34 +90,16 @@ fn posts(config: &Config) -> PostSettings {
         escalate: conflict.escalate_on_violation,
         nudge: supervisor.verify_on_commit_nudge,
         settle_s: supervisor.republish_working_ttl_seconds.into(),
+        code_owners: Vec::new(),
         owners: config.coordination.owners.iter().map(owner).collect(),
     }
 }
 
-/// The same as [`workers_and_settings`], with what the repository says of who owns which files. What the configuration says
-/// comes last, and so has the word.
+/// The same as [`workers_and_settings`], with what the repository says of who owns which files.
 pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Profiles) {
     let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
-    let ours = std::mem::take(&mut settings.posts.owners);
-    settings.posts.owners = code_owners(&places.root).into_iter().chain(ours).collect();
+    settings.posts.code_owners = code_owners::read(&places.root);
     (settings, profiles)
-}
-
-/// Lines of the repository's `CODEOWNERS`, where it has one: a pattern, and names behind it. Only names of agents matter.
-fn code_owners(root: &Path) -> Vec<Owner> {
-    let places = ["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS"];
-    let is_file = |path: &PathBuf| {
-        std::fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() <= CODE_OWNERS_BYTES_MAX)
-    };
-    let found = places.iter().map(|it| root.join(it)).find(is_file);
-    let text = found.and_then(|it| std::fs::read_to_string(it).ok()).unwrap_or_default();
-    let line = |line: &str| {
-        let mut words = line.split('#').next()?.split_whitespace();
-        let pattern = words.next()?.into();
-        let by = words.map(|it| slug(it.trim_start_matches('@'))).collect();
-        Some(Owner { pattern, by, source: "CODEOWNERS".into() })
-    };
-    text.lines().filter_map(line).take(CODE_OWNERS_MAX).collect()
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

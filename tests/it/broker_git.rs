@@ -52,7 +52,11 @@ fn files_are_seen_under_their_own_names_and_nothing_is_touched() {
     let trap = world.path("trap.sh");
     fs::write(&trap, format!("#!/bin/sh\ntouch {}\n", world.path("sprung").display())).unwrap();
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
-    world.git(&["config", "core.fsmonitor", trap.to_str().unwrap()]);
+    for key in ["core.fsmonitor", "filter.trap.clean", "filter.trap.process", "filter.a=b.smudge"] {
+        world.git(&["config", key, trap.to_str().unwrap()]);
+    }
+    world.git(&["config", "filter.trap.required", "true"]);
+    world.put(&world.repo().join(".git/info/attributes"), "* filter=trap\n");
     let index = world.repo().join(".git/worktrees/tree/index");
     let before = fs::metadata(&index).unwrap().modified().unwrap();
     publish(broker, &status("feat-x", "working", &[]));
@@ -60,7 +64,7 @@ fn files_are_seen_under_their_own_names_and_nothing_is_touched() {
         fs::create_dir_all(tree.join(name).parent().unwrap()).unwrap();
         fs::write(tree.join(name), "x").unwrap();
     }
-    // Touched and not changed: git would refresh its index.
+    // Touched and not changed: git would filter it, and refresh its index.
     fs::write(tree.join("first.txt"), "one\n").unwrap();
     let seen = || log(broker, "agent.status").last().map(files_of).unwrap_or_default();
     eventually("the files are seen", || seen() == ODD);

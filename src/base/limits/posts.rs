@@ -35,3 +35,9 @@ pub const POLL_WAIT_S_MAX: u64 = 60;
 pub const CODE_OWNERS_BYTES_MAX: u64 = 1 << 20;
 /// See [`CODE_OWNERS_BYTES_MAX`].
 pub const CODE_OWNERS_MAX: usize = 5_000;
+
+/// Work trees that are looked at beside each other for the broker door, each by a git of its own.
+pub const BROKER_LOOKS_MAX: usize = 2;
+
+/// Settings of git's that name filters. Who uses any has one or two, of four settings each.
+pub const GIT_FILTERS_MAX: usize = 256;

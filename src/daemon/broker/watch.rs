@@ -1,132 +1,269 @@
 //! Files that agents change, seen in their work trees, whatever they say about it.
 //!
-//! Every work tree whose branch is a known agent's is looked at, and every one that `/watch` names. git is asked in a way
-//! that takes no lock, writes no index and starts no program; it is asked often where something happens, and seldom where
-//! nothing does. What it says is published in the agent's name when it changes.
+//! ```text
+//!   the system tells of a change --> [due] --a moment later--> [looked at] --> told in the agent's name, if it is news
+//! ```
+//! Every work tree whose branch is a known agent's is looked at, and every one that `/watch` names, when something has
+//! happened there and not otherwise. Only where the system does not tell, they are looked at now and then.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::Read as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::trees;
+use super::{branch, look};
 use crate::auth::role;
-use crate::base::limits::{GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, POST_FILES_MAX, WIT_WORKTREES_MAX};
+use crate::base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
 use crate::base::{AgentId, Slug};
-use crate::config::Places;
+use crate::config::{Places, WorkTree};
+use crate::daemon::ears::{Covered, Ears};
 use crate::domain::command::Publish;
 use crate::domain::post::{Post, Source, slug};
 use crate::domain::view::SeenFiles;
 use crate::service::Provost;
+use look::{Looked, look};
 
-/// How often work trees are looked at in which something happens.
-const OFTEN: Duration = Duration::from_secs(2);
+/// How long after the first sign of a change a work tree is looked at: files are written in bursts.
+const MOMENT: Duration = Duration::from_millis(100);
 
-/// And the others.
-const SELDOM: Duration = Duration::from_secs(10);
+/// Between two looks at one work tree, however much happens there; and this many times as long as a look takes.
+const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE_TIMES: u32 = 5;
 
-/// How long a work tree is looked at often after something has changed in it.
-const LIVELY_FOR: Duration = Duration::from_secs(120);
+/// How often one is looked at of which the system does not tell, or at which looking has failed.
+const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
 /// Work trees that somebody has named, with who works there.
 #[derive(Clone, Default)]
-pub(super) struct Named(Arc<Mutex<BTreeMap<PathBuf, AgentId>>>);
+pub(super) struct Named(Arc<(Mutex<BTreeMap<PathBuf, AgentId>>, Notify)>);
 
 impl Named {
     pub(super) fn put(&self, agent: AgentId, path: &Path) {
-        let mut named = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if named.len() < WIT_WORKTREES_MAX || named.contains_key(path) {
-            named.insert(path.to_owned(), agent);
+        let (named, changed) = &*self.0;
+        {
+            let mut named = named.lock().unwrap_or_else(PoisonError::into_inner);
+            if named.len() < WIT_WORKTREES_MAX || named.contains_key(path) {
+                named.insert(path.to_owned(), agent);
+            }
         }
+        changed.notify_one();
     }
 
     fn all(&self) -> BTreeMap<PathBuf, AgentId> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// What is known of one work tree.
 struct Watched {
+    tree: WorkTree,
     agent: AgentId,
+    /// What was seen last.
     files: Option<Vec<String>>,
-    looked: Instant,
-    changed: Instant,
+    /// When it is to be looked at; not at all while nothing happens.
+    due: Option<Instant>,
+    not_before: Instant,
+    /// Whether its folders may have changed.
+    folders_too: bool,
+    looking: bool,
+    /// Whether the system does not tell of changes here.
+    deaf: bool,
+}
+
+impl Watched {
+    fn call(&mut self, after: Duration, folders_too: bool) {
+        let at = (Instant::now() + after).max(self.not_before);
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        self.folders_too |= folders_too;
+    }
+}
+
+/// One look, with when it began and whether it was at folders, too.
+type Look = (PathBuf, Instant, bool, Result<Looked, String>);
+
+struct Watch {
+    provost: Provost,
+    places: Places,
+    named: Named,
+    ears: Arc<Ears>,
+    trees: BTreeMap<PathBuf, Watched>,
+    looks: JoinSet<Look>,
+    /// When the list of work trees is to be made again although nothing was heard.
+    roll: Option<Instant>,
 }
 
 /// Looks at the work trees until the daemon stops.
 pub(super) async fn watch(provost: Provost, places: Places, named: Named, stop: CancellationToken) {
-    let mut known: BTreeMap<PathBuf, Watched> = BTreeMap::new();
-    let mut look = tokio::time::interval(OFTEN);
-    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // Locks of git's come and go with what they are for.
+    let is_lock = |path: &Path| path.file_name().is_some_and(|it| it == "index.lock" || it == "HEAD.lock");
+    let ears = Arc::new(Ears::new(move |path| !is_lock(path)));
+    let (trees, looks) = (BTreeMap::new(), JoinSet::new());
+    let mut watch = Watch { provost, places, named, ears, trees, looks, roll: None };
+    watch.call_roll().await;
     loop {
+        watch.begin_looks();
+        let (ears, engine, named) = (watch.ears.clone(), watch.provost.engine().clone(), watch.named.clone());
+        let next = watch.next();
         tokio::select! {
             () = stop.cancelled() => return,
-            _ = look.tick() => {}
-        }
-        let wanted = wanted(&provost, &places, &named).await;
-        known.retain(|path, it| wanted.get(path) == Some(&it.agent));
-        for (path, agent) in wanted {
-            let now = Instant::now();
-            let lively = known.get(&path).is_none_or(|it| now.duration_since(it.changed) < LIVELY_FOR);
-            let patience = if lively { Duration::ZERO } else { SELDOM };
-            if known.get(&path).is_some_and(|it| now.duration_since(it.looked) < patience) {
-                continue;
+            () = ears.hear() => watch.take_news().await,
+            () = engine.letterboxes().changed() => watch.call_roll().await,
+            () = named.0.1.notified() => watch.call_roll().await,
+            Some(done) = watch.looks.join_next(), if !watch.looks.is_empty() => {
+                if let Ok(look) = done {
+                    watch.done(look).await;
+                }
             }
-            let at = path.clone();
-            let Ok(Ok(files)) = tokio::task::spawn_blocking(move || changed_files(&at)).await else {
-                continue;
-            };
-            let before = known.get(&path).and_then(|it| it.files.clone());
-            let is_new = is_news(&provost, &agent, before.as_ref(), &files).await;
-            if is_new && tell(&provost, &agent, &files).await.is_err() {
-                // It is told with the next look.
-                continue;
+            () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
+                if watch.roll.is_some_and(|at| at <= Instant::now()) {
+                    watch.call_roll().await;
+                }
             }
-            let changed = match known.get(&path) {
-                Some(it) if !is_new => it.changed,
-                _ => now,
-            };
-            known.insert(path, Watched { agent, files: Some(files), looked: now, changed });
         }
     }
 }
 
-/// Work trees to look at: those of agents that are known.
-async fn wanted(provost: &Provost, places: &Places, named: &Named) -> BTreeMap<PathBuf, AgentId> {
-    let at = places.clone();
-    let all = tokio::task::spawn_blocking(move || trees(&at)).await.unwrap_or_default();
-    let named = named.all();
-    let letterboxes = provost.engine().letterboxes();
-    let mut wanted = BTreeMap::new();
-    for (path, branch) in all {
-        let by_branch = || {
-            let name: Slug = slug(&branch?);
-            letterboxes.has(&name).then(|| AgentId::parse(name.as_str()).ok()).flatten()
+impl Watch {
+    /// When something is due next, if there is room for it.
+    fn next(&self) -> Option<Instant> {
+        let free = self.looks.len() < BROKER_LOOKS_MAX;
+        let due = self.trees.values().filter(|it| free && !it.looking).filter_map(|it| it.due);
+        due.chain(self.roll).min()
+    }
+
+    fn begin_looks(&mut self) {
+        let now = Instant::now();
+        let mut due: Vec<_> = self
+            .trees
+            .values_mut()
+            .filter(|it| !it.looking && it.due.is_some_and(|due| due <= now))
+            .collect();
+        due.sort_by_key(|it| it.due);
+        for it in due {
+            if self.looks.len() >= BROKER_LOOKS_MAX {
+                return;
+            }
+            (it.looking, it.due) = (true, None);
+            let folders_too = std::mem::take(&mut it.folders_too);
+            let (tree, ears) = (it.tree.clone(), self.ears.clone());
+            self.looks.spawn_blocking(move || {
+                let begun = Instant::now();
+                let looked = look(&tree, &ears, folders_too);
+                (tree.top, begun, folders_too, looked)
+            });
+        }
+    }
+
+    async fn take_news(&mut self) {
+        let news = self.ears.take();
+        for (top, it) in &mut self.trees {
+            match news.of.get(top) {
+                Some(folders_too) => it.call(MOMENT, *folders_too),
+                None if news.everything => it.call(MOMENT, true),
+                None => {}
+            }
+        }
+        if news.everything || news.of.contains_key(&self.places.identity) {
+            self.call_roll().await;
+        }
+    }
+
+    /// Finds out which work trees there are and whose. Those of agents that are known are looked at from now on.
+    async fn call_roll(&mut self) {
+        let (places, ears) = (self.places.clone(), self.ears.clone());
+        let listed = tokio::task::spawn_blocking(move || {
+            let trees = places.work_trees(WIT_WORKTREES_MAX);
+            // Where others are made, and where it is written which branch is checked out.
+            let mut folders: BTreeSet<PathBuf> = trees.iter().map(|it| it.git_dir.clone()).collect();
+            folders.extend(
+                [places.identity.clone(), places.identity.join("worktrees")]
+                    .into_iter()
+                    .filter(|it| it.is_dir()),
+            );
+            let covered = ears.cover(&places.identity, &folders);
+            let branches = trees.into_iter().map(|it| (branch(&it), it));
+            (branches.collect::<Vec<_>>(), covered)
+        });
+        let Ok((listed, covered)) = listed.await else { return };
+        self.roll = match covered {
+            Covered::Before => None,
+            Covered::Since => Some(Instant::now()),
+            Covered::Not => Some(Instant::now() + NOW_AND_THEN),
         };
-        if let Some(agent) = named.get(&path).cloned().or_else(by_branch) {
-            wanted.insert(path, agent);
+        let named = self.named.all();
+        let mut gone: BTreeSet<PathBuf> = self.trees.keys().cloned().collect();
+        for (branch, tree) in listed {
+            let Some(agent) = named.get(&tree.top).cloned().or_else(|| self.by_branch(branch?.as_str()))
+            else {
+                continue;
+            };
+            gone.remove(&tree.top);
+            if self.trees.get(&tree.top).is_some_and(|it| it.tree == tree && it.agent == agent) {
+                continue;
+            }
+            let now = Instant::now();
+            let new = Watched {
+                tree,
+                agent,
+                files: None,
+                due: Some(now),
+                not_before: now,
+                folders_too: true,
+                looking: false,
+                deaf: false,
+            };
+            self.trees.insert(new.tree.top.clone(), new);
+        }
+        for top in gone {
+            self.trees.remove(&top);
+            let ears = self.ears.clone();
+            // Nobody waits for silence.
+            tokio::task::spawn_blocking(move || ears.cover(&top, &BTreeSet::new()));
         }
     }
-    wanted
-}
 
-/// Whether what was found is to be told. A work tree that is clean when it is first looked at is no news, unless it was
-/// not when the daemon last looked.
-async fn is_news(
-    provost: &Provost,
-    agent: &AgentId,
-    before: Option<&Vec<String>>,
-    files: &Vec<String>,
-) -> bool {
-    match before {
-        Some(before) => before != files,
-        None if !files.is_empty() => true,
-        None => provost.view(SeenFiles(slug(agent.as_str()))).await.unwrap_or(false),
+    fn by_branch(&self, branch: &str) -> Option<AgentId> {
+        let name: Slug = slug(branch);
+        let known = self.provost.engine().letterboxes().has(&name);
+        known.then(|| AgentId::parse(name.as_str()).ok()).flatten()
+    }
+
+    /// What was seen is told if it is news.
+    async fn done(&mut self, (top, begun, folders_too, looked): Look) {
+        let Some(it) = self.trees.get_mut(&top) else { return };
+        it.looking = false;
+        it.not_before = Instant::now() + PAUSE.max(begun.elapsed() * PAUSE_TIMES);
+        let looked = match looked {
+            Ok(looked) => looked,
+            Err(why) => {
+                tracing::debug!(tree = %top.display(), "not looked at: {why}");
+                return it.call(NOW_AND_THEN, true);
+            }
+        };
+        if folders_too {
+            it.deaf = looked.covered == Covered::Not;
+        }
+        if it.deaf {
+            it.call(NOW_AND_THEN, false);
+        } else if looked.covered == Covered::Since {
+            it.call(PAUSE, true);
+        }
+        let is_news = match &it.files {
+            Some(before) => *before != looked.files,
+            None if !looked.files.is_empty() => true,
+            // Clean when it is first looked at is no news, unless it was not when the daemon last looked.
+            None => self.provost.view(SeenFiles(slug(it.agent.as_str()))).await.unwrap_or(false),
+        };
+        if is_news && tell(&self.provost, &it.agent, &looked.files).await.is_err() {
+            // It is told with the next look.
+            return it.call(PAUSE, false);
+        }
+        it.files = Some(looked.files);
     }
 }
 
@@ -141,57 +278,4 @@ async fn tell(provost: &Provost, agent: &AgentId, files: &[String]) -> Result<()
         detail: None,
     };
     provost.submit(&role::host(), Publish { post, source: Source::Watcher }).await.map(drop)
-}
-
-/// What git says is changed, untracked files one by one; by their names and sorted.
-fn changed_files(top: &Path) -> Result<Vec<String>, String> {
-    let mut git = Command::new("git");
-    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .args([
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=all",
-            "--no-renames",
-            "--ignore-submodules=all",
-        ])
-        .current_dir(top)
-        .env_clear();
-    let kept = ["PATH", "HOME", "XDG_CONFIG_HOME"].map(OsString::from);
-    git.envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = git.spawn().map_err(|err| err.to_string())?;
-    let (tell, heard) = std::sync::mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        // Ends when git does, at the latest when it is killed.
-        std::thread::spawn(move || {
-            let mut answer = Vec::new();
-            let read = stdout.take(GIT_ANSWER_BYTES_MAX).read_to_end(&mut answer);
-            // Who does not listen any more has given up.
-            let _unheard = tell.send(read.map(|_| answer));
-        });
-    }
-    let answer = heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX));
-    if answer.is_err() {
-        // It has ended by itself if this fails.
-        let _ended = child.kill();
-    }
-    let status = child.wait().map_err(|err| err.to_string())?;
-    let answer = answer.map_err(|err| err.to_string())?.map_err(|err| err.to_string())?;
-    // Cut off at the bound, git is told that nobody reads on; what it has said until then counts.
-    if !status.success() && answer.len() as u64 != GIT_ANSWER_BYTES_MAX {
-        return Err(format!("git status ended with {status}"));
-    }
-    Ok(names(&answer))
-}
-
-/// The names in git's answer: two letters, a blank, a name, and a zero.
-fn names(answer: &[u8]) -> Vec<String> {
-    let entries = answer.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
-    let mut names: Vec<String> = entries.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-    names.sort();
-    names.dedup();
-    names.truncate(POST_FILES_MAX);
-    names
 }

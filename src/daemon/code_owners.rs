@@ -1,0 +1,109 @@
+//! The repository's `CODEOWNERS`: whose files are whose, as far as names of agents stand there. Read again when it changes.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use tokio_util::sync::CancellationToken;
+
+use super::Daemon;
+use super::ears::{Covered, Ears};
+use crate::base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
+use crate::domain::post::{Owner, slug};
+use crate::engine::Engine;
+
+/// Where it may be; the first that there is counts.
+const AT: [&str; 3] = ["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS"];
+
+/// A file that is being written is whole a moment later.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// How often it is read where the system does not tell of changes.
+const NOW_AND_THEN: Duration = Duration::from_secs(10);
+
+/// Its lines: a pattern, and names behind it.
+pub(super) fn read(root: &Path) -> Vec<Owner> {
+    let text = Dir::open_ambient_dir(root, ambient_authority())
+        .ok()
+        .and_then(|root| AT.iter().find_map(|path| text(&root, path)))
+        .unwrap_or_default();
+    let line = |line: &str| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        let pattern = words.next()?.into();
+        let by = words.map(|it| slug(it.trim_start_matches('@'))).collect();
+        Some(Owner { pattern, by, source: "CODEOWNERS".into() })
+    };
+    text.lines().filter_map(line).take(CODE_OWNERS_MAX).collect()
+}
+
+/// A file below the root that is no larger than it may be. A link that leads out is not followed, and a pipe's other end
+/// not waited for.
+fn text(root: &Dir, path: &str) -> Option<String> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let file = root.open_with(path, &options).ok()?;
+    let is_good = |it: &cap_std::fs::Metadata| it.is_file() && it.len() <= CODE_OWNERS_BYTES_MAX;
+    file.metadata().ok().filter(is_good)?;
+    let mut text = String::new();
+    file.take(CODE_OWNERS_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+impl Daemon {
+    /// Reads it again whenever it changes.
+    pub(super) fn follow_code_owners(&self) {
+        let (engine, root) = (self.engine().clone(), self.start.places.root.clone());
+        self.doors.spawn(follow(engine, root, self.stop.clone()));
+    }
+}
+
+/// Until the daemon stops.
+async fn follow(engine: Engine, root: PathBuf, stop: CancellationToken) {
+    // The file itself, and the folders in which it may be.
+    let is_of_interest = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        ["CODEOWNERS", ".github", "docs"].iter().any(|it| name == *it)
+    };
+    let ears = std::sync::Arc::new(Ears::new(is_of_interest));
+    let mut last = None;
+    loop {
+        let (at, hearing) = (root.clone(), ears.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            // Listened to before it is read, so that nothing falls between the two.
+            let folders: BTreeSet<PathBuf> = AT
+                .iter()
+                .filter_map(|it| Some(at.join(it).parent()?.to_owned()))
+                .filter(|it| it.is_dir())
+                .collect();
+            let covered = hearing.cover(&at, &folders);
+            (read(&at), covered)
+        });
+        let Ok((owners, covered)) = looked.await else { return };
+        if last.as_ref() != Some(&owners) {
+            match engine.set_code_owners(owners.clone()) {
+                Ok(()) => last = Some(owners),
+                Err(err) => tracing::debug!(%err, "the owners of files are taken over later"),
+            }
+        }
+        let patience = if covered == Covered::Not || last.is_none() { NOW_AND_THEN } else { Duration::MAX };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = ears.hear() => {}
+            () = tokio::time::sleep(patience) => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(MOMENT) => {}
+        }
+        // Which of them it was does not matter.
+        let _news = ears.take();
+    }
+}

@@ -1,0 +1,265 @@
+//! Hearing of changes in folders, as the system tells of them.
+//!
+//! Folders are listened to for somebody, under a name, and what is heard is told by these names. What exactly has happened
+//! is found out by looking; who is not heard of has not changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::Notify;
+
+use crate::base::limits::{WATCH_EVENTS_MAX, WATCH_FOLDERS_MAX};
+
+/// What listens, and for whom.
+pub(super) struct Ears {
+    heard: Arc<Heard>,
+    folders: Mutex<Folders>,
+    /// Why there is none, where there is none.
+    watcher: Mutex<Result<RecommendedWatcher, String>>,
+}
+
+#[derive(Default)]
+struct Heard {
+    noise: Mutex<Noise>,
+    bell: Notify,
+}
+
+/// What the system has told since somebody last asked.
+#[derive(Default)]
+struct Noise {
+    /// Paths at which something has changed, and whether there may be other folders now.
+    paths: BTreeMap<PathBuf, bool>,
+    everything: bool,
+}
+
+/// Folders that are listened to, each with the names for which.
+#[derive(Default)]
+struct Folders {
+    names: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    /// Those that may be others by now under the same path: they have to be listened to anew.
+    stale: BTreeSet<PathBuf>,
+    /// Paths of which somebody does not want to hear.
+    ignored: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    /// For whom it was said already that it does not work.
+    deaf: BTreeSet<PathBuf>,
+}
+
+/// What was heard.
+#[derive(Default)]
+pub(super) struct News {
+    /// For whom something has changed, and whether there may be other folders now.
+    pub(super) of: BTreeMap<PathBuf, bool>,
+    /// Something was missed: anything may have changed.
+    pub(super) everything: bool,
+}
+
+/// How far somebody's folders are listened to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Covered {
+    /// All of them, and they were before.
+    Before,
+    /// All of them, some only from now on: what has changed in these until now was not heard.
+    Since,
+    /// Not all: the system does not tell of so many, or of any.
+    Not,
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Ears {
+    /// Listens to nothing at first, and never to paths that are not `wanted`.
+    pub(super) fn new(wanted: impl Fn(&Path) -> bool + Send + 'static) -> Self {
+        let heard: Arc<Heard> = Arc::default();
+        let told = heard.clone();
+        let hear = move |event: notify::Result<notify::Event>| match event {
+            Ok(event) if event.need_rescan() => told.hear(|noise| noise.everything = true),
+            Ok(event) if is_change(event.kind) => {
+                let paths: Vec<PathBuf> = event.paths.into_iter().filter(|it| wanted(it)).collect();
+                if !paths.is_empty() {
+                    told.hear(|noise| paths.into_iter().for_each(|path| noise.add(path, event.kind)));
+                }
+            }
+            Ok(_) => {}
+            Err(_) => told.hear(|noise| noise.everything = true),
+        };
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let watcher = RecommendedWatcher::new(hear, config).map_err(|err| err.to_string());
+        Self { heard, folders: Mutex::default(), watcher: Mutex::new(watcher) }
+    }
+
+    /// Waits until there is something to be taken.
+    pub(super) async fn hear(&self) {
+        self.heard.bell.notified().await;
+    }
+
+    /// What was heard since the last time.
+    pub(super) fn take(&self) -> News {
+        let noise = std::mem::take(&mut *lock(&self.heard.noise));
+        let mut news = News { everything: noise.everything, ..News::default() };
+        let mut folders = lock(&self.folders);
+        for (path, moved) in noise.paths {
+            if moved && folders.names.contains_key(&path) {
+                folders.stale.insert(path.clone());
+            }
+            let around = path.parent().into_iter().chain([path.as_path()]);
+            let names = around.filter_map(|it| folders.names.get(it)).flatten();
+            for name in names.filter(|it| !folders.ignored.get(*it).is_some_and(|it| it.contains(&path))) {
+                *news.of.entry(name.clone()).or_default() |= moved;
+            }
+        }
+        if news.everything {
+            folders.stale = folders.names.keys().cloned().collect();
+        }
+        news
+    }
+
+    /// Somebody does not want to hear of these paths, which are in folders of theirs.
+    pub(super) fn ignore(&self, name: &Path, paths: BTreeSet<PathBuf>) {
+        lock(&self.folders).ignored.insert(name.to_owned(), paths);
+    }
+
+    /// Listens to these folders for somebody, and to no others for them. Blocking.
+    pub(super) fn cover(&self, name: &Path, wanted: &BTreeSet<PathBuf>) -> Covered {
+        let (new, gone, more, room) = {
+            let mut folders = lock(&self.folders);
+            let gone = folders.leave(name, wanted);
+            let (new, more) = folders.enter(name, wanted);
+            (new, gone, more, folders.names.len() <= WATCH_FOLDERS_MAX)
+        };
+        let full = || Err(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
+        match if room { self.listen(&gone, &new) } else { full() } {
+            Ok(()) if more => Covered::Since,
+            Ok(()) => Covered::Before,
+            Err(why) => {
+                self.give_up(name, &why);
+                Covered::Not
+            }
+        }
+    }
+
+    /// Listens to nothing for somebody any more.
+    fn give_up(&self, name: &Path, why: &str) {
+        let (gone, fresh) = {
+            let mut folders = lock(&self.folders);
+            (folders.leave(name, &BTreeSet::new()), folders.deaf.insert(name.to_owned()))
+        };
+        if fresh {
+            tracing::warn!(
+                "the system does not tell of files that change in {} ({why}); they are looked at now and then",
+                name.display()
+            );
+        }
+        // Nothing is listened to any more, so nothing can fail to be.
+        let _silent = self.listen(&gone, &[]);
+    }
+
+    /// Old folders first: one that was renamed is the same to the system under both names.
+    fn listen(&self, gone: &[PathBuf], new: &[PathBuf]) -> Result<(), String> {
+        let mut watcher = lock(&self.watcher);
+        let watcher = watcher.as_mut().map_err(|why| why.clone())?;
+        let mut paths = watcher.paths_mut();
+        for folder in gone {
+            // The system has let go of one that is gone.
+            let _gone = paths.remove(folder);
+        }
+        let mut failed = Ok(());
+        for folder in new {
+            match paths.add(folder, RecursiveMode::NonRecursive) {
+                Ok(()) => {}
+                // Gone already; the folder that it was in tells of it.
+                Err(err) if is_gone(&err) => {}
+                Err(err) => {
+                    failed = Err(err.to_string());
+                    break;
+                }
+            }
+        }
+        paths.commit().map_err(|err| err.to_string())?;
+        failed
+    }
+}
+
+impl Heard {
+    fn hear(&self, change: impl FnOnce(&mut Noise)) {
+        {
+            let mut noise = lock(&self.noise);
+            change(&mut noise);
+            if noise.paths.len() > WATCH_EVENTS_MAX {
+                *noise = Noise { everything: true, ..Noise::default() };
+            }
+        }
+        self.bell.notify_one();
+    }
+}
+
+impl Noise {
+    fn add(&mut self, path: PathBuf, kind: EventKind) {
+        let rules = path.file_name().is_some_and(|it| it == ".gitignore" || it == "exclude");
+        *self.paths.entry(path).or_default() |= rules || may_move_folders(kind);
+    }
+}
+
+impl Folders {
+    /// Takes a name off folders that are not wanted; answers with those that nobody wants any more.
+    fn leave(&mut self, name: &Path, wanted: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+        let mut gone = Vec::new();
+        self.names.retain(|folder, names| {
+            if !wanted.contains(folder) && names.remove(name) && names.is_empty() {
+                gone.push(folder.clone());
+            }
+            !names.is_empty()
+        });
+        for folder in &gone {
+            self.stale.remove(folder);
+        }
+        if wanted.is_empty() {
+            self.ignored.remove(name);
+        }
+        gone
+    }
+
+    /// Puts a name on folders; answers with those that are to be listened to now, and whether any are new to this name.
+    fn enter(&mut self, name: &Path, wanted: &BTreeSet<PathBuf>) -> (Vec<PathBuf>, bool) {
+        let (mut new, mut more) = (Vec::new(), false);
+        for folder in wanted {
+            let names = self.names.entry(folder.clone()).or_default();
+            let fresh = names.is_empty();
+            more |= names.insert(name.to_owned());
+            if self.stale.remove(folder) || fresh {
+                new.push(folder.clone());
+            }
+        }
+        let more = more || !new.is_empty();
+        (new, more)
+    }
+}
+
+fn is_gone(err: &notify::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    match &err.kind {
+        notify::ErrorKind::PathNotFound => true,
+        notify::ErrorKind::Io(err) => matches!(err.kind(), NotFound | NotADirectory),
+        _ => false,
+    }
+}
+
+/// Reading is none, or our own would be heard without end.
+fn is_change(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+}
+
+/// Whether there may be other folders than before.
+fn may_move_folders(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Create(kind) => kind != CreateKind::File,
+        EventKind::Remove(kind) => kind != RemoveKind::File,
+        EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_) | ModifyKind::Any | ModifyKind::Other),
+        EventKind::Any | EventKind::Other => true,
+        EventKind::Access(_) => false,
+    }
+}
