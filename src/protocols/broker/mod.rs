@@ -163,6 +163,12 @@ fn in_json(status: StatusCode, body: &impl Serialize) -> Answer {
     whole(status, "application/json", serde_json::to_string(body).unwrap_or_default())
 }
 
+/// Whether a body says that it is JSON, in any case, whatever stands behind it.
+fn is_json(kind: &[u8]) -> bool {
+    let name = kind.split(|byte| *byte == b';').next().unwrap_or_default();
+    name.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
 /// A whole body of JSON, as text. Checked in this order: size, characters, type, whether there is anything.
 async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
     let taken = body.take().await.map_err(No::Untaken)?;
@@ -171,7 +177,7 @@ async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
         No::Text(StatusCode::BAD_REQUEST, what)
     })?;
     let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    if !kind.starts_with(b"application/json") {
+    if !is_json(kind) {
         return Err(Fault(415, json!({ "error": "Content-Type must be application/json" })).into());
     }
     if text.is_empty() {

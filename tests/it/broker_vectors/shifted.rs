@@ -12,7 +12,7 @@ pub(super) const ANY: &str = "<ANY>";
 
 /// Messages that ours refuses, by their exchanges.
 const REFUSED: [(&str, &[u64]); 3] =
-    [("http-surface", &[58, 59]), ("agent-id", &[38]), ("variants", &[63])];
+    [("http-surface", &[10, 58, 59]), ("agent-id", &[38]), ("variants", &[63])];
 
 /// A message that ours takes and git-paw's broker does not.
 struct Taken {
@@ -26,11 +26,20 @@ struct Taken {
 }
 
 fn taken(group: &str) -> Vec<Taken> {
+    let working = |agent: &str| {
+        json!({ "type": "agent.status", "agent_id": agent,
+            "payload": { "status": "working", "modified_files": [], "message": null } })
+    };
     match group {
+        "http-surface" => vec![Taken {
+            exchange: 11,
+            message: working("feat-aa"),
+            to: &[],
+            line: "<TS> [feat-aa] [feat-aa] status: working (0 files modified)",
+        }],
         "agent-id" => vec![Taken {
             exchange: 18,
-            message: json!({ "type": "agent.status", "agent_id": "feat-my_feature",
-                "payload": { "status": "working", "modified_files": [], "message": null } }),
+            message: working("feat-my_feature"),
             to: &[],
             line: "<TS> [feat-my_feature] [feat-my_feature] status: working (0 files modified)",
         }],
@@ -87,9 +96,11 @@ impl Shifted {
         }
         let log = exchanges.iter().rfind(|it| it["path"] == "/log?since=0");
         let log = log.and_then(|it| parsed(it["answer"].as_str()?)).unwrap_or_default();
-        let entries = log["entries"].as_array().into_iter().flatten().filter_map(|it| {
-            Some((*numbers.get(&it["seq"].as_u64()?)?, it["message"].clone()))
-        });
+        let entries = log["entries"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|it| Some((*numbers.get(&it["seq"].as_u64()?)?, it["message"].clone())));
         Some(Self { entries: entries.collect(), numbers, taken })
     }
 
@@ -97,7 +108,9 @@ impl Shifted {
     pub(super) fn explains(&self, it: &Value, status: u16, body: &[u8]) -> bool {
         let path = it["path"].as_str().unwrap_or_default();
         let recorded = it["answer"].as_str().and_then(parsed);
-        let (Some(recorded), Ok(got)) = (recorded, serde_json::from_slice::<Value>(body)) else { return false };
+        let (Some(recorded), Ok(got)) = (recorded, serde_json::from_slice::<Value>(body)) else {
+            return false;
+        };
         let expected = match path.strip_prefix("/messages/").and_then(|it| it.split_once("?since=0")) {
             Some((agent, "")) => self.inbox(agent, &recorded),
             _ if path == "/log?since=0" => self.log(),
