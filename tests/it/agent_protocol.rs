@@ -4,8 +4,10 @@ mod conflicts;
 mod door;
 mod files;
 mod heartbeats;
+mod options;
 mod published;
 mod stream;
+mod weaknesses;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -185,6 +185,11 @@ impl Daemon {
         self.child.wait().unwrap();
     }
 
+    /// Waits for its end.
+    pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+
     /// Asks it to stop and waits.
     pub(crate) fn stop(mut self) {
         host::terminate(&self.child);
