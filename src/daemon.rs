@@ -267,6 +267,7 @@ async fn assemble(
     let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
     let provost =
         Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles, index, versions);
+    provost.set_fleet(wiring::fleet(config));
     let keys = Arc::new(open_keys(&start, config)?);
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
@@ -498,6 +499,7 @@ impl Daemon {
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_profiles(profiles);
+        self.provost.set_fleet(wiring::fleet(&loaded.config));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
         self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));

@@ -75,7 +75,11 @@ impl World {
             .env("HOME", self.path("home"))
             .env("USER", "bench")
             .env("XDG_RUNTIME_DIR", self.path("run"))
-            .envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")])
+            .envs([
+                ("PROVOST_AGENT_PROTOCOL_PORT", "0"),
+                ("PROVOST_BROKER_PORT", "0"),
+                ("PROVOST_A6S_PORT", "0"),
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

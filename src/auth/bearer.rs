@@ -38,7 +38,20 @@ pub fn shown<'a>(headers: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<D
         return Err(Rejected::BadToken);
     }
     let (scheme, token) = header.split_at_checked(7).ok_or(Rejected::BadToken)?;
-    let token = token.trim_ascii();
-    let sound = scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty() && token.len() <= TOKEN_LEN_MAX;
-    if sound { Ok(Some(digest(token))) } else { Err(Rejected::BadToken) }
+    if scheme.eq_ignore_ascii_case(b"bearer ") { sound(token.trim_ascii()) } else { Err(Rejected::BadToken) }
+}
+
+/// The digest of the token that a request shows as `token=` in its query; `None` where it shows none.
+///
+/// # Errors
+/// [`Rejected::BadToken`] when what it shows cannot be a token, or there are several.
+pub fn shown_in_query(query: &str) -> Result<Option<Digest>, Rejected> {
+    let mut shown = query.split('&').filter_map(|it| it.strip_prefix("token="));
+    let Some(token) = shown.next() else { return Ok(None) };
+    if shown.next().is_some() { Err(Rejected::BadToken) } else { sound(token.as_bytes()) }
+}
+
+fn sound(token: &[u8]) -> Result<Option<Digest>, Rejected> {
+    let can_be = !token.is_empty() && token.len() <= TOKEN_LEN_MAX;
+    if can_be { Ok(Some(digest(token))) } else { Err(Rejected::BadToken) }
 }

@@ -72,6 +72,13 @@ pub fn on_loopback(agent: AgentId, door: Door) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), door, loopback_scopes(), Proof::PeerUid)
 }
 
+/// The same at the door for editors, which hand work to workers as a person's own command does; the jail binds those,
+/// and policy has its word on each.
+pub fn editor(agent: AgentId) -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate]);
+    Principal::establish(agent.clone(), session_of(&agent), Door::A6s, scopes, Proof::PeerUid)
+}
+
 /// What a process of this user may do at those doors, and what a token is good for that nobody has said more of.
 pub fn loopback_scopes() -> Scopes {
     Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])

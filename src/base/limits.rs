@@ -5,10 +5,12 @@
 mod crew;
 mod loopback;
 mod posts;
+mod sockets;
 
 pub use crew::*;
 pub use loopback::*;
 pub use posts::*;
+pub use sockets::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
 pub const ID_LEN_MAX: usize = 200;

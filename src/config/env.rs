@@ -70,6 +70,7 @@ pub const VARIABLES: &[Variable] = &[
         "clients",
         "Address of Agent Protocol, for scripts; its own adapters take a port.",
     ),
+    variable("A6S_URL", "clients", "Address of the A6s door, for scripts; editors' plugins take a port."),
     variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
     variable(
         "PROVOST_AGENT",
@@ -91,6 +92,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
     variable("PROVOST_AGENT_PROTOCOL_PORT", "daemon", "`agent_protocol.port`, when no file sets it."),
     variable("PROVOST_BROKER_PORT", "daemon", "`broker.port`, when no file sets it."),
+    variable("PROVOST_A6S_PORT", "daemon", "`a6s.port`, when no file sets it."),
     variable(
         "XDG_CONFIG_HOME",
         "daemon, clients",
@@ -150,13 +152,14 @@ pub struct Environment {
 }
 
 /// Variables that stand in for settings.
-const SETTINGS: [(&str, &str, &str); 6] = [
+const SETTINGS: [(&str, &str, &str); 7] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
     ("DEVIT_NOTIFY_HOOK", "hooks.notify", "command"),
     ("PROVOST_LOG", "log", "level"),
     ("PROVOST_AGENT_PROTOCOL_PORT", "agent_protocol", "port"),
     ("PROVOST_BROKER_PORT", "broker", "port"),
+    ("PROVOST_A6S_PORT", "a6s", "port"),
 ];
 
 impl Environment {
@@ -219,7 +222,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
         }
-        "PROVOST_AGENT_PROTOCOL_PORT" | "PROVOST_BROKER_PORT" => {
+        "PROVOST_AGENT_PROTOCOL_PORT" | "PROVOST_BROKER_PORT" | "PROVOST_A6S_PORT" => {
             DeValue::parse(text).map_or_else(|_| DeValue::String(text.into()), toml::Spanned::into_inner)
         }
         _ => DeValue::String(text.into()),
@@ -263,6 +266,8 @@ pub struct Whereabouts<'a> {
     pub agent_protocol: Option<u16>,
     /// The broker's port.
     pub broker: Option<u16>,
+    /// The A6s door's port.
+    pub a6s: Option<u16>,
 }
 
 /// The variables that point existing clients at this daemon.
@@ -275,6 +280,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     let Whereabouts { socket, secret, wit_root, .. } = at;
     let url = |port: Option<u16>| port.map(|port| format!("http://127.0.0.1:{port}"));
     let (agent_protocol, broker) = (url(at.agent_protocol), url(at.broker));
+    let a6s = at.a6s.map(|port| format!("ws://127.0.0.1:{port}/ws"));
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?;
     let secret = std::str::from_utf8(secret.expose()).map_err(|_| "the secret is not UTF-8")?;
     let mut pairs = vec![("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
@@ -283,6 +289,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     }
     pairs.extend(agent_protocol.iter().map(|url| ("AGENT_PROTOCOL_URL", url.as_str())));
     pairs.extend(broker.iter().map(|url| ("GIT_PAW_BROKER_URL", url.as_str())));
+    pairs.extend(a6s.iter().map(|url| ("A6S_URL", url.as_str())));
     let lines =
         |line: fn(&str, &str) -> String| pairs.iter().map(|(name, value)| line(name, value)).collect();
     Ok(match shell {

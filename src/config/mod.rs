@@ -31,9 +31,9 @@ pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
-    AgentProtocolSettings, Approvals, BrokerSettings, Config, Coordination, Daemon, Desktop, Devit,
-    GitSettings, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings, WitSettings, Worker,
-    Workspace,
+    A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings, Config, Coordination, Daemon, Desktop,
+    Devit, GitSettings, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings, WitSettings,
+    Worker, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,

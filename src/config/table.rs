@@ -214,6 +214,16 @@ settings! {
         ignored_paths: Vec<String> = paths(&["node_modules/**", "dist/**"]), "glob";
     }
 
+    /// The A6s door: the Autonoma daemon protocol over WebSockets on loopback, for editors.
+    ["a6s"] a6s: A6sSettings {
+        /// Whether the door is open.
+        enabled: bool = false, "", Strict;
+        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
+        port: u16 = 9876, "port", Strict;
+        /// As for Agent Protocol. Clients that can set no headers show a token as `/ws?token=`.
+        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
+    }
+
     /// The git-paw broker's protocol, over loopback HTTP.
     ["broker"] broker: BrokerSettings {
         /// Whether the door is open.

@@ -13,6 +13,7 @@ use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
 use crate::domain::{DOOR_OPENED, Door};
+use crate::protocols::a6s::A6s;
 use crate::protocols::agent_protocol::AgentProtocol;
 use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
 use crate::protocols::own::wire::DoorAt;
@@ -72,6 +73,12 @@ impl Daemon {
             let wanted = Wanted::new("broker", settings.port, before.broker, loaded);
             let broker = self.broker(&loaded.config);
             ports.broker = self.open_at(Door::Broker, |_| broker, &wanted, settings.auth).await?;
+        }
+        let settings = &loaded.config.a6s;
+        if settings.enabled {
+            let wanted = Wanted::new("a6s", settings.port, before.a6s, loaded);
+            let door = A6s::new(self.provost.clone());
+            ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
         }
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");

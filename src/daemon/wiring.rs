@@ -19,7 +19,7 @@ use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
 use crate::protocols::devit;
-use crate::service::{Base, Profiles};
+use crate::service::{Base, Fleet, FleetAgent, Profiles};
 use crate::store::Retention;
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
@@ -73,6 +73,21 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, Vec::new(), broken));
     }
     (settings, Arc::new(profiles))
+}
+
+/// The agents that editors can hand work to.
+pub(super) fn fleet(config: &Config) -> Fleet {
+    let cli = config.workers.iter().filter(|(_, it)| it.kind != config::WorkerKind::Polling);
+    let agent = |(id, _): (&AgentId, &Worker)| FleetAgent {
+        id: id.clone(),
+        name: id.as_str().into(),
+        description: "".into(),
+        capability: "BUILD".into(),
+        region: "local".into(),
+        max_parallel: config.limits.workers,
+        enabled: true,
+    };
+    cli.map(agent).collect()
 }
 
 /// What messages between agents lead to.

@@ -24,6 +24,8 @@ pub enum Door {
     AgentProtocol,
     /// The git-paw broker's protocol, over loopback HTTP.
     Broker,
+    /// The Autonoma daemon protocol, over WebSockets on loopback, for editors.
+    A6s,
 }
 
 impl Door {
@@ -37,6 +39,7 @@ impl Door {
             Door::Wit => "wit",
             Door::AgentProtocol => "agent_protocol",
             Door::Broker => "broker",
+            Door::A6s => "a6s",
         }
     }
 }

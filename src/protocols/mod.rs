@@ -4,6 +4,7 @@
 //! dictionary between the protocol's words and ours, refusals included. `loopback` is what doors over TCP share.
 #![forbid(unsafe_code)]
 
+pub mod a6s;
 pub mod agent_protocol;
 pub mod broker;
 pub mod devit;

@@ -10,6 +10,7 @@ mod conflicts;
 mod contracts;
 mod crew;
 mod delegate;
+mod fleet;
 mod graph;
 mod guard;
 mod history;
@@ -31,6 +32,7 @@ pub use crate::jail::{Chunk, Stream};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
+pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
 pub use graph::{Calls, GraphFault, Way};
 pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
@@ -66,6 +68,7 @@ struct Parts {
     code: Arc<Code>,
     outputs: OutputBoard,
     profiles: RwLock<Profiles>,
+    fleet: RwLock<Fleet>,
     programs: Programs,
     index: Index,
     /// Turns to read claimed files.
@@ -96,6 +99,7 @@ impl Provost {
             code,
             outputs,
             profiles,
+            fleet: RwLock::new(Arc::new([])),
             programs,
             index,
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),

@@ -75,14 +75,14 @@ impl Room {
             return Err(Untaken::TooLarge);
         }
         let until = Instant::now() + self.limits.time;
-        let mut share = Share { room: self.clone(), held: None, covered: self.limits.small };
+        let mut share = self.share();
         let announced = usize::try_from(announced.lower()).unwrap_or(0);
         share.cover(announced, until).await?;
         let mut bytes = Vec::with_capacity(announced.min(most));
         loop {
             let pause = until.min(Instant::now() + PAUSE_MAX);
             let frame = timeout_at(pause, body.frame()).await.map_err(|_| Untaken::TooSlow)?;
-            let Some(frame) = frame else { return Ok(Taken { bytes, share: Held(share.held) }) };
+            let Some(frame) = frame else { return Ok(Taken { bytes, share: share.held() }) };
             let Ok(data) = frame.map_err(|_| Untaken::BrokeOff)?.into_data() else { continue };
             if bytes.len() + data.len() > most {
                 return Err(Untaken::TooLarge);
@@ -93,16 +93,34 @@ impl Room {
     }
 }
 
+impl Room {
+    /// A share for one body, of nothing yet.
+    pub(super) fn share(&self) -> Share {
+        Share { room: self.clone(), held: None, covered: self.limits.small }
+    }
+
+    /// What one body is bounded by.
+    pub(super) fn limits(&self) -> BodyLimits {
+        self.limits
+    }
+}
+
 /// One body's share of the room.
-struct Share {
+#[derive(Debug)]
+pub(super) struct Share {
     room: Room,
     held: Option<OwnedSemaphorePermit>,
     covered: usize,
 }
 
 impl Share {
+    /// What is held until it is dropped.
+    pub(super) fn held(self) -> Held {
+        Held(self.held)
+    }
+
     /// Makes it large enough, as soon as others have given back what they had.
-    async fn cover(&mut self, bytes: usize, until: Instant) -> Result<(), Untaken> {
+    pub(super) async fn cover(&mut self, bytes: usize, until: Instant) -> Result<(), Untaken> {
         if bytes <= self.covered {
             return Ok(());
         }

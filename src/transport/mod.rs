@@ -17,6 +17,7 @@ pub mod pipe;
 pub mod sse;
 #[cfg(unix)]
 mod stream;
+pub mod websocket;
 
 #[cfg(windows)]
 pub use pipe as listen;

@@ -22,6 +22,12 @@ impl<S> Patient<S> {
         Self { inner, limit, waiting: None }
     }
 
+    /// The same with another patience.
+    #[must_use]
+    pub fn with(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
     /// The outcome of a write, or the end of the patience for it.
     fn judged<T>(&mut self, cx: &mut Context<'_>, wrote: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if wrote.is_ready() {

@@ -26,6 +26,11 @@ impl Http {
         Self::of(world, "broker")
     }
 
+    /// Of the A6s door, which a world has to open by its configuration.
+    pub(crate) fn a6s(world: &World) -> Self {
+        Self::of(world, "a6s")
+    }
+
     /// Of the door that `provost status` shows under this name.
     fn of(world: &World, door: &str) -> Self {
         // The doors open one after the other, and this one is not the first.

@@ -4,6 +4,8 @@
     reason = "a test that cannot go on has failed; that holds for what it is built of"
 )]
 
+mod a6s_client;
+mod a6s_door;
 mod agent_protocol;
 mod agent_protocol_vectors;
 mod approvals;

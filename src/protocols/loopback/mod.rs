@@ -12,16 +12,17 @@
 //! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
 //!
 //! Connections are for HTTP/1.1, kept alive, and closed after `Connection: close`. One that is not being answered may
-//! be closed at any time to make room.
+//! be closed at any time to make room. A door that answers with 101 gets the connection, as [`Upgraded`], and keeps it.
 #![forbid(unsafe_code)]
 
 mod answer;
 mod checks;
+mod upgrade;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -34,6 +35,8 @@ use tokio::sync::Semaphore;
 pub use answer::{Answer, Reply, closing, empty, stream, whole};
 use answer::{Kept, dressed};
 use checks::Spellings;
+use upgrade::Promised;
+pub use upgrade::{Upgraded, can_upgrade};
 
 use crate::auth::caller::Caller;
 use crate::auth::keys::KeyRing;
@@ -68,6 +71,23 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     /// What is said to a request without a good token, where it shows one or has to.
     fn demand(&self) -> Answer {
         self.refuse()
+    }
+
+    /// Whether a token may also be shown as `?token=`, for clients that can set no headers.
+    fn takes_token_in_query(&self) -> bool {
+        false
+    }
+
+    /// Whether names of headers are sent as `Title-Case`, for clients that look for them letter by letter.
+    fn has_title_case(&self) -> bool {
+        false
+    }
+
+    /// Serves what a connection has become by an answer of 101.
+    fn upgraded(&self, connection: Upgraded, guard: Guard) -> impl Future<Output = ()> + Send {
+        async {
+            drop((connection, guard));
+        }
     }
 }
 
@@ -152,13 +172,15 @@ impl<D: LoopbackDoor> Shell<D> {
         if let Err(rejected) = proven {
             tracing::warn!(door = name, cause = rejected.cause(), "connection refused");
         }
-        let busy = guard.clone();
+        let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
+        let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
             // Whoever has proved nothing is not kept while others wait.
             let busy = proven.is_ok().then(|| busy.busy());
-            let shell = self.clone();
+            let (shell, promise) = (shell.clone(), Arc::clone(&promise));
             async move {
-                let answer = shell.respond(proven, request).await;
+                let (answer, promised) = shell.respond(proven, request).await;
+                *promise.lock().unwrap_or_else(PoisonError::into_inner) = promised;
                 Ok::<_, Infallible>(answer.map(|body| Kept::new(body, busy)))
             }
         });
@@ -168,22 +190,36 @@ impl<D: LoopbackDoor> Shell<D> {
             .header_read_timeout(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
             .max_buf_size(LOOPBACK_HEAD_BYTES_MAX)
             .max_header_size(LOOPBACK_HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(patient), service);
-        let mut connection = std::pin::pin!(connection);
-        tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(err) = ended {
-                    tracing::debug!(door = name, %err, "connection ended");
+            .title_case_headers(self.0.door.has_title_case())
+            .serve_connection(TokioIo::new(patient), service)
+            .with_upgrades();
+        {
+            let mut connection = std::pin::pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = guard.stopping() => {
+                    connection.as_mut().graceful_shutdown();
+                    // What was asked before the stop is still answered; the accept loop bounds how long.
+                    connection.await
                 }
+            };
+            if let Err(err) = ended {
+                tracing::debug!(door = name, %err, "connection ended");
                 return;
             }
-            () = guard.stopping() => connection.as_mut().graceful_shutdown(),
         }
-        // What was asked before the stop is still answered; the accept loop bounds how long.
-        let _ended = connection.await;
+        let promised = promised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(connection) = Promised::keep(promised).await {
+            self.0.door.upgraded(connection, guard).await;
+        }
     }
 
-    async fn respond(&self, proven: Result<(), Rejected>, request: Request<Incoming>) -> Response<Reply> {
+    /// The answer, and what becomes of the connection where that is 101.
+    async fn respond(
+        &self,
+        proven: Result<(), Rejected>,
+        request: Request<Incoming>,
+    ) -> (Response<Reply>, Option<Promised>) {
         let door = &self.0.door;
         let (head, incoming) = request.into_parts();
         let admitted = match proven {
@@ -193,18 +229,22 @@ impl<D: LoopbackDoor> Shell<D> {
             Err(_) => Err("the peer was refused"),
         };
         if admitted.is_err() {
-            return dressed(closing(door.refuse()));
+            return (dressed(closing(door.refuse())), None);
         }
-        let token = match self.0.gate.token(&head.headers).await {
+        let query = head.uri.query().filter(|_| door.takes_token_in_query());
+        let token = match self.0.gate.token(&head.headers, query).await {
             Ok(token) => token,
             Err(rejected) => {
                 tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request refused");
-                return dressed(closing(unproven(door.demand())));
+                return (dressed(closing(unproven(door.demand()))), None);
             }
         };
         let caller = Caller::peer(door.door(), Arc::clone(&self.0.gate.keys)).with(token);
+        let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
-        dressed(door.answer(Asked { head, body, caller }).await)
+        let answer = dressed(door.answer(Asked { head, body, caller }).await);
+        let promised = promised.filter(|_| answer.status() == StatusCode::SWITCHING_PROTOCOLS);
+        (answer, promised)
     }
 }
 
@@ -233,9 +273,13 @@ impl Gate {
         looked.unwrap_or(Err(Rejected::Gone)).map(|_| ())
     }
 
-    /// The token that a request shows.
-    async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, Rejected> {
-        let shown = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes))?;
+    /// The token that a request shows, in its headers or, where the door takes it there, in its query.
+    async fn token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Option<Arc<Token>>, Rejected> {
+        let in_headers = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes))?;
+        let shown = match bearer::shown_in_query(query.unwrap_or_default())? {
+            Some(_) if in_headers.is_some() => return Err(Rejected::BadToken),
+            in_query => in_query.or(in_headers),
+        };
         match shown {
             None if self.demands_token => Err(Rejected::BadToken),
             None => Ok(None),

@@ -46,7 +46,11 @@ pub(super) fn environment(command: &mut Command, world: &Path) {
         .env("APPDATA", home.join(r"AppData\Roaming"))
         .env("LOCALAPPDATA", home.join(r"AppData\Local"))
         .env("USERNAME", "tester")
-        .envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")]);
+        .envs([
+            ("PROVOST_AGENT_PROTOCOL_PORT", "0"),
+            ("PROVOST_BROKER_PORT", "0"),
+            ("PROVOST_A6S_PORT", "0"),
+        ]);
 }
 
 /// The pipe of a door that a daemon in the foreground has told of.

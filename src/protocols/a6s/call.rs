@@ -1,0 +1,89 @@
+//! What can be asked for: every method, with what it takes. A6s 3.0.
+
+use serde::de::DeserializeOwned;
+
+use super::envelope::Fault;
+use super::wire;
+
+/// The methods: their names, and what each takes.
+macro_rules! methods {
+    ($($name:literal => $Call:ident($Params:ident),)+) => {
+        /// A method, and what it is called with.
+        #[derive(Clone, Debug)]
+        pub enum Call {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $Call(wire::$Params),
+            )+
+        }
+
+        impl Call {
+            /// Reads what a method is called with.
+            ///
+            /// # Errors
+            /// A sentence about which member is wrong, or that there is no such method.
+            pub fn read(method: &str, params: Option<&str>) -> Result<Self, Fault> {
+                match method {
+                    $($name => read(method, params).map(Self::$Call),)+
+                    _ => Err(Fault::unknown_method(method)),
+                }
+            }
+
+            /// What was called.
+            pub fn method(&self) -> &'static str {
+                match self {
+                    $(Self::$Call(_) => $name,)+
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    "agents.list" => AgentsList(Nothing),
+    "agents.invoke" => AgentsInvoke(Invoke),
+    "execution.status" => ExecutionStatus(OfExecution),
+    "background.list" => BackgroundList(Nothing),
+    "background.launch" => BackgroundLaunch(Launch),
+    "background.cancel" => BackgroundCancel(OfTask),
+    "background.output" => BackgroundOutput(OfTask),
+    "artifacts.preview" => ArtifactsPreview(OfArtifacts),
+    "artifacts.apply" => ArtifactsApply(OfArtifacts),
+    "code.explain" => CodeExplain(OfCode),
+    "code.refactor" => CodeRefactor(OfCode),
+    "code.generateTests" => CodeGenerateTests(OfCode),
+    "code.review" => CodeReview(OfCode),
+    "workflows.list" => WorkflowsList(WorkflowsWanted),
+    "workflows.run" => WorkflowsRun(RunWorkflow),
+    "workflows.status" => WorkflowsStatus(OfExecution),
+    "workflows.cancel" => WorkflowsCancel(OfExecution),
+    "fleet.list" => FleetList(FleetWanted),
+    "fleet.status" => FleetStatus(FleetOf),
+    "fleet.command" => FleetCommand(FleetCommand),
+    "scan.techDebt" => ScanTechDebt(Scan),
+    "scan.modernize" => ScanModernize(Scan),
+    "scan.status" => ScanStatus(OfScan),
+    "feedback.submit" => FeedbackSubmit(Feedback),
+}
+
+/// Reads the parameters of a method. Nothing, `null` and `[]` are the same as `{}`: each is some editor's way.
+fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, Fault> {
+    let params = match params.map(str::trim) {
+        None | Some("null") => "{}",
+        Some(list) if is_empty_list(list) => "{}",
+        Some(object) if object.starts_with('{') => object,
+        Some(_) => return Err(Fault::new(format!("{method}: params must be an object"))),
+    };
+    let mut reader = serde_json::Deserializer::from_str(params);
+    serde_path_to_error::deserialize(&mut reader).map_err(|err| {
+        let (path, why) = (err.path().to_string(), err.inner().to_string());
+        // Where in the text it is says nothing to somebody who has not seen the text.
+        let why = why.split(" at line ").next().unwrap_or_default();
+        let at = if path == "." { String::new() } else { format!("`{path}`: ") };
+        Fault::new(format!("{method}: {at}{why}"))
+    })
+}
+
+fn is_empty_list(text: &str) -> bool {
+    text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).is_some_and(|it| it.trim().is_empty())
+}

@@ -1,0 +1,147 @@
+//! Requests read and answers written. A6s 2.
+//!
+//! What cannot be answered, since it has no id that could be echoed, is passed over, as the document says. An id comes
+//! back as it came, to the letter.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::call::Call;
+use super::wire;
+use crate::base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
+use crate::domain::Refusal;
+
+/// A sentence for whoever asked. Never empty: an empty one counts as success with some.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault(String);
+
+/// Longest sentence, in bytes: what a reader of JSON complains about may be anything that a peer has sent.
+const FAULT_BYTES_MAX: usize = 2_000;
+
+impl Fault {
+    pub(super) fn new(says: impl Into<String>) -> Self {
+        let mut says: String = says.into();
+        if says.len() > FAULT_BYTES_MAX {
+            says.truncate(says.floor_char_boundary(FAULT_BYTES_MAX));
+            says.push('…');
+        }
+        if says.trim().is_empty() {
+            says = "It failed without saying why".into();
+        }
+        Self(says)
+    }
+
+    pub(super) fn unknown_method(name: &str) -> Self {
+        Self::new(format!("Unknown method: {name}"))
+    }
+
+    /// The sentence.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.to_string())
+    }
+}
+
+/// A request that can be answered.
+pub(super) struct Request {
+    pub(super) id: Box<RawValue>,
+    pub(super) call: Result<Call, Fault>,
+}
+
+impl Request {
+    /// Reads a message; `None` where there is nobody to answer.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        // Before anything is read that follows it down.
+        if is_deeper(bytes, JSON_DEPTH_MAX) {
+            return None;
+        }
+        let parts: wire::Request<'_> = serde_json::from_slice(bytes).ok()?;
+        let id = parts.id.filter(|id| is_id(id.get()))?;
+        Some(Self { id: id.to_owned(), call: call(parts) })
+    }
+}
+
+fn call(parts: wire::Request<'_>) -> Result<Call, Fault> {
+    let method = parts.method.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
+    let method = method.ok_or_else(|| Fault::new("A request needs a `method`, which is a string"))?;
+    Call::read(&method, parts.params.map(RawValue::get))
+}
+
+/// Whether an id is one that can be echoed: a string or a number, and no longer than need be.
+fn is_id(id: &str) -> bool {
+    id.len() <= A6S_REQUEST_ID_BYTES_MAX
+        && id.starts_with(|it: char| it == '"' || it == '-' || it.is_ascii_digit())
+}
+
+/// Whether some JSON goes deeper than so many levels. Looks at brackets alone, so that it holds for anything.
+fn is_deeper(bytes: &[u8], most: usize) -> bool {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => at += end_of_string(&bytes[at + 1..]),
+            _ => {}
+        }
+        if depth > most {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// How many bytes a string takes, its last quote included.
+fn end_of_string(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+        at += found + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
+        }
+        // Whatever was escaped.
+        at = (at + 1).min(bytes.len());
+    }
+    bytes.len()
+}
+
+/// What a method has answered.
+#[derive(Debug)]
+pub(super) struct Said {
+    result: Box<RawValue>,
+    /// By what feedback refers to it.
+    pub(super) log: Option<String>,
+}
+
+impl Said {
+    /// A result.
+    ///
+    /// # Errors
+    /// When it cannot be written, which types of ours always can.
+    pub(super) fn new(result: &impl Serialize) -> Result<Self, Fault> {
+        let result = serde_json::value::to_raw_value(result).map_err(|err| Fault::new(err.to_string()))?;
+        Ok(Self { result, log: None })
+    }
+}
+
+/// An answer as it travels.
+pub(super) fn answer(id: &RawValue, said: Result<&Said, &Fault>) -> String {
+    let text = match said {
+        Ok(Said { result, log }) => {
+            serde_json::to_string(&wire::Success { id, result, conversation_log_id: log.as_deref() })
+        }
+        Err(Fault(error)) => serde_json::to_string(&wire::Failure { id, error }),
+    };
+    // Our own types always encode.
+    text.unwrap_or_default()
+}
+
+/// An event as it travels.
+pub(super) fn event(kind: &str, data: impl Serialize) -> String {
+    serde_json::to_string(&wire::Event { kind, data }).unwrap_or_default()
+}

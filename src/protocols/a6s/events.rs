@@ -1,0 +1,377 @@
+//! Who is told what, in which order and how often. A6s 4.
+//!
+//! An execution is told to those who watch it: who started it, and who has asked about it. Where none of them is left,
+//! everybody is told. A change of status is told at once; how far something has come four times a second at most, and
+//! only where that is news. Nobody is told before they have asked for something, and nothing comes after an end.
+//!
+//! Who starts something watches it before it begins: what happens before its start is answered is held back until the
+//! answer is on its way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::{envelope, wire};
+use crate::base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
+use crate::transport::websocket::{Outbox, Topic};
+
+/// Something that clients want to know.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// How far one phase of an execution is.
+    Phase {
+        /// Its id, as clients know it.
+        execution: Box<str>,
+        /// Which of the five.
+        phase: &'static str,
+        /// How it stands.
+        status: &'static str,
+        /// Up to 100.
+        progress: u8,
+    },
+    /// How far a background task is.
+    Task {
+        /// Its id, as clients know it.
+        task: Box<str>,
+        /// How it stands.
+        status: &'static str,
+        /// Up to 100.
+        progress: u8,
+    },
+    /// An execution is over.
+    Complete {
+        /// Its id, as clients know it.
+        execution: Box<str>,
+        /// What `execution.status` answers from now on.
+        result: Box<RawValue>,
+    },
+}
+
+/// A connection, as far as events are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Listener(u64);
+
+/// Everybody who may be told, and what each watches. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Hub(Arc<Mutex<Book>>);
+
+#[derive(Default)]
+struct Book {
+    next: u64,
+    listeners: BTreeMap<Listener, Outbox>,
+    /// Executions and background tasks, by id.
+    subjects: BTreeMap<Box<str>, Subject>,
+    /// The same by age.
+    by_age: BTreeMap<u64, Box<str>>,
+}
+
+/// Something that is told about.
+#[derive(Default)]
+struct Subject {
+    /// What its progress gives way to: a later one in the same state.
+    topic: Topic,
+    age: u64,
+    watchers: BTreeSet<Listener>,
+    /// Watchers whose question was not answered yet, and what they are told afterwards.
+    held: BTreeMap<Listener, Vec<News>>,
+    /// What was told last.
+    last: Option<Stand>,
+    last_at: Option<Instant>,
+    /// Progress that waits until it may be told.
+    waiting: Option<Told>,
+    over: bool,
+}
+
+/// A message, and what it gives way to.
+#[derive(Clone)]
+struct News {
+    text: Bytes,
+    passing: Option<Topic>,
+}
+
+/// Keeps back what is told about a subject, until it is released or dropped.
+pub struct Hold {
+    hub: Hub,
+    listener: Listener,
+    subject: Box<str>,
+    /// Whether it was watched before.
+    watched: bool,
+    released: bool,
+}
+
+impl Hub {
+    /// Somebody who is told from now on.
+    pub fn join(&self, outbox: Outbox) -> Listener {
+        let mut book = self.book();
+        book.next += 1;
+        let listener = Listener(book.next);
+        book.listeners.insert(listener, outbox);
+        listener
+    }
+
+    /// Somebody is gone.
+    pub fn leave(&self, listener: Listener) {
+        let mut book = self.book();
+        book.listeners.remove(&listener);
+        for subject in book.subjects.values_mut() {
+            subject.watchers.remove(&listener);
+            subject.held.remove(&listener);
+        }
+    }
+
+    /// Somebody wants to know about an execution from now on.
+    pub fn watch(&self, listener: Listener, subject: &str) {
+        let mut book = self.book();
+        if book.listeners.contains_key(&listener) {
+            book.subject(subject).watchers.insert(listener);
+        }
+    }
+
+    /// The same for an execution that is about to begin: told once the result is released, which is when the answer is
+    /// on its way. Where it is dropped instead, nothing has begun.
+    #[must_use]
+    pub fn hold(&self, listener: Listener, subject: &str) -> Hold {
+        let mut book = self.book();
+        let mut watched = false;
+        if book.listeners.contains_key(&listener) {
+            let subject = book.subject(subject);
+            watched = !subject.watchers.insert(listener);
+            subject.held.entry(listener).or_default();
+        }
+        Hold { hub: self.clone(), listener, subject: subject.into(), watched, released: false }
+    }
+
+    /// Tells those whom it concerns. Does not wait; must be called within the runtime.
+    pub fn tell(&self, told: Told) {
+        let mut book = self.book();
+        let subject = book.subject(told.about());
+        if subject.over {
+            return;
+        }
+        let now = Instant::now();
+        match subject.judge(&told, now) {
+            Due::Now => book.send(&told, now),
+            Due::Never => {}
+            Due::At(then) => {
+                let scheduled = subject.waiting.replace(told.clone()).is_some();
+                drop(book);
+                if !scheduled {
+                    let hub = self.clone();
+                    tokio::spawn(async move {
+                        tokio::time::sleep_until(then).await;
+                        hub.tell_waiting(told.about());
+                    });
+                }
+            }
+        }
+    }
+
+    fn tell_waiting(&self, about: &str) {
+        let mut book = self.book();
+        let Some(subject) = book.subjects.get_mut(about) else { return };
+        if let Some(told) = subject.waiting.take().filter(|_| !subject.over) {
+            book.send(&told, Instant::now());
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        // Whole between any two of its operations.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hold {
+    /// The answer is on its way: what was held back follows it.
+    pub fn release(mut self) {
+        self.released = true;
+        let mut book = self.hub.book();
+        let held = book.subjects.get_mut(&self.subject).and_then(|it| it.held.remove(&self.listener));
+        if let Some(outbox) = book.listeners.get(&self.listener) {
+            held.into_iter().flatten().for_each(|news| news.put(outbox));
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.released {
+            return;
+        }
+        let mut book = self.hub.book();
+        let Some(subject) = book.subjects.get_mut(&self.subject) else { return };
+        subject.held.remove(&self.listener);
+        if !self.watched {
+            subject.watchers.remove(&self.listener);
+        }
+    }
+}
+
+/// When something is told.
+enum Due {
+    Now,
+    At(Instant),
+    Never,
+}
+
+impl Book {
+    /// What is known of a subject. Where there are too many, one that is over is forgotten, or else the oldest.
+    fn subject(&mut self, id: &str) -> &mut Subject {
+        if !self.subjects.contains_key(id) {
+            if self.subjects.len() >= A6S_WATCHED_MAX {
+                let is_over = |id: &str| self.subjects.get(id).is_some_and(|it| it.over);
+                let mut all = self.by_age.values();
+                let gone = all.clone().find(|id| is_over(id)).or_else(|| all.next()).cloned();
+                gone.inspect(|gone| self.forget(gone));
+            }
+            let age = self.number();
+            self.by_age.insert(age, id.into());
+            self.subjects.insert(id.into(), Subject { age, ..Subject::default() });
+        }
+        self.subjects.get_mut(id).expect("it was there, or was put there")
+    }
+
+    fn forget(&mut self, id: &str) {
+        if let Some(subject) = self.subjects.remove(id) {
+            self.by_age.remove(&subject.age);
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn send(&mut self, told: &Told, now: Instant) {
+        let topic = self.number();
+        let Some(subject) = self.subjects.get_mut(told.about()) else { return };
+        let passing = subject.remember(told, topic, now);
+        let news = News { text: told.text().into(), passing };
+        let is_for_all = told.is_for_all() || subject.watchers.is_empty();
+        for (listener, outbox) in &self.listeners {
+            if !is_for_all && !subject.watchers.contains(listener) {
+                continue;
+            }
+            match subject.held.get_mut(listener) {
+                Some(held) => news.clone().hold_back(held),
+                None => news.clone().put(outbox),
+            }
+        }
+    }
+}
+
+impl Subject {
+    /// Whether and when something is told.
+    fn judge(&self, told: &Told, now: Instant) -> Due {
+        let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return Due::Now };
+        if stand.part < last.part || (stand.part == last.part && last.is_over()) {
+            return Due::Never;
+        }
+        if (stand.part, stand.status) != (last.part, last.status) {
+            return Due::Now;
+        }
+        let next = self.last_at.map(|at| at + Duration::from_millis(A6S_PROGRESS_EVERY_MS));
+        match next {
+            _ if stand.progress <= last.progress => Due::Never,
+            Some(then) if then > now => Due::At(then),
+            _ => Due::Now,
+        }
+    }
+
+    /// Takes note of what is told now; what it gives way to, where it only says how far something has come.
+    fn remember(&mut self, told: &Told, topic: Topic, now: Instant) -> Option<Topic> {
+        self.over = told.is_last();
+        let stand = told.stand()?;
+        let is_progress =
+            self.last.as_ref().is_some_and(|last| (last.part, last.status) == (stand.part, stand.status));
+        if !is_progress {
+            // What waits is about what was before.
+            (self.waiting, self.topic) = (None, topic);
+        }
+        (self.last, self.last_at) = (Some(stand), Some(now));
+        is_progress.then_some(self.topic)
+    }
+}
+
+/// How something stands: which of its parts, and how far that is.
+struct Stand {
+    part: usize,
+    status: &'static str,
+    progress: u8,
+}
+
+impl Stand {
+    fn is_over(&self) -> bool {
+        matches!(self.status, "completed" | "failed" | "cancelled")
+    }
+}
+
+impl News {
+    fn put(self, outbox: &Outbox) {
+        // Who does not keep up, or is gone, has heard enough.
+        let _sent = match self.passing {
+            Some(topic) => outbox.send_passing(topic, self.text),
+            None => outbox.send(self.text),
+        };
+    }
+
+    /// Puts it behind what is held back already; progress takes the place of progress.
+    fn hold_back(self, held: &mut Vec<News>) {
+        match held.last_mut() {
+            Some(last) if last.passing.is_some() && last.passing == self.passing => *last = self,
+            _ => held.push(self),
+        }
+    }
+}
+
+impl Told {
+    fn about(&self) -> &str {
+        match self {
+            Told::Phase { execution, .. } | Told::Complete { execution, .. } => execution,
+            Told::Task { task, .. } => task,
+        }
+    }
+
+    fn is_for_all(&self) -> bool {
+        matches!(self, Told::Task { .. })
+    }
+
+    /// Whether nothing is to follow it.
+    fn is_last(&self) -> bool {
+        match self {
+            Told::Complete { .. } => true,
+            Told::Task { .. } => self.stand().is_some_and(|it| it.is_over()),
+            Told::Phase { .. } => false,
+        }
+    }
+
+    /// How it stands; nothing, where it is over.
+    fn stand(&self) -> Option<Stand> {
+        let (part, status, progress) = match self {
+            Told::Phase { phase, status, progress, .. } => {
+                (wire::PHASES.iter().position(|it| it == phase)?, status, progress)
+            }
+            Told::Task { status, progress, .. } => (0, status, progress),
+            Told::Complete { .. } => return None,
+        };
+        Some(Stand { part, status, progress: *progress })
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Told::Phase { execution, phase, status, progress } => {
+                let progress = (*progress).min(100);
+                let data = wire::PhaseUpdate { execution_id: execution, phase, status, progress };
+                envelope::event("phase.update", data)
+            }
+            Told::Task { task, status, progress } => {
+                let progress = (*progress).min(100);
+                envelope::event("task.update", wire::TaskUpdate { task_id: task, status, progress })
+            }
+            Told::Complete { result, .. } => envelope::event("execution.complete", result),
+        }
+    }
+}

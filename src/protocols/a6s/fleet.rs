@@ -1,0 +1,102 @@
+//! Agents as editors see them. A6s 6.1 and 6.9.
+
+use super::A6s;
+use super::envelope::{Fault, Said};
+use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
+use crate::service::{Availability, FleetMember};
+
+impl A6s {
+    /// `agents.list`
+    pub(super) async fn agents(&self) -> Result<Said, Fault> {
+        let fleet = self.provost().fleet_now().await?;
+        Said::new(&fleet.iter().map(agent).collect::<Vec<_>>())
+    }
+
+    /// `fleet.list`
+    pub(super) async fn fleet(&self, capability: Option<&Id>) -> Result<Said, Fault> {
+        let wanted = |it: &&FleetMember| {
+            capability.is_none_or(|wanted| wanted.as_str().trim().eq_ignore_ascii_case(&it.agent.capability))
+        };
+        let fleet = self.provost().fleet_now().await?;
+        let row = |it: &FleetMember| FleetAgent {
+            agent: agent(it),
+            agent_id: it.agent.id.to_string(),
+            capability: it.agent.capability.to_string(),
+            group: it.agent.capability.to_string(),
+            region: it.agent.region.to_string(),
+            active_tasks: it.running,
+        };
+        Said::new(&fleet.iter().filter(wanted).map(row).collect::<Vec<_>>())
+    }
+
+    /// `fleet.status`
+    pub(super) async fn fleet_status(&self, of: Option<&Id>) -> Result<Said, Fault> {
+        let fleet = self.provost().fleet_now().await?;
+        let Some(of) = of else { return Said::new(&totals(&fleet)) };
+        let it = find(&fleet, of.as_str())?;
+        Said::new(&FleetOne {
+            agent_id: it.agent.id.to_string(),
+            name: it.agent.name.to_string(),
+            status: status(it.availability),
+            uptime: duration(self.runs_for().as_secs()),
+            version: it.version.map(|it| format!("sha256:{}", it.short())),
+            active_tasks: it.running,
+            max_parallel: it.agent.max_parallel,
+        })
+    }
+}
+
+/// The agent of this id, or else of this name.
+fn find<'a>(fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
+    let wanted = wanted.trim();
+    let by_id = fleet.iter().find(|it| it.agent.id.as_str().eq_ignore_ascii_case(wanted));
+    let found = by_id.or_else(|| fleet.iter().find(|it| it.agent.name.eq_ignore_ascii_case(wanted)));
+    found.ok_or_else(|| {
+        let all: Vec<&str> = fleet.iter().map(|it| it.agent.id.as_str()).collect();
+        Fault::new(format!("Unknown agent: {wanted}. Configured: {}", all.join(", ")))
+    })
+}
+
+fn agent(it: &FleetMember) -> Agent {
+    Agent {
+        id: it.agent.id.to_string(),
+        name: it.agent.name.to_string(),
+        description: it.agent.description.to_string(),
+        status: status(it.availability),
+    }
+}
+
+fn status(availability: Availability) -> &'static str {
+    match availability {
+        Availability::Available => "available",
+        Availability::Busy => "busy",
+        Availability::Offline => "offline",
+    }
+}
+
+fn totals(fleet: &[FleetMember]) -> FleetTotals {
+    let mut totals = FleetTotals { total: fleet.len(), ..FleetTotals::default() };
+    for it in fleet {
+        let capability = totals.by_capability.entry(it.agent.capability.to_string()).or_default();
+        capability.total += 1;
+        match it.availability {
+            Availability::Available => {
+                totals.available += 1;
+                capability.available += 1;
+            }
+            Availability::Busy => totals.busy += 1,
+            Availability::Offline => totals.offline += 1,
+        }
+    }
+    totals
+}
+
+/// As `3h 2m`.
+fn duration(seconds: u64) -> String {
+    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds}s"),
+        (0, _) => format!("{minutes}m"),
+        _ => format!("{hours}h {minutes}m"),
+    }
+}

@@ -1,0 +1,214 @@
+//! The Autonoma daemon protocol: JSON over WebSockets on loopback, for editors.
+//!
+//! Proof is the peer: a process of this user, which speaks as `editor`, unless it shows a token. Promises: what the
+//! public clients for Neovim, Emacs and Sublime need to the letter, down to how they misread frames and headers; every
+//! request is answered, or its connection ends; nothing is sent to somebody who has asked for nothing. Leaves who may
+//! ask at all to the shell around it, and frames to `transport::websocket`.
+#![forbid(unsafe_code)]
+
+pub mod call;
+mod envelope;
+pub mod events;
+mod fleet;
+mod session;
+pub mod wire;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyper::header::{ALLOW, CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE};
+use hyper::{Method, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
+use crate::auth::caller::Caller;
+use crate::base::AgentId;
+use crate::base::limits::{
+    A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX, LOOPBACK_BODY_MS_MAX,
+    LOOPBACK_SMALL_BODY_BYTES,
+};
+use crate::domain::{Door, Principal};
+use crate::service::Provost;
+use crate::transport::accept::Guard;
+use crate::transport::http::{BodyLimits, Room};
+use crate::transport::websocket::{Waiting, accept_key};
+use call::Call;
+pub use envelope::Fault;
+use events::Hub;
+use session::{Outcome, Session};
+
+/// Where the socket is.
+const PATH: &str = "/ws";
+
+/// The version of the WebSocket protocol. RFC 6455, 4.1.
+const VERSION: &str = "13";
+
+const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
+const ACCEPT: HeaderName = HeaderName::from_static("sec-websocket-accept");
+const WS_VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
+
+/// As whom an editor speaks that shows no token: the protocol knows no names.
+const EDITOR: &str = "editor";
+
+/// The door.
+#[derive(Clone)]
+pub struct A6s(Arc<Parts>);
+
+struct Parts {
+    provost: Provost,
+    started: Instant,
+    /// For messages that come, and those that wait to be sent.
+    room: Room,
+    waiting: Waiting,
+    /// Turns to answer requests.
+    turns: Arc<Semaphore>,
+    hub: Hub,
+}
+
+impl A6s {
+    /// The door of a daemon that has just started.
+    pub fn new(provost: Provost) -> Self {
+        let room = Room::new(BodyLimits {
+            most: A6S_MESSAGE_BYTES_MAX,
+            total: A6S_MESSAGES_BYTES_MAX,
+            small: LOOPBACK_SMALL_BODY_BYTES,
+            time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
+        });
+        let turns = Arc::new(Semaphore::new(A6S_REQUESTS_AT_ONCE_MAX));
+        let (waiting, hub) = (Waiting::default(), Hub::default());
+        Self(Arc::new(Parts { provost, started: Instant::now(), room, waiting, turns, hub }))
+    }
+
+    /// Who is told what.
+    pub fn hub(&self) -> &Hub {
+        &self.0.hub
+    }
+
+    fn provost(&self) -> &Provost {
+        &self.0.provost
+    }
+
+    fn room(&self) -> &Room {
+        &self.0.room
+    }
+
+    fn waiting(&self) -> &Waiting {
+        &self.0.waiting
+    }
+
+    fn runs_for(&self) -> Duration {
+        self.0.started.elapsed()
+    }
+
+    /// A turn to answer one request more.
+    fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.turns).try_acquire_owned().ok()
+    }
+
+    /// As whom a connection speaks.
+    fn speaks_as(caller: &Caller) -> Option<Principal> {
+        let name = match caller.agent() {
+            Some(agent) => agent.clone(),
+            None => AgentId::parse(EDITOR).ok()?,
+        };
+        let spoken = caller.speaks_as(name);
+        spoken.inspect_err(|why| tracing::warn!(door = "a6s", cause = why.cause(), "request refused")).ok()
+    }
+
+    /// Answers one request, in the name of its connection.
+    async fn carry_out(&self, _session: &Session, call: Call) -> Outcome {
+        let said = match &call {
+            Call::AgentsList(_) => self.agents().await,
+            Call::FleetList(asked) => self.fleet(asked.capability.as_ref()).await,
+            Call::FleetStatus(asked) => self.fleet_status(asked.agent_id.as_ref()).await,
+            other => Err(Fault::unknown_method(other.method())),
+        };
+        said.map(|said| (said, None))
+    }
+}
+
+impl LoopbackDoor for A6s {
+    fn door(&self) -> Door {
+        Door::A6s
+    }
+
+    /// Nothing is posted here.
+    fn body_bytes_max(&self) -> usize {
+        0
+    }
+
+    async fn answer(&self, asked: Asked) -> Answer {
+        let Asked { head, caller, .. } = asked;
+        if head.uri.path() != PATH {
+            return says(StatusCode::NOT_FOUND, "This is the A6s door of Provost; its WebSocket is at /ws\n");
+        }
+        if head.method != Method::GET {
+            let mut answer = says(StatusCode::METHOD_NOT_ALLOWED, "A WebSocket is opened with GET\n");
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+            return answer;
+        }
+        if !can_upgrade(&head) || !has_word(&head.headers, UPGRADE, "websocket") {
+            return upgrade_required("This is a WebSocket: it is opened with `Upgrade: websocket`\n");
+        }
+        if !has_word(&head.headers, WS_VERSION, VERSION) {
+            return upgrade_required("Only version 13 of the WebSocket protocol is spoken here\n");
+        }
+        let mut keys = head.headers.get_all(KEY).iter();
+        let accept = match (keys.next(), keys.next()) {
+            (Some(key), None) => accept_key(key.as_bytes()).and_then(|it| HeaderValue::from_str(&it).ok()),
+            _ => None,
+        };
+        let Some(accept) = accept else {
+            return says(StatusCode::BAD_REQUEST, "`Sec-WebSocket-Key` must be 16 bytes in Base64\n");
+        };
+        if Self::speaks_as(&caller).is_none() {
+            return closing(self.refuse());
+        }
+        let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
+        let headers = answer.headers_mut();
+        // Emacs looks for exactly these two, each alone in its line.
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(ACCEPT, accept);
+        answer
+    }
+
+    fn refuse(&self) -> Answer {
+        whole(StatusCode::FORBIDDEN, "application/json", r#"{"error":"Forbidden"}"#)
+    }
+
+    fn takes_token_in_query(&self) -> bool {
+        true
+    }
+
+    fn has_title_case(&self) -> bool {
+        true
+    }
+
+    async fn upgraded(&self, connection: Upgraded, guard: Guard) {
+        // It was asked before the connection became one.
+        if let Some(who) = Self::speaks_as(&connection.caller) {
+            session::run(self.clone(), connection, who, guard).await;
+        }
+    }
+}
+
+/// Whether one of a header's words is this one.
+fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+    let texts = headers.get_all(name);
+    let mut words = texts.iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
+    words.any(|it| it.trim().eq_ignore_ascii_case(word))
+}
+
+/// The last answer on its connection: whoever wants a WebSocket makes a new one.
+fn says(status: StatusCode, text: &'static str) -> Answer {
+    closing(whole(status, "text/plain; charset=utf-8", text))
+}
+
+fn upgrade_required(text: &'static str) -> Answer {
+    let mut answer = says(StatusCode::UPGRADE_REQUIRED, text);
+    let headers = answer.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(WS_VERSION, HeaderValue::from_static(VERSION));
+    answer
+}

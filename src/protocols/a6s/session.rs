@@ -1,0 +1,247 @@
+//! One connection: its requests, side by side and bounded, and their answers.
+//!
+//! A request that was begun is carried through although its connection ends: what it does may be half done. Each is
+//! answered once, whatever happens, or its connection has ended.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::time::timeout;
+
+use super::A6s;
+use super::envelope::{Fault, Request, Said, answer};
+use super::events::{Hold, Listener};
+use crate::base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
+use crate::domain::view::GoodToken;
+use crate::domain::{Principal, Token};
+use crate::protocols::loopback::Upgraded;
+use crate::transport::accept::Guard;
+use crate::transport::http::Taken;
+use crate::transport::websocket::{Code, Outbox, Unsent, serve};
+
+/// A message up to this size, in bytes, is read where it arrives; a larger one where it holds nobody up.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// A connection, as its requests see it.
+pub(super) struct Session {
+    pub(super) door: A6s,
+    /// Who asks.
+    who: Principal,
+    token: Option<Arc<Token>>,
+    outbox: Outbox,
+    requests: Mutex<Requests>,
+    /// Told when a request was answered.
+    answered: Notify,
+    stopping: AtomicBool,
+    listener: OnceLock<Listener>,
+}
+
+/// Requests that are being answered; the id of one is not known until it was read.
+#[derive(Default)]
+struct Requests {
+    next: u64,
+    open: BTreeMap<u64, Option<Box<RawValue>>>,
+}
+
+/// A request's place among those of its connection. When it is dropped, the request has been answered.
+struct Place {
+    session: Arc<Session>,
+    number: u64,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What a request comes to: its answer, and what its connection is told after it.
+pub(super) type Outcome = Result<(Said, Option<Hold>), Fault>;
+
+/// Serves a connection until it ends.
+pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: Guard) {
+    let Upgraded { stream, first, caller } = connection;
+    // Editors stay connected for days and ask little: they are not closed to make room.
+    let _busy = guard.busy();
+    let session = Arc::new(Session {
+        outbox: Outbox::new(door.waiting().clone()),
+        door,
+        who,
+        token: caller.token().cloned(),
+        requests: Mutex::default(),
+        answered: Notify::new(),
+        stopping: AtomicBool::new(false),
+        listener: OnceLock::new(),
+    });
+    let heard = |message| Arc::clone(&session).hear(message);
+    let serving = serve(stream, first, session.door.room(), &session.outbox, heard);
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = serving.as_mut() => {}
+        () = guard.stopping() => {
+            tokio::select! {
+                () = serving.as_mut() => {}
+                () = session.stop() => serving.await,
+            }
+        }
+    }
+    session.end();
+}
+
+impl Session {
+    /// Takes a message in. Does not wait for its answer.
+    fn hear(self: Arc<Self>, message: Taken) {
+        let place = Arc::clone(&self).place();
+        let Some(place) = place else {
+            self.turn_down(&message.bytes);
+            return;
+        };
+        tokio::spawn(async move {
+            let Some(Request { id, call }) = read(message).await else {
+                tracing::debug!(door = "a6s", "a message that is no request was passed over");
+                return;
+            };
+            place.begin(&id);
+            let outcome = match call {
+                _ if self.stopping.load(Ordering::Acquire) => Err(stopping()),
+                Ok(call) => self.carry_out(call).await,
+                Err(fault) => Err(fault),
+            };
+            place.answer(&id, outcome);
+        });
+    }
+
+    async fn carry_out(self: &Arc<Self>, call: super::call::Call) -> Outcome {
+        self.check_token().await?;
+        // From now on it may be told things. Before, a client would not be ready for them.
+        self.listener.get_or_init(|| self.door.hub().join(self.outbox.clone()));
+        tracing::debug!(door = "a6s", method = call.method(), who = %self.who, "asked");
+        self.door.clone().carry_out(self, call).await
+    }
+
+    /// A token is good for as long as it is good, and not for as long as its connection lasts.
+    async fn check_token(&self) -> Result<(), Fault> {
+        let Some(token) = &self.token else { return Ok(()) };
+        match self.door.provost().view(GoodToken(token.digest)).await? {
+            Some(_) => Ok(()),
+            None => {
+                tracing::warn!(door = "a6s", agent = %token.agent, "a connection's token is not good any more");
+                self.outbox.close(Code::NOT_ALLOWED);
+                Err(Fault::new("The token of this connection is not good any more"))
+            }
+        }
+    }
+
+    /// By what events know this connection; it has asked for something.
+    pub(super) fn listener(&self) -> Option<Listener> {
+        self.listener.get().copied()
+    }
+
+    /// A place for one request more; `None` where there are as many as may be.
+    fn place(self: Arc<Self>) -> Option<Place> {
+        let permit = self.door.turn()?;
+        let number = {
+            let mut requests = self.requests();
+            if requests.open.len() >= A6S_REQUESTS_MAX {
+                return None;
+            }
+            requests.next += 1;
+            let number = requests.next;
+            requests.open.insert(number, None);
+            number
+        };
+        Some(Place { session: self, number, _permit: permit })
+    }
+
+    fn turn_down(&self, bytes: &[u8]) {
+        let Some(Request { id, .. }) = Request::read(bytes) else { return };
+        let many = format!(
+            "Too many requests at once: {A6S_REQUESTS_MAX} of a connection are answered side by side; \
+             ask again when some are"
+        );
+        self.send(answer(&id, Err(&Fault::new(many))));
+    }
+
+    fn send(&self, text: String) {
+        if self.outbox.send(text) == Err(Unsent::TooSlow) {
+            tracing::debug!(door = "a6s", "a client that does not keep up is cut off");
+        }
+    }
+
+    /// Lets requests end for a moment, answers those that do not, and closes. Clients would wait for them in vain.
+    async fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        let settled = async {
+            loop {
+                let answered = self.answered.notified();
+                if self.requests().open.is_empty() {
+                    return;
+                }
+                answered.await;
+            }
+        };
+        let _settled = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), settled).await;
+        let open = std::mem::take(&mut self.requests().open);
+        for id in open.into_values().flatten() {
+            self.send(answer(&id, Err(&stopping())));
+        }
+        self.outbox.close(Code::GOING_AWAY);
+    }
+
+    fn end(&self) {
+        self.outbox.cut();
+        self.listener().inspect(|it| self.door.hub().leave(*it));
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stopping() -> Fault {
+    Fault::new("Provost is stopping; whether this was done is not known. Ask again when it runs")
+}
+
+/// Reads a message, where that holds nobody up.
+async fn read(message: Taken) -> Option<Request> {
+    if message.bytes.len() <= SMALL_BYTES {
+        return Request::read(&message.bytes);
+    }
+    // The room that the message has is given back with it.
+    tokio::task::spawn_blocking(move || Request::read(&message.bytes)).await.ok().flatten()
+}
+
+impl Place {
+    /// The request has this id.
+    fn begin(&self, id: &RawValue) {
+        if let Some(open) = self.session.requests().open.get_mut(&self.number) {
+            *open = Some(id.to_owned());
+        }
+    }
+
+    fn answer(self, id: &RawValue, outcome: Outcome) {
+        // Somebody may have answered in its place.
+        if self.session.requests().open.remove(&self.number).is_none() {
+            return;
+        }
+        let (said, hold) = match outcome {
+            Ok((said, hold)) => (Ok(said), hold),
+            Err(fault) => (Err(fault), None),
+        };
+        self.session.send(answer(id, said.as_ref()));
+        if let Some(hold) = hold {
+            hold.release();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Still there only if it was no request, or if whatever answers it has panicked.
+        let left = self.session.requests().open.remove(&self.number);
+        if let Some(id) = left.flatten() {
+            self.session
+                .send(answer(&id, Err(&Fault::new("Something went wrong inside; the log says what"))));
+        }
+        self.session.answered.notify_waiters();
+    }
+}

@@ -1,0 +1,192 @@
+//! Lists of artifacts, also as Emacs mangles them. A6s 3.1.
+//!
+//! Emacs reads an object as a property list, and writes a list of property lists as one object: the member's name is an
+//! artifact's first key, its value an array of that key's value and all further keys and values. With several artifacts
+//! that member is there several times. Read as what it was meant to be, nothing is lost.
+
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::base::limits::{A6S_ARTIFACT_BYTES_MAX, A6S_ARTIFACTS_MAX, ID_LEN_MAX};
+
+/// Members of one artifact that are looked at; ours have six.
+const MEMBERS_MAX: usize = 64;
+
+/// A whole new file, or what is to be done to one.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Artifact {
+    /// Which.
+    #[serde(deserialize_with = "text")]
+    pub id: String,
+    /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or a word of somebody else's.
+    #[serde(rename = "type", deserialize_with = "text")]
+    pub kind: String,
+    /// Where it belongs.
+    #[serde(deserialize_with = "text")]
+    pub path: String,
+    /// All of it.
+    #[serde(deserialize_with = "text")]
+    pub content: String,
+    /// What it is written in.
+    #[serde(deserialize_with = "text")]
+    pub language: String,
+    /// What the file was before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_hash: Option<String>,
+}
+
+/// A text that may be missing: Emacs writes an empty one as it came, others leave it out or say `null`.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl Artifact {
+    fn check(self) -> Result<Self, String> {
+        if self.path.is_empty() {
+            return Err("an artifact has no path".into());
+        }
+        if self.content.len() > A6S_ARTIFACT_BYTES_MAX {
+            return Err(format!("an artifact's content is longer than {A6S_ARTIFACT_BYTES_MAX} bytes"));
+        }
+        if [&self.id, &self.kind, &self.language].iter().any(|it| it.len() > ID_LEN_MAX) {
+            return Err(format!("an artifact's id, type or language is longer than {ID_LEN_MAX} bytes"));
+        }
+        Ok(self)
+    }
+}
+
+/// Artifacts, however they are written.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Artifacts(pub Vec<Artifact>);
+
+impl<'de> Deserialize<'de> for Artifacts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Forms).map(Self)
+    }
+}
+
+/// Reads a list, one artifact, what Emacs makes of a list, or nothing.
+struct Forms;
+
+impl<'de> Visitor<'de> for Forms {
+    type Value = Vec<Artifact>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of artifacts")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(artifact) = seq.next_element::<Artifact>()? {
+            push(&mut all, artifact).map_err(A::Error::custom)?;
+        }
+        Ok(all)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+        while let Some(name) = map.next_key()? {
+            if members.len() >= A6S_ARTIFACTS_MAX.max(MEMBERS_MAX) {
+                return Err(A::Error::custom(too_many()));
+            }
+            members.push((name, map.next_value()?));
+        }
+        let is_one = members.iter().any(|(name, value)| name == "path" && value.get().starts_with('"'));
+        let mut all = Vec::new();
+        if is_one {
+            let pairs = members.iter().map(|(name, value)| (name.as_str(), &**value));
+            let one = from_pairs(pairs).map_err(A::Error::custom)?;
+            push(&mut all, one).map_err(A::Error::custom)?;
+            return Ok(all);
+        }
+        for (name, value) in &members {
+            let one = unmangled(name, value).map_err(A::Error::custom)?;
+            push(&mut all, one).map_err(A::Error::custom)?;
+        }
+        Ok(all)
+    }
+}
+
+fn too_many() -> String {
+    format!("more than {A6S_ARTIFACTS_MAX} artifacts")
+}
+
+fn push(all: &mut Vec<Artifact>, artifact: Artifact) -> Result<(), String> {
+    if all.len() >= A6S_ARTIFACTS_MAX {
+        return Err(too_many());
+    }
+    all.push(artifact.check()?);
+    Ok(())
+}
+
+/// One artifact out of its first key and the array of everything else.
+fn unmangled(first: &str, rest: &RawValue) -> Result<Artifact, String> {
+    let no_list = || "artifacts must be a list".to_owned();
+    let Values(values) = serde_json::from_str(rest.get()).map_err(|_| no_list())?;
+    let [value, others @ ..] = &values[..] else { return Err(no_list()) };
+    let (pairs, []) = others.as_chunks::<2>() else { return Err(no_list()) };
+    let mut names: Vec<(String, &RawValue)> = vec![(first.to_owned(), *value)];
+    for [name, value] in pairs {
+        names.push((serde_json::from_str(name.get()).map_err(|_| no_list())?, *value));
+    }
+    from_pairs(names.iter().map(|(name, value)| (name.as_str(), *value)))
+}
+
+/// An artifact out of its members, of which an unknown one is passed over and a later one counts.
+fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a RawValue)>) -> Result<Artifact, String> {
+    let mut one = Artifact::default();
+    for (name, value) in pairs {
+        let slot = match name {
+            "id" => &mut one.id,
+            "type" => &mut one.kind,
+            "path" => &mut one.path,
+            "content" => &mut one.content,
+            "language" => &mut one.language,
+            "baseHash" => one.base_hash.get_or_insert_default(),
+            _ => continue,
+        };
+        let text: Option<String> = serde_json::from_str(value.get())
+            .map_err(|_| format!("an artifact's {name} must be a string"))?;
+        *slot = text.unwrap_or_default();
+    }
+    one.base_hash = one.base_hash.filter(|it| !it.is_empty());
+    Ok(one)
+}
+
+/// Values of an array as they came, no more than an artifact can have.
+struct Values<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for Values<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Elements)
+    }
+}
+
+struct Elements;
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Values<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = seq.next_element()? {
+            if values.len() >= 2 * MEMBERS_MAX {
+                return Err(A::Error::custom("too many members"));
+            }
+            values.push(value);
+        }
+        Ok(Values(values))
+    }
+}

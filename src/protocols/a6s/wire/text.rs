@@ -1,0 +1,106 @@
+//! Texts within their bounds. A6s 3.3.
+
+use std::borrow::Cow;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::base::limits::{
+    A6S_CODE_BYTES_MAX, A6S_CONTEXT_BYTES_MAX, A6S_TEXT_CHARS_MAX, ID_LEN_MAX, PATH_LEN_MAX,
+};
+
+/// A text within bounds that say what they are called.
+macro_rules! bounded {
+    ($(#[doc = $about:literal])+ $Name:ident, $check:expr $(, $Default:ident)?) => {
+        $(#[doc = $about])+
+        #[derive(Clone, PartialEq, Eq, Debug $(, $Default)?)]
+        pub struct $Name(Box<str>);
+
+        impl $Name {
+            /// As it came.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $Name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = Cow::<str>::deserialize(deserializer)?;
+                let check: fn(&str) -> Result<(), String> = $check;
+                check(&text).map_err(D::Error::custom)?;
+                Ok(Self(text.into()))
+            }
+        }
+    };
+}
+
+bounded!(
+    /// What a person has written: not empty, and not endless.
+    Text,
+    |text| {
+        not_blank(text)?;
+        // More characters than bytes there cannot be.
+        let fits = text.len() <= A6S_TEXT_CHARS_MAX || text.trim().chars().count() <= A6S_TEXT_CHARS_MAX;
+        if fits { Ok(()) } else { Err(format!("is longer than {A6S_TEXT_CHARS_MAX} characters")) }
+    }
+);
+
+bounded!(
+    /// The name of something.
+    Id,
+    |text| {
+        not_blank(text)?;
+        at_most(text, ID_LEN_MAX)
+    }
+);
+
+bounded!(
+    /// A word that may be empty.
+    Word,
+    |text| at_most(text, ID_LEN_MAX),
+    Default
+);
+
+bounded!(
+    /// A path that may be empty, and anything else that a buffer is called.
+    Path,
+    |text| at_most(text, PATH_LEN_MAX),
+    Default
+);
+
+bounded!(
+    /// Code, kept to the letter.
+    Code,
+    |text| {
+        not_blank(text)?;
+        at_most(text, A6S_CODE_BYTES_MAX)
+    }
+);
+
+fn not_blank(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() { Err("is empty".into()) } else { Ok(()) }
+}
+
+fn at_most(text: &str, bytes: usize) -> Result<(), String> {
+    if text.len() <= bytes { Ok(()) } else { Err(format!("is longer than {bytes} bytes")) }
+}
+
+/// Any JSON, as it came.
+#[derive(Clone, Debug)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        at_most(raw.get(), A6S_CONTEXT_BYTES_MAX).map_err(D::Error::custom)?;
+        Ok(Self(raw))
+    }
+}

@@ -1,0 +1,50 @@
+//! Connections that stop being HTTP after an answer of 101.
+
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use hyper::http::request::Parts;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::auth::caller::Caller;
+use crate::base::limits::SOCKET_READ_MS_MAX;
+use crate::transport::patient::Patient;
+
+/// A connection that is the door's own from now on.
+pub struct Upgraded {
+    /// What is written to it and not taken in time ends it.
+    pub stream: Patient<TcpStream>,
+    /// What came behind the request.
+    pub first: Bytes,
+    /// Who asked for it.
+    pub caller: Caller,
+}
+
+/// Whether a request can be answered with 101.
+pub fn can_upgrade(head: &Parts) -> bool {
+    head.extensions.get::<OnUpgrade>().is_some()
+}
+
+/// A connection that will be the door's once the answer is written.
+pub(super) struct Promised {
+    on: OnUpgrade,
+    caller: Caller,
+}
+
+impl Promised {
+    /// What a request asks for; `None` where it asks for nothing of the kind.
+    pub(super) fn of(head: &Parts, caller: &Caller) -> Option<Self> {
+        let on = head.extensions.get::<OnUpgrade>()?.clone();
+        Some(Self { on, caller: caller.clone() })
+    }
+
+    /// The connection, after its answer.
+    pub(super) async fn keep(promised: Option<Self>) -> Option<Upgraded> {
+        let Self { on, caller } = promised?;
+        let parts = on.await.ok()?.downcast::<TokioIo<Patient<TcpStream>>>().ok()?;
+        let stream = parts.io.into_inner().with(Duration::from_millis(SOCKET_READ_MS_MAX));
+        Some(Upgraded { stream, first: parts.read_buf, caller })
+    }
+}
