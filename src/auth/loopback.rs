@@ -5,6 +5,7 @@
 //! packets to be forgotten, is said to be the superuser's, and may have been anybody's.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -84,24 +85,47 @@ impl LoopbackPeer {
     /// # Errors
     /// [`Rejected::Jailed`]; [`Rejected::Gone`] when nobody is seen to have the socket.
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
-        let socket = format!("socket:[{}]", self.inode);
-        if has("self", &socket) {
+        if sockets_of("self").any(|it| it == self.inode) {
             return Err(Rejected::Jailed);
         }
-        let processes = std::fs::read_dir("/proc").map_err(|_| Rejected::Gone)?.flatten();
-        let mut pids: Vec<i32> =
-            processes.filter_map(|it| it.file_name().to_str().and_then(|it| it.parse().ok())).collect();
-        pids.sort_unstable_by(|a, b| b.cmp(a));
-        let pid = pids.into_iter().find(|pid| has(&pid.to_string(), &socket)).ok_or(Rejected::Gone)?;
+        let pid = *holders(BTreeSet::from([self.inode])).get(&self.inode).ok_or(Rejected::Gone)?;
         // A namespace that cannot be found out counts as another one.
         if same_namespace(pid).unwrap_or(false) { Ok(self) } else { Err(Rejected::Jailed) }
     }
 }
 
-/// Whether a socket is among the descriptors of a process, as far as we may see them.
-fn has(process: &str, socket: &str) -> bool {
-    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    descriptors.into_iter().any(|it| std::fs::read_link(it.path()).is_ok_and(|to| to.as_os_str() == socket))
+/// Which processes have these sockets: of several that share one, the newest. One that nobody is seen to have is left
+/// out. Blocking; looks through the descriptors of processes once, however many sockets there are.
+pub fn holders(mut sockets: BTreeSet<u32>) -> BTreeMap<u32, i32> {
+    let mut found = BTreeMap::new();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<i32> =
+        processes.filter_map(|it| it.file_name().to_str().and_then(|it| it.parse().ok())).collect();
+    pids.sort_unstable_by(|a, b| b.cmp(a));
+    for pid in pids {
+        for socket in sockets_of(&pid.to_string()) {
+            if sockets.remove(&socket) {
+                found.insert(socket, pid);
+            }
+            if sockets.is_empty() {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// The numbers of the sockets among the descriptors of a process, as far as we may see them; those that were opened last
+/// come first, mostly, since what is looked for is new.
+fn sockets_of(process: &str) -> impl Iterator<Item = u32> {
+    let folder = format!("/proc/{process}/fd");
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut descriptors: Vec<u32> = entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+    descriptors.sort_unstable_by(|a, b| b.cmp(a));
+    descriptors.into_iter().filter_map(move |it| {
+        let to = std::fs::read_link(format!("{folder}/{it}")).ok()?;
+        to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    })
 }
 
 /// A netlink socket.

@@ -1,5 +1,6 @@
 //! Who is at the other end of a TCP connection within this machine: systems that do not say.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use super::Rejected;
@@ -40,4 +41,9 @@ impl LoopbackPeer {
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
         Err(Rejected::Gone)
     }
+}
+
+/// Which processes have these sockets: nobody says.
+pub fn holders(_sockets: BTreeSet<u32>) -> BTreeMap<u32, i32> {
+    BTreeMap::new()
 }

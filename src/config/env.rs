@@ -90,8 +90,12 @@ pub const VARIABLES: &[Variable] = &[
     variable("CLAUDE_SESSION_ID", "clients", "The same, without both."),
     variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
-    variable("PROVOST_AGENT_PROTOCOL_PORT", "daemon", "`agent_protocol.port`, when no file sets it."),
-    variable("PROVOST_BROKER_PORT", "daemon", "`broker.port`, when no file sets it."),
+    variable(
+        "PROVOST_AGENT_PROTOCOL_PORT",
+        "daemon",
+        "`agent_protocol.port`, when no file of yours sets it.",
+    ),
+    variable("PROVOST_BROKER_PORT", "daemon", "`broker.port`, when no file of yours sets it."),
     variable("PROVOST_A6S_PORT", "daemon", "`a6s.port`, when no file sets it."),
     variable(
         "XDG_CONFIG_HOME",

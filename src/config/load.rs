@@ -327,6 +327,11 @@ impl Loading {
             .filter(|(known, ..)| *known == path)
             .flat_map(|(.., rows)| rows)
             .find(|r| r.key == key);
+        if file.foreign && theirs(file.name) && key == "port" && self.done.origins.contains_key(&full) {
+            let message = format!("is not used: {} names a port", self.done.origins[&full]);
+            self.note(file, at, &full, message, Severity::Info);
+            return Ok(());
+        }
         let marked = |mark| row.as_ref().is_some_and(|row| row.marks.contains(&mark));
         if file.foreign && marked(Mark::Owner) {
             let message =
@@ -397,7 +402,7 @@ impl Loading {
             let full = join(path, key);
             let set_by = self.done.origins.get(&full).cloned();
             let file = File { name, text: "", context: Context::default(), foreign: false };
-            match set_by {
+            match set_by.filter(|it| key != "port" || !theirs(it)) {
                 None => self.assign(&file, path, key, 0, &value)?,
                 Some(set_by) => {
                     self.note_whole(name, format!("is ignored: {set_by} sets `{full}`"), Severity::Info);
@@ -429,6 +434,11 @@ impl Loading {
             note: Note { file: file.name.into(), line, key: key.into(), message, severity: Severity::Error },
         }
     }
+}
+
+/// Whether a repository's file is another program's: a port in it is for whoever has named none of their own.
+fn theirs(name: &str) -> bool {
+    [pin::GIT_PAW, agent_protocol::FILE].contains(&name)
 }
 
 pub(super) fn join(path: &str, key: &str) -> String {

@@ -186,7 +186,7 @@ settings! {
     ["agent_protocol"] agent_protocol: AgentProtocolSettings {
         /// Whether the door is open.
         enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where the default is taken, a daemon that was started by a command chooses another; one that is written here is never replaced.
+        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where none is written here, that of an allowed `.agent-protocol/config.json` counts, if it is not 4700. Where the default is taken, a daemon that was started by a command chooses another; one that is written down is never replaced.
         port: u16 = 4700, "port", Strict;
         /// What a request proves itself by: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it shows one of `provost token mint` besides.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
@@ -228,7 +228,7 @@ settings! {
     ["broker"] broker: BrokerSettings {
         /// Whether the door is open.
         enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
+        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol, and where none is written here, that of an allowed `.git-paw/config.toml` counts.
         port: u16 = 9119, "port", Strict;
         /// As for Agent Protocol.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;

@@ -126,7 +126,7 @@ impl Daemon {
     }
 
     async fn bind(&self, wanted: &Wanted) -> Result<Got> {
-        let err = match wanted.try_first().await {
+        let err = match wanted.try_first() {
             Ok(bound) => return Ok(Got { bound: Some(bound), note: None }),
             Err(err) => err,
         };
@@ -142,8 +142,7 @@ impl Daemon {
             TakenPorts::Refuse => !written && is_ours,
         };
         if may_move {
-            let bound =
-                wanted.try_others().await.map_err(|err| anyhow!("{section}: no port is free: {err}"))?;
+            let bound = wanted.try_others().map_err(|err| anyhow!("{section}: no port is free: {err}"))?;
             let note = format!("port {port} {who}; listening at port {} instead", bound.port());
             return Ok(Got { bound: Some(bound), note: Some(note) });
         }
@@ -185,16 +184,16 @@ impl Wanted {
     }
 
     /// The port that was asked for; where that is any, the one of the last time before others.
-    async fn try_first(&self) -> io::Result<Loopback> {
-        if self.port == 0 { self.try_others().await } else { bind(self.port).await }
+    fn try_first(&self) -> io::Result<Loopback> {
+        if self.port == 0 { self.try_others() } else { bind(self.port) }
     }
 
-    async fn try_others(&self) -> io::Result<Loopback> {
+    fn try_others(&self) -> io::Result<Loopback> {
         if let Some(last) = self.last
-            && let Ok(bound) = bind(last).await
+            && let Ok(bound) = bind(last)
         {
             return Ok(bound);
         }
-        bind(0).await
+        bind(0)
     }
 }

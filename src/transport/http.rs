@@ -1,18 +1,62 @@
-//! Bodies of requests: bounded each, and all of a door together.
+//! HTTP on one connection: heads within a bound, bodies bounded each, and all of a door together.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::HttpService;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
+
+use super::accept::Guard;
+use crate::base::limits::HTTP_HEAD_BYTES_MAX;
 
 /// What bodies are counted in.
 const UNIT: usize = 1 << 10;
 
 /// How long one body may pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// What serves connections, with the bounds of heads; one may take so long, and so may silence.
+pub fn server(head_time: Duration) -> http1::Builder {
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_time)
+        // The buffer alone would take a larger head, if it comes in few pieces.
+        .max_buf_size(HTTP_HEAD_BYTES_MAX)
+        .max_header_size(HTTP_HEAD_BYTES_MAX);
+    server
+}
+
+/// Answers the requests of one connection to a door until it ends; see [`server`].
+pub async fn converse<I, S>(door: &'static str, stream: I, head_time: Duration, guard: &Guard, service: S)
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+    S: HttpService<Incoming>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::ResBody: 'static,
+    <S::ResBody as Body>::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let connection = server(head_time).serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => {
+            if let Err(err) = ended {
+                tracing::debug!(door, %err, "connection ended");
+            }
+            return;
+        }
+        () = guard.stopping() => connection.as_mut().graceful_shutdown(),
+    }
+    // What was asked before the stop is still answered; the accept loop bounds how long.
+    let _ended = connection.await;
+}
 
 /// What a door holds of bodies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

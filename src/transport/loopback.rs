@@ -5,10 +5,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::accept::Listening;
+use crate::base::limits::{LOOPBACK_ARRIVING_MAX, LOOPBACK_WAITING_MAX};
 
 /// How often a port that is free at one address is tried at the other. Two in a row that are taken are rare.
 const FREE_TRIES: u32 = 16;
@@ -19,6 +22,7 @@ pub struct Loopback {
     v4: TcpListener,
     v6: Option<TcpListener>,
     port: u16,
+    arriving: Arc<Semaphore>,
 }
 
 /// A connection, and between which addresses.
@@ -30,32 +34,46 @@ pub struct Accepted {
     pub peer: SocketAddr,
     /// The door.
     pub us: SocketAddr,
+    /// To be dropped when it has been found out whose it is: of further ones so many are waited for.
+    pub arriving: OwnedSemaphorePermit,
 }
 
 /// Listens at a port; 0 means any that is free. Must be called within the runtime.
 ///
 /// # Errors
 /// What the system says; `AddrInUse` when somebody listens there at one of the addresses.
-pub async fn bind(port: u16) -> io::Result<Loopback> {
+pub fn bind(port: u16) -> io::Result<Loopback> {
     let mut tries = if port == 0 { FREE_TRIES } else { 1 };
     loop {
         tries -= 1;
-        match bind_both(port).await {
+        match bind_both(port) {
             Err(e) if e.kind() == ErrorKind::AddrInUse && tries > 0 => {}
             done => return done,
         }
     }
 }
 
-async fn bind_both(port: u16) -> io::Result<Loopback> {
-    let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+fn bind_both(port: u16) -> io::Result<Loopback> {
+    let v4 = listen((Ipv4Addr::LOCALHOST, port).into())?;
     let port = v4.local_addr()?.port();
-    let v6 = match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+    let v6 = match listen((Ipv6Addr::LOCALHOST, port).into()) {
         Ok(v6) => Some(v6),
         Err(e) if is_without_ipv6(&e) => None,
         Err(e) => return Err(e),
     };
-    Ok(Loopback { v4, v6, port })
+    Ok(Loopback { v4, v6, port, arriving: Arc::new(Semaphore::new(LOOPBACK_ARRIVING_MAX)) })
+}
+
+/// Listens at one address. A crowd may come faster than it is let in, and who finds the queue full tries again a whole
+/// second later; what listens by default has a short one.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A port is had again at once after a restart. Elsewhere this would share it with others.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(LOOPBACK_WAITING_MAX)
 }
 
 /// Whether an error means that this machine has no such address.
@@ -83,6 +101,8 @@ impl Listening for Loopback {
     type Stream = Accepted;
 
     async fn accept(&self) -> io::Result<Accepted> {
+        // Nobody closes it.
+        let arriving = Arc::clone(&self.arriving).acquire_owned().await.map_err(io::Error::other)?;
         let v6 = async {
             match &self.v6 {
                 Some(v6) => v6.accept().await,
@@ -94,7 +114,7 @@ impl Listening for Loopback {
         let us = stream.local_addr()?;
         // The kernel brings nobody else here; if it ever did, this is where it ends.
         if [us.ip(), peer.ip()].iter().all(IpAddr::is_loopback) {
-            Ok(Accepted { stream, peer, us })
+            Ok(Accepted { stream, peer, us, arriving })
         } else {
             Err(ErrorKind::ConnectionAborted.into())
         }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accept;
+mod connections;
 pub mod http;
 pub mod lines;
 #[cfg(unix)]

@@ -3,14 +3,13 @@
 //! A reader that does not keep up is cut off, and resumes where its protocol lets it; nobody ever waits for it. Frames
 //! are shared: a thousand readers of an event hold it once.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame};
+use hyper::body::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, Sleep, sleep};
@@ -97,7 +96,7 @@ impl EventSender {
     }
 }
 
-/// The body of an answer that goes on.
+/// The events of one reader, as an answer that goes on brings them to it.
 #[derive(Debug)]
 pub struct EventStream {
     queue: mpsc::Receiver<Bytes>,
@@ -117,26 +116,18 @@ impl EventStream {
             None => self.timer = Some(Box::pin(sleep(every))),
         }
     }
-}
 
-impl Body for EventStream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = self.get_mut();
-        if let Poll::Ready(next) = this.queue.poll_recv(cx) {
+    /// The next frame, or a comment where none came for long; `None` after the last.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Poll::Ready(next) = self.queue.poll_recv(cx) {
             let Some(frame) = next else { return Poll::Ready(None) };
-            this.waiting.fetch_sub(frame.len(), Ordering::Relaxed);
-            this.rewind();
-            return Poll::Ready(Some(Ok(Frame::data(frame))));
+            self.waiting.fetch_sub(frame.len(), Ordering::Relaxed);
+            self.rewind();
+            return Poll::Ready(Some(frame));
         }
-        let Some(timer) = &mut this.timer else { return Poll::Pending };
+        let Some(timer) = &mut self.timer else { return Poll::Pending };
         ready!(timer.as_mut().poll(cx));
-        this.rewind();
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(COMMENT)))))
+        self.rewind();
+        Poll::Ready(Some(Bytes::from_static(COMMENT)))
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
 use provost::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX};
-use provost::transport::sse::{CutOff, Readers};
+use provost::protocols::loopback::{Reply, stream};
+use provost::transport::sse::{CutOff, EventSender, Readers};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::loopback_client::{Answer, Http};
@@ -227,10 +228,15 @@ fn frame(len: usize) -> Bytes {
     Bytes::from(vec![b'x'; len])
 }
 
+/// One reader more, as the body of its answer.
+fn enter(readers: &Readers, comments: Option<Duration>) -> Option<(EventSender, Reply)> {
+    readers.enter(comments).map(|(sender, events)| (sender, stream(events).into_body()))
+}
+
 #[tokio::test]
 async fn a_reader_that_does_not_keep_up_is_cut_off_after_so_many_events_or_bytes() {
     let readers = Readers::default();
-    let (sender, stream) = readers.enter(None).unwrap();
+    let (sender, stream) = enter(&readers, None).unwrap();
     for _ in 0..STREAM_EVENTS_MAX {
         sender.send(frame(10)).unwrap();
     }
@@ -239,12 +245,12 @@ async fn a_reader_that_does_not_keep_up_is_cut_off_after_so_many_events_or_bytes
     let all = stream.collect().await.unwrap().to_bytes();
     assert_eq!(all.len(), STREAM_EVENTS_MAX * 10, "what was in the queue still comes, then the end");
 
-    let (sender, mut stream) = readers.enter(None).unwrap();
+    let (sender, mut stream) = enter(&readers, None).unwrap();
     sender.send(frame(STREAM_BYTES_MAX * 2)).expect("one alone may be of any size");
     assert_eq!(sender.send(frame(1)), Err(CutOff::TooSlow));
     assert_eq!(stream.frame().await.unwrap().unwrap().into_data().unwrap().len(), STREAM_BYTES_MAX * 2);
 
-    let (sender, mut stream) = readers.enter(None).unwrap();
+    let (sender, mut stream) = enter(&readers, None).unwrap();
     for _ in 0..10 * STREAM_EVENTS_MAX {
         sender.send(frame(1 << 16)).unwrap();
         stream.frame().await.unwrap().unwrap();
@@ -257,17 +263,17 @@ async fn a_reader_that_does_not_keep_up_is_cut_off_after_so_many_events_or_bytes
 #[tokio::test]
 async fn there_are_so_many_readers_and_one_that_goes_makes_room() {
     let readers = Readers::default();
-    let mut all: Vec<_> = (0..STREAM_READERS_MAX).map(|_| readers.enter(None).unwrap()).collect();
-    assert!(readers.enter(None).is_none());
+    let mut all: Vec<_> = (0..STREAM_READERS_MAX).map(|_| enter(&readers, None).unwrap()).collect();
+    assert!(enter(&readers, None).is_none());
     let (_sender, stream) = all.pop().unwrap();
     drop(stream);
-    assert!(readers.enter(None).is_some());
+    assert!(enter(&readers, None).is_some());
 }
 
 #[tokio::test]
 async fn a_comment_comes_into_a_silence_and_never_before_the_first_event() {
     let every = Duration::from_millis(20);
-    let (sender, mut stream) = Readers::default().enter(Some(every)).unwrap();
+    let (sender, mut stream) = enter(&Readers::default(), Some(every)).unwrap();
     let silence = tokio::time::timeout(10 * every, stream.frame()).await;
     assert!(silence.is_err(), "a reader that waits for its first event reads nothing else");
     sender.send(Bytes::from_static(b"data: {}\n\n")).unwrap();

@@ -120,3 +120,36 @@ fn a_second_repository_gets_other_ports_and_is_told_whose_the_usual_ones_are() {
         assert!(command(&world, at, &["down"]).status().unwrap().success());
     }
 }
+
+#[test]
+fn a_port_that_agent_protocol_or_git_paw_has_written_down_is_the_doors_once_it_is_allowed() {
+    let world = World::new();
+    let repo = world.repo();
+    // Free a moment ago; somebody else may have them by now.
+    let mut tries = std::iter::repeat_with(|| {
+        let wanted = [taken(), taken()].map(|(_listener, port)| port);
+        let paw = format!("[broker]\nenabled = true\nport = {}\n", wanted[1]);
+        world.put(&repo.join(".git-paw/config.toml"), &paw);
+        let settings = serde_json::json!({ "version": "0.1", "port": wanted[0] });
+        world.put(&repo.join(".agent-protocol/config.json"), &settings.to_string());
+        for file in [".git-paw/config.toml", ".agent-protocol/config.json"] {
+            assert!(command(&world, &repo, &["allow", file, "--yes"]).status().unwrap().success());
+        }
+        let up = command(&world, &repo, &["up"]).output().unwrap();
+        (up.status.success(), wanted, said(&up))
+    });
+    let started = tries.by_ref().take(5).find(|(started, ..)| *started);
+    let (_, wanted, words) = started.unwrap_or_else(|| panic!("{}", tries.next().unwrap().2));
+    assert_eq!([Http::agent_protocol(&world).port, Http::broker(&world).port], wanted, "{words}");
+    // Clients that read these files, and those that ask, find the same.
+    let env = command(&world, &repo, &["env", "--json"]).output().unwrap();
+    let env: Value = serde_json::from_slice(&env.stdout).unwrap();
+    assert_eq!(env["GIT_PAW_BROKER_URL"], format!("http://127.0.0.1:{}", wanted[1]));
+    assert!(command(&world, &repo, &["down"]).status().unwrap().success());
+
+    // Somebody has it: nobody is led to another port by a file that says this one.
+    let _taken = TcpListener::bind(("127.0.0.1", wanted[1])).unwrap();
+    let up = command(&world, &repo, &["up"]).output().unwrap();
+    assert!(!up.status.success(), "{}", said(&up));
+    assert!(said(&up).contains(&format!("port {} is taken", wanted[1])), "{}", said(&up));
+}

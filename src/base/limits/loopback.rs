@@ -16,8 +16,8 @@ pub const LOOPBACK_SMALL_BODY_BYTES: usize = 16 << 10;
 /// Time for one whole body, in milliseconds, waiting for its turn included.
 pub const LOOPBACK_BODY_MS_MAX: u64 = 30_000;
 
-/// Largest head of a request over loopback HTTP, in bytes; those of today's clients have a few hundred.
-pub const LOOPBACK_HEAD_BYTES_MAX: usize = 32 << 10;
+/// Largest head of a request over HTTP, on loopback or a Unix socket, in bytes; those of today's clients have a few hundred.
+pub const HTTP_HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// How long a request's head may take, in milliseconds; also how long a connection may be silent.
 pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
@@ -25,9 +25,21 @@ pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
 /// How long a client may leave an answer unread, in milliseconds.
 pub const LOOPBACK_READ_MS_MAX: u64 = 10_000;
 
-/// Readers of one door's stream of events. Less than it may have connections, so that there are always some for
-/// questions.
-pub const STREAM_READERS_MAX: usize = 1_000;
+/// Connections that one process may have to one door over loopback HTTP: half of what there is, so that nobody has them
+/// all. One more closes that process's own that has been idle longest, and is refused while all of them are in use.
+pub const LOOPBACK_PROCESS_CONNECTIONS_MAX: usize = 1_024;
+
+/// Connections that wait to be accepted at one address of a door over loopback HTTP; the system may have a bound of its
+/// own that is smaller.
+pub const LOOPBACK_WAITING_MAX: u32 = 1_024;
+
+/// Connections to one door over loopback HTTP of which it is being found out whose they are; further ones wait outside.
+/// A crowd that comes at once would otherwise be let in, and others closed for it, before anybody knows that it is one.
+pub const LOOPBACK_ARRIVING_MAX: usize = 64;
+
+/// Readers of one door's stream of events: more than one process may have, so that nobody has them all, and less than
+/// there may be connections, so that there are always some for questions.
+pub const STREAM_READERS_MAX: usize = 1_500;
 
 /// Events that wait for one reader of a stream; one that is further behind is cut off.
 pub const STREAM_EVENTS_MAX: usize = 1_000;

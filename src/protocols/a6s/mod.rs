@@ -177,6 +177,11 @@ impl LoopbackDoor for A6s {
         whole(StatusCode::FORBIDDEN, "application/json", r#"{"error":"Forbidden"}"#)
     }
 
+    fn unavailable(&self, why: &str) -> Answer {
+        let body = serde_json::json!({ "error": why }).to_string();
+        whole(StatusCode::SERVICE_UNAVAILABLE, "application/json", body)
+    }
+
     fn takes_token_in_query(&self) -> bool {
         true
     }

@@ -41,6 +41,7 @@ use crate::transport::sse::Readers;
 use body::{Members, Query};
 use fault::Fault;
 use methods::Said;
+pub use route::routes;
 use route::{Found, Route};
 
 const JSON: &str = "application/json; charset=utf-8";
@@ -224,6 +225,10 @@ impl LoopbackDoor for AgentProtocol {
         let says =
             "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
         in_json(Fault::new(StatusCode::UNAUTHORIZED, says))
+    }
+
+    fn unavailable(&self, why: &str) -> Answer {
+        in_json(Fault::new(StatusCode::SERVICE_UNAVAILABLE, why))
     }
 }
 

@@ -80,88 +80,84 @@ pub(super) fn find(method: &Method, path: &str) -> Result<Found, Fault> {
     }
 }
 
+/// One thing that can be asked for: its method, its path, and what it is with what the path names. `:id` stands for one
+/// segment, a `*` at the end for all that is left.
+struct Row(&'static str, &'static str, fn(String) -> Route);
+
+/// Everything. Where a path has several methods, they are told in this order.
+const ROWS: [Row; 31] = [
+    Row("GET", "/status", |_| Route::Status),
+    Row("GET", "/state", |_| Route::State),
+    Row("GET", "/agents", |_| Route::Agents),
+    Row("POST", "/agents/announce", |_| Route::Announce),
+    Row("DELETE", "/agents/:id", Route::Leave),
+    Row("GET", "/agents/:id", Route::Agent),
+    Row("POST", "/agents/:id/heartbeat", Route::Heartbeat),
+    Row("PATCH", "/agents/:id/status", Route::AgentStatus),
+    Row("GET", "/resources", |_| Route::Resources),
+    Row("POST", "/resources/claim", |_| Route::Claim),
+    Row("POST", "/resources/release", |_| Route::Release),
+    Row("POST", "/resources/lock", |_| Route::Lock),
+    Row("POST", "/resources/unlock", |_| Route::Unlock),
+    Row("GET", "/resources/*", Route::Resource),
+    Row("POST", "/tasks", |_| Route::NewTask),
+    Row("GET", "/tasks", |_| Route::Tasks),
+    Row("PATCH", "/tasks/:id", Route::MoveTask),
+    Row("GET", "/tasks/:id", Route::Task),
+    Row("POST", "/handoffs", |_| Route::NewHandoff),
+    Row("GET", "/handoffs", |_| Route::Handoffs),
+    Row("GET", "/handoffs/:id", Route::Handoff),
+    Row("PATCH", "/handoffs/:id/accept", Route::Accept),
+    Row("PATCH", "/handoffs/:id/reject", Route::Reject),
+    Row("POST", "/events", |_| Route::NewEvent),
+    Row("GET", "/events", |_| Route::Events),
+    Row("GET", "/events/stream", |_| Route::Stream),
+    Row("POST", "/lead", |_| Route::Lead),
+    Row("GET", "/healthz", |_| Route::Health),
+    Row("GET", "/metrics", |_| Route::Metrics),
+    // The folder of a page is another place than its name, since links in it are relative.
+    Row("GET", "/dashboard/", |_| Route::Dashboard),
+    Row("GET", "/dashboard", |_| Route::DashboardBare),
+];
+
+/// The methods and paths of everything that can be asked for; `:id` and a `*` at the end stand for names.
+pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROWS.iter().map(|Row(method, path, _)| (*method, *path))
+}
+
 /// All that a path can be asked for, each by its method.
 fn offers(path: &str) -> Result<Vec<(&'static str, Route)>, Fault> {
-    let path = path.strip_prefix('/').unwrap_or(path);
-    let is = |segment: &str, word: &str| segment.eq_ignore_ascii_case(word);
-    // The one path that may contain further slashes.
-    if let Some((first, rest)) = path.split_once('/')
-        && is(first, "resources")
-    {
-        return resource(rest);
+    let mut found = Vec::new();
+    for Row(method, pattern, route) in &ROWS {
+        if let Some(name) = named(pattern, path) {
+            found.push((*method, route(decoded(name)?)));
+        }
     }
-    // The folder of a page is another place than its name, since links in it are relative.
-    if is(path, "dashboard/") {
-        return Ok(vec![("GET", Route::Dashboard)]);
+    Ok(found)
+}
+
+/// What a path names, if it is one of these; nothing, where there is nothing to name.
+fn named<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
+    let (pattern, path) = (&pattern[1..], path.strip_prefix('/').unwrap_or(path));
+    if let Some(folder) = pattern.strip_suffix('*') {
+        let (first, rest) = path.split_at_checked(folder.len())?;
+        return (first.eq_ignore_ascii_case(folder) && !rest.is_empty()).then_some(rest);
+    }
+    let folder = "dashboard/";
+    if pattern == folder || path.eq_ignore_ascii_case(folder) {
+        return (pattern == folder && path.eq_ignore_ascii_case(folder)).then_some("");
     }
     let path = path.strip_suffix('/').unwrap_or(path);
-    let segments: Vec<&str> = path.split('/').collect();
-    Ok(match segments.as_slice() {
-        [one] => alone(one),
-        [first, id] if is(first, "agents") => {
-            let mut offers = Vec::new();
-            if is(id, "announce") {
-                offers.push(("POST", Route::Announce));
-            }
-            let id = decoded(id)?;
-            offers.extend([("DELETE", Route::Leave(id.clone())), ("GET", Route::Agent(id))]);
-            offers
+    let (mut wanted, mut segments) = (pattern.split('/'), path.split('/'));
+    let mut name = "";
+    loop {
+        match (wanted.next(), segments.next()) {
+            (None, None) => return Some(name),
+            (Some(":id"), Some(segment)) => name = segment,
+            (Some(word), Some(segment)) if word.eq_ignore_ascii_case(segment) => {}
+            _ => return None,
         }
-        [first, id, last] if is(first, "agents") && is(last, "heartbeat") => {
-            vec![("POST", Route::Heartbeat(decoded(id)?))]
-        }
-        [first, id, last] if is(first, "agents") && is(last, "status") => {
-            vec![("PATCH", Route::AgentStatus(decoded(id)?))]
-        }
-        [first, id] if is(first, "tasks") => {
-            let id = decoded(id)?;
-            vec![("PATCH", Route::MoveTask(id.clone())), ("GET", Route::Task(id))]
-        }
-        [first, id] if is(first, "handoffs") => vec![("GET", Route::Handoff(decoded(id)?))],
-        [first, id, last] if is(first, "handoffs") && is(last, "accept") => {
-            vec![("PATCH", Route::Accept(decoded(id)?))]
-        }
-        [first, id, last] if is(first, "handoffs") && is(last, "reject") => {
-            vec![("PATCH", Route::Reject(decoded(id)?))]
-        }
-        [first, last] if is(first, "events") && is(last, "stream") => vec![("GET", Route::Stream)],
-        _ => Vec::new(),
-    })
-}
-
-fn alone(word: &str) -> Vec<(&'static str, Route)> {
-    match word.to_ascii_lowercase().as_str() {
-        "status" => vec![("GET", Route::Status)],
-        "state" => vec![("GET", Route::State)],
-        "agents" => vec![("GET", Route::Agents)],
-        "resources" => vec![("GET", Route::Resources)],
-        "tasks" => vec![("POST", Route::NewTask), ("GET", Route::Tasks)],
-        "handoffs" => vec![("POST", Route::NewHandoff), ("GET", Route::Handoffs)],
-        "events" => vec![("POST", Route::NewEvent), ("GET", Route::Events)],
-        "lead" => vec![("POST", Route::Lead)],
-        "healthz" => vec![("GET", Route::Health)],
-        "metrics" => vec![("GET", Route::Metrics)],
-        "dashboard" => vec![("GET", Route::DashboardBare)],
-        _ => Vec::new(),
     }
-}
-
-/// What is below `/resources/`: a few words, and every file by its path.
-fn resource(rest: &str) -> Result<Vec<(&'static str, Route)>, Fault> {
-    if rest.is_empty() {
-        return Ok(vec![("GET", Route::Resources)]);
-    }
-    let word = rest.strip_suffix('/').unwrap_or(rest).to_ascii_lowercase();
-    let post = match word.as_str() {
-        "claim" => Some(Route::Claim),
-        "release" => Some(Route::Release),
-        "lock" => Some(Route::Lock),
-        "unlock" => Some(Route::Unlock),
-        _ => None,
-    };
-    let mut offers: Vec<_> = post.into_iter().map(|route| ("POST", route)).collect();
-    offers.push(("GET", Route::Resource(decoded(rest)?)));
-    Ok(offers)
 }
 
 /// Percent-encoding undone.

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
@@ -41,6 +41,15 @@ use wire::{BrokerMessage, Identity, Log, Messages, Status, WatchRequest};
 
 /// The version of git-paw whose wire this is. Clients look for the marker beside it.
 const WIRE: &str = "0.13.0";
+
+/// The paths of everything that can be asked for, and how; `:id` stands for a name.
+pub const ROUTES: [(&str, &str); 5] = [
+    ("POST", "/publish"),
+    ("POST", "/watch"),
+    ("GET,HEAD", "/status"),
+    ("GET,HEAD", "/log"),
+    ("GET,HEAD", "/messages/:id"),
+];
 
 /// A work tree of the repository, with the name of the branch that is checked out there.
 pub type Tree = (PathBuf, Option<String>);
@@ -90,23 +99,17 @@ impl LoopbackDoor for Broker {
         let Asked { head, body, caller } = asked;
         let path = head.uri.path();
         let one = path.strip_prefix("/messages/").filter(|it| !it.is_empty() && !it.contains('/'));
-        let allowed = match path {
-            "/publish" | "/watch" => "POST",
-            "/status" | "/log" => "GET,HEAD",
-            _ if one.is_some() => "GET,HEAD",
-            _ => return empty(StatusCode::NOT_FOUND),
+        let known = if one.is_some() { "/messages/:id" } else { path };
+        let Some((allowed, route)) = ROUTES.iter().find(|(_, it)| *it == known) else {
+            return empty(StatusCode::NOT_FOUND);
         };
-        let fits = match allowed {
-            "POST" => head.method == Method::POST,
-            _ => matches!(head.method, Method::GET | Method::HEAD),
-        };
-        if !fits {
+        if !allowed.split(',').any(|it| it == head.method.as_str()) {
             let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
             return answer;
         }
         let query = head.uri.query().unwrap_or_default();
-        let answered = match (path, one) {
+        let answered = match (*route, one) {
             ("/publish", _) => self.publish(&head.headers, body, &caller).await,
             ("/watch", _) => self.watch(&head.headers, body, &caller).await,
             ("/status", _) => self.status().await,
@@ -118,6 +121,10 @@ impl LoopbackDoor for Broker {
 
     fn refuse(&self) -> Answer {
         in_json(StatusCode::FORBIDDEN, &json!({ "error": "Forbidden" }))
+    }
+
+    fn unavailable(&self, why: &str) -> Answer {
+        in_json(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }))
     }
 }
 

@@ -17,18 +17,35 @@ use crate::transport::sse::EventStream;
 /// What a door answers.
 pub type Answer = Response<Reply>;
 
-/// The body of an answer.
+/// The body of an answer. Its connection is not closed to make room while it is sent.
 #[derive(Debug)]
-pub enum Reply {
+pub struct Reply {
+    content: Content,
+    _busy: Option<Busy>,
+}
+
+#[derive(Debug)]
+enum Content {
     /// All of it.
     Whole(Full<Bytes>),
     /// Events, as they come.
     Events(EventStream),
 }
 
+impl Reply {
+    fn new(content: Content) -> Self {
+        Self { content, _busy: None }
+    }
+
+    /// The same, and what keeps its connection open meanwhile.
+    pub(super) fn keeping(self, busy: Option<Busy>) -> Self {
+        Self { _busy: busy, ..self }
+    }
+}
+
 /// An answer that is there in full.
 pub fn whole(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Reply::Whole(Full::new(body.into())));
+    let mut answer = Response::new(Reply::new(Content::Whole(Full::new(body.into()))));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer
@@ -36,14 +53,14 @@ pub fn whole(status: StatusCode, content_type: &'static str, body: impl Into<Byt
 
 /// An answer that is its status.
 pub fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Reply::Whole(Full::default()));
+    let mut answer = Response::new(Reply::new(Content::Whole(Full::default())));
     *answer.status_mut() = status;
     answer
 }
 
 /// An answer that goes on until its reader or its sender ends it.
 pub fn stream(events: EventStream) -> Answer {
-    let mut answer = Response::new(Reply::Events(events));
+    let mut answer = Response::new(Reply::new(Content::Events(events)));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     answer
@@ -77,55 +94,23 @@ impl Body for Reply {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Reply::Whole(body) => Pin::new(body).poll_frame(cx),
-            Reply::Events(body) => Pin::new(body).poll_frame(cx),
+        match &mut self.get_mut().content {
+            Content::Whole(body) => Pin::new(body).poll_frame(cx),
+            Content::Events(events) => events.poll_next(cx).map(|next| next.map(|it| Ok(Frame::data(it)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Reply::Whole(body) => body.is_end_stream(),
-            Reply::Events(body) => body.is_end_stream(),
+        match &self.content {
+            Content::Whole(body) => body.is_end_stream(),
+            Content::Events(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Reply::Whole(body) => body.size_hint(),
-            Reply::Events(body) => body.size_hint(),
+        match &self.content {
+            Content::Whole(body) => body.size_hint(),
+            Content::Events(_) => SizeHint::default(),
         }
-    }
-}
-
-/// A body that keeps its connection from being closed while it is sent.
-pub(super) struct Kept {
-    body: Reply,
-    _busy: Option<Busy>,
-}
-
-impl Kept {
-    pub(super) fn new(body: Reply, busy: Option<Busy>) -> Self {
-        Self { body, _busy: busy }
-    }
-}
-
-impl Body for Kept {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -4,7 +4,8 @@
 //! sees a request, this has been found out, in this order: the connection's peer is a process of this user; `Host` is
 //! a loopback name with our port; `Origin`, if there is one, is our own; a browser that says where the request comes
 //! from says that it is this door; a token that is shown, or demanded, is good. What does not pass is answered by
-//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause.
+//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. A process that has
+//! more connections in use than one may have is told so, by [`LoopbackDoor::unavailable`].
 //!
 //! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
 //! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
@@ -17,6 +18,7 @@
 
 mod answer;
 mod checks;
+mod crowd;
 mod upgrade;
 
 use std::convert::Infallible;
@@ -26,15 +28,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
 
+use answer::dressed;
 pub use answer::{Answer, Reply, closing, empty, stream, whole};
-use answer::{Kept, dressed};
 use checks::Spellings;
+use crowd::Crowd;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
@@ -43,14 +46,14 @@ use crate::auth::keys::KeyRing;
 use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer};
 use crate::auth::{Rejected, bearer};
 use crate::base::limits::{
-    LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_BYTES_MAX, LOOPBACK_HEAD_MS_MAX,
-    LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
+    LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_MS_MAX, LOOPBACK_READ_MS_MAX,
+    LOOPBACK_SMALL_BODY_BYTES,
 };
 use crate::domain::view::GoodToken;
 use crate::domain::{Door, Token};
 use crate::service::Provost;
 use crate::transport::accept::Guard;
-use crate::transport::http::{BodyLimits, Room, Taken, Untaken};
+use crate::transport::http::{BodyLimits, Room, Taken, Untaken, server};
 use crate::transport::loopback::Accepted;
 use crate::transport::patient::Patient;
 
@@ -67,6 +70,9 @@ pub trait LoopbackDoor: Send + Sync + 'static {
 
     /// What is said to a request that is not let in.
     fn refuse(&self) -> Answer;
+
+    /// What is said to a request that cannot be answered at the moment, for this reason.
+    fn unavailable(&self, why: &str) -> Answer;
 
     /// What is said to a request without a good token, where it shows one or has to.
     fn demand(&self) -> Answer {
@@ -103,6 +109,20 @@ pub struct Gate {
     pub provost: Provost,
     /// Whether every request has to show a token.
     pub demands_token: bool,
+}
+
+/// Told to a process that has too many connections.
+const CROWDED: &str = "this process has as many connections here as one may have, all of them in use; close some, and try again";
+
+/// What a connection's peer has proved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    /// It is a process of this user.
+    Admitted,
+    /// It is one that has as many connections as it may have.
+    Crowd,
+    /// Nothing.
+    Stranger,
 }
 
 /// How many peers of a door are looked for among all processes at once.
@@ -143,6 +163,7 @@ struct Parted<D> {
     gate: Gate,
     room: Room,
     looking: Semaphore,
+    crowd: Crowd,
 }
 
 impl<D> Clone for Shell<D> {
@@ -161,35 +182,30 @@ impl<D: LoopbackDoor> Shell<D> {
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
         let looking = Semaphore::new(LOOKS_AT_ONCE);
-        Self(Arc::new(Parted { door, spellings: Spellings::of(gate.port), gate, room, looking }))
+        let (spellings, crowd) = (Spellings::of(gate.port), Crowd::new());
+        Self(Arc::new(Parted { door, spellings, gate, room, looking, crowd }))
     }
 
     /// Serves one connection until it ends.
     pub async fn serve(self, accepted: Accepted, guard: Guard) {
         let name = self.0.door.door().name();
-        let Accepted { stream, peer, us } = accepted;
-        let proven = self.0.gate.admit(peer, us, &self.0.looking).await;
-        if let Err(rejected) = proven {
-            tracing::warn!(door = name, cause = rejected.cause(), "connection refused");
-        }
+        let Accepted { stream, peer, us, arriving } = accepted;
+        let peer = self.peer(peer, us, &guard).await;
+        drop(arriving);
         let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
             // Whoever has proved nothing is not kept while others wait.
-            let busy = proven.is_ok().then(|| busy.busy());
+            let busy = (peer == Peer::Admitted).then(|| busy.busy());
             let (shell, promise) = (shell.clone(), Arc::clone(&promise));
             async move {
-                let (answer, promised) = shell.respond(proven, request).await;
+                let (answer, promised) = shell.respond(peer, request).await;
                 *promise.lock().unwrap_or_else(PoisonError::into_inner) = promised;
-                Ok::<_, Infallible>(answer.map(|body| Kept::new(body, busy)))
+                Ok::<_, Infallible>(answer.map(|body| body.keeping(busy)))
             }
         });
         let patient = Patient::new(stream, Duration::from_millis(LOOPBACK_READ_MS_MAX));
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
-            .max_buf_size(LOOPBACK_HEAD_BYTES_MAX)
-            .max_header_size(LOOPBACK_HEAD_BYTES_MAX)
+        let connection = server(Duration::from_millis(LOOPBACK_HEAD_MS_MAX))
             .title_case_headers(self.0.door.has_title_case())
             .serve_connection(TokioIo::new(patient), service)
             .with_upgrades();
@@ -214,22 +230,37 @@ impl<D: LoopbackDoor> Shell<D> {
         }
     }
 
+    /// Finds out who has connected from `peer` to `us`.
+    async fn peer(&self, peer: SocketAddr, us: SocketAddr, guard: &Guard) -> Peer {
+        let door = self.0.door.door().name();
+        if let Err(rejected) = self.0.gate.admit(peer, us, &self.0.looking, guard).await {
+            tracing::warn!(door, cause = rejected.cause(), "connection refused");
+            return Peer::Stranger;
+        }
+        if self.0.crowd.admits(guard).await {
+            return Peer::Admitted;
+        }
+        tracing::warn!(door, cause = "its process has too many", "connection refused");
+        Peer::Crowd
+    }
+
     /// The answer, and what becomes of the connection where that is 101.
-    async fn respond(
-        &self,
-        proven: Result<(), Rejected>,
-        request: Request<Incoming>,
-    ) -> (Response<Reply>, Option<Promised>) {
+    async fn respond(&self, peer: Peer, request: Request<Incoming>) -> (Response<Reply>, Option<Promised>) {
         let door = &self.0.door;
         let (head, incoming) = request.into_parts();
-        let admitted = match proven {
-            Ok(()) => self.0.spellings.check(&head).inspect_err(|why| {
+        let admitted = match peer {
+            Peer::Admitted | Peer::Crowd => self.0.spellings.check(&head).inspect_err(|why| {
                 tracing::warn!(door = door.door().name(), cause = why, "request refused");
             }),
-            Err(_) => Err("the peer was refused"),
+            Peer::Stranger => Err("the peer was refused"),
         };
         if admitted.is_err() {
             return (dressed(closing(door.refuse())), None);
+        }
+        if peer == Peer::Crowd {
+            let mut answer = door.unavailable(CROWDED);
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            return (dressed(closing(answer)), None);
         }
         let query = head.uri.query().filter(|_| door.takes_token_in_query());
         let token = match self.0.gate.token(&head.headers, query).await {
@@ -260,11 +291,18 @@ impl Gate {
     ///
     /// Workers have no way here: their jails have no network, or one of their own. Should one find a way all the same,
     /// it is found out: while a worker runs, or has just run, it is looked up whose socket it is.
-    async fn admit(&self, peer: SocketAddr, us: SocketAddr, looking: &Semaphore) -> Result<(), Rejected> {
+    async fn admit(
+        &self,
+        peer: SocketAddr,
+        us: SocketAddr,
+        looking: &Semaphore,
+        guard: &Guard,
+    ) -> Result<(), Rejected> {
         if !KNOWS_PEERS {
             return if self.demands_token { Ok(()) } else { Err(Rejected::Gone) };
         }
         let peer = LoopbackPeer::of(peer, us)?.check_same_user(self.uid)?;
+        guard.has_socket(peer.inode);
         if self.provost.outputs().is_empty() {
             return Ok(());
         }

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 
+use super::asked::{Asked, Caller, Query};
 use super::map::coordinate as words;
 use super::map::{self, Fault};
-use super::routes::{Answered, Caller};
+use super::routes::Answered;
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
 use crate::base::{IntentId, Ttl};
@@ -21,9 +21,6 @@ use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
 
 /// How long a lock is for that comes without a time, as at the wit door.
 const LOCK_TTL: Ttl = Ttl::minutes(30);
-
-type Asked<T> = Result<Json<T>, JsonRejection>;
-type Query_<T> = Result<Query<T>, QueryRejection>;
 
 pub(super) fn routes() -> Router<Own> {
     Router::new()
@@ -60,9 +57,8 @@ async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault
 async fn lock(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::TakeLock>,
+    Asked(body): Asked<wire::TakeLock>,
 ) -> Answered<wire::Locked> {
-    let body = body?.0;
     let at = words::symbol(&body.symbol)?;
     let process = match body.pid {
         Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
@@ -88,9 +84,8 @@ async fn lock(
 async fn unlock(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::Unlock>,
+    Asked(body): Asked<wire::Unlock>,
 ) -> Answered<wire::Lock> {
-    let body = body?.0;
     let (at, base) = (words::symbol(&body.symbol)?, base(&own, body.worktree).await?);
     let fence = words::fence(body.fence);
     let done = own.0.provost.unlock(&who, base.as_ref(), &at, fence, body.force).await.map_err(map::fault)?;
@@ -100,9 +95,8 @@ async fn unlock(
 async fn locks(
     State(own): State<Own>,
     Caller(who): Caller,
-    query: Query_<wire::Whose>,
+    Query(query): Query<wire::Whose>,
 ) -> Answered<wire::Locks> {
-    let Query(query) = query?;
     let holder = words::whose(&query, who.agent())?;
     let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
     let files: Vec<_> = files.into_iter().collect();
@@ -119,18 +113,17 @@ async fn locks(
 async fn leave(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::Leave>,
+    Asked(body): Asked<wire::Leave>,
 ) -> Answered<wire::Left> {
-    let left = own.0.provost.leave(&who, body?.0.intents).await.map_err(map::fault)?;
+    let left = own.0.provost.leave(&who, body.intents).await.map_err(map::fault)?;
     Ok(Json(wire::Left { locks: left.locks, intents: left.intents }))
 }
 
 async fn declare(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::Declare>,
+    Asked(body): Asked<wire::Declare>,
 ) -> Answered<wire::Declared> {
-    let body = body?.0;
     if body.files.is_empty() {
         return Err(Fault::invalid("files is empty: an intent names at least one"));
     }
@@ -154,9 +147,9 @@ async fn declare(
 async fn intents(
     State(own): State<Own>,
     Caller(who): Caller,
-    query: Query_<wire::Whose>,
+    Query(query): Query<wire::Whose>,
 ) -> Answered<Vec<wire::Intent>> {
-    let wanted = words::intents_wanted(&query?.0, who.agent())?;
+    let wanted = words::intents_wanted(&query, who.agent())?;
     let found = own.0.provost.intents(wanted).await.map_err(map::fault)?;
     Ok(Json(found.iter().map(|it| words::intent(&it.it, it.name.as_deref())).collect()))
 }
@@ -164,9 +157,8 @@ async fn intents(
 async fn update_intent(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::UpdateIntent>,
+    Asked(body): Asked<wire::UpdateIntent>,
 ) -> Answered<wire::Intent> {
-    let body = body?.0;
     let (id, to) = (words::intent_id(&body.id)?, words::intent_status(&body.to)?);
     let moved = own.0.provost.update_intent(&who, id, to).await.map_err(map::fault)?;
     Ok(Json(words::intent(&moved.intent, None)))
@@ -175,9 +167,8 @@ async fn update_intent(
 async fn propose(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::Propose>,
+    Asked(body): Asked<wire::Propose>,
 ) -> Answered<wire::Contract> {
-    let body = body?.0;
     let (at, base) = (words::symbol(&body.symbol)?, base(&own, body.worktree).await?);
     let id = crate::base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
     let done = own.0.provost.propose(&who, base.as_ref(), id, &at, &at.to_string()).await;
@@ -187,9 +178,8 @@ async fn propose(
 async fn answer_contract(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::AnswerContract>,
+    Asked(body): Asked<wire::AnswerContract>,
 ) -> Answered<wire::Contract> {
-    let body = body?.0;
     let id = words::contract_id(&body.id)?;
     let done = own.0.provost.answer_contract(&who, id, body.accept).await.map_err(map::fault)?;
     Ok(Json(words::contract(&done)))
@@ -198,9 +188,9 @@ async fn answer_contract(
 async fn withdraw_contract(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::WithdrawContract>,
+    Asked(body): Asked<wire::WithdrawContract>,
 ) -> Answered<wire::Contract> {
-    let id = words::contract_id(&body?.0.id)?;
+    let id = words::contract_id(&body.id)?;
     let done = own.0.provost.withdraw_contract(&who, id).await.map_err(map::fault)?;
     Ok(Json(words::contract(&done)))
 }
@@ -208,9 +198,9 @@ async fn withdraw_contract(
 async fn appoint_lead(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::AppointLead>,
+    Asked(body): Asked<wire::AppointLead>,
 ) -> Answered<wire::Done> {
-    let agent = map::agent(&body?.0.agent, "agent")?;
+    let agent = map::agent(&body.agent, "agent")?;
     let message = format!("{agent} leads the crew");
     own.0.provost.submit(&who, AppointLead { agent }).await.map_err(map::fault)?;
     Ok(Json(wire::Done { message }))
@@ -219,9 +209,9 @@ async fn appoint_lead(
 async fn import_events(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::ImportEvents>,
+    Asked(body): Asked<wire::ImportEvents>,
 ) -> Answered<wire::Imported> {
-    let file = body?.0.file;
+    let file = body.file;
     let done = own.0.provost.import(&who, Path::new(&file)).await.map_err(|fault| match fault {
         ImportFault::Refused(refusal) => map::fault(refusal),
         ImportFault::File(why) => Fault::new(
@@ -237,9 +227,9 @@ async fn import_events(
 async fn contracts(
     State(own): State<Own>,
     _caller: Caller,
-    query: Query_<wire::ContractsQuery>,
+    Query(query): Query<wire::ContractsQuery>,
 ) -> Answered<Vec<wire::Contract>> {
-    let wanted = words::contracts_wanted(&query?.0)?;
+    let wanted = words::contracts_wanted(&query)?;
     let found = own.0.provost.contracts(wanted).await.map_err(map::fault)?;
     Ok(Json(found.iter().map(|it| words::contract(it)).collect()))
 }
@@ -247,9 +237,9 @@ async fn contracts(
 async fn concerned(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::Paths>,
+    Asked(body): Asked<wire::Paths>,
 ) -> Answered<wire::Concerned> {
-    let paths = words::paths(&body?.0.paths, "paths")?;
+    let paths = words::paths(&body.paths, "paths")?;
     let contracts = own.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
     let (locks, _) = own.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
     let foreign = locks.iter().filter(|it| it.it.holder != *who.agent());
@@ -272,9 +262,8 @@ async fn concerned(
 async fn check_contracts(
     State(own): State<Own>,
     _caller: Caller,
-    body: Asked<wire::CheckContracts>,
+    Asked(body): Asked<wire::CheckContracts>,
 ) -> Answered<wire::Checked> {
-    let body = body?.0;
     let base = base(&own, body.worktree).await?;
     let staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
     let deleted = words::paths(&body.deleted, "deleted")?;
@@ -286,9 +275,9 @@ async fn check_contracts(
 async fn guard(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Asked<wire::Guard>,
+    Asked(body): Asked<wire::Guard>,
 ) -> Answered<wire::Guarded> {
-    let edits = body?.0.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
+    let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
     if edits.len() > crate::base::limits::STAGED_FILES_MAX {
         return Err(Fault::invalid("more files than are looked at at once"));
     }

@@ -4,6 +4,7 @@
 //! agent whose name nobody has reserved. Approvals are answered from a terminal that is not below any agent.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod coordinate;
 mod map;
 mod posts;
@@ -20,7 +21,6 @@ use std::time::Duration;
 use axum::extract::Extension;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
-use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{mpsc, oneshot};
 
@@ -34,13 +34,11 @@ use crate::domain::{Door, Principal, Token};
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
+use crate::transport::http::converse;
 use map::Fault;
 
 /// How long a request's head may take; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Largest head, in bytes; ours have a few hundred.
-const HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// What only the daemon as a whole can do.
 pub enum Order {
@@ -107,23 +105,7 @@ impl Own {
         stream.proven();
         guard.proven();
         let router = routes::router(self.clone()).layer(Extension(Arc::new(peer)));
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(hyper_util::rt::TokioTimer::new())
-            .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-        let mut connection = std::pin::pin!(connection);
-        tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(err) = ended {
-                    tracing::debug!(door = "own", %err, "connection ended");
-                }
-                return;
-            }
-            () = guard.stopping() => connection.as_mut().graceful_shutdown(),
-        }
-        // What was asked before the stop is still answered; the accept loop bounds how long.
-        let _ended = connection.await;
+        converse("own", stream, HEAD_TIME_MAX, &guard, TowerToHyperService::new(router)).await;
     }
 
     /// Who is asking: the user, a person at a terminal, or an agent of this user.

@@ -1,13 +1,13 @@
 //! Messages between agents: one handler per path.
 
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 
+use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::routes::{Answered, Caller, patience, submit};
+use super::routes::{Answered, patience, submit};
 use super::{Own, wire};
 use crate::auth::role;
 use crate::base::limits::POLL_BYTES_MAX;
@@ -32,9 +32,9 @@ pub(super) fn routes() -> Router<Own> {
 async fn publish(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::PublishPost>, JsonRejection>,
+    Asked(body): Asked<wire::PublishPost>,
 ) -> Answered<wire::PostPublished> {
-    let message = body?.0.message;
+    let message = body.message;
     let letterboxes = own.0.provost.engine().letterboxes();
     let now = Timestamp(chrono::Utc::now().timestamp_millis());
     let post = read(message, now, |it| letterboxes.has(it) || who.may(Scope::Operate));
@@ -57,9 +57,8 @@ async fn publish(
 async fn posts(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::PostsQuery>, QueryRejection>,
+    Query(query): Query<wire::PostsQuery>,
 ) -> Answered<wire::Posts> {
-    let Query(query) = query?;
     let provost = &own.0.provost;
     let since = PostSeq(query.since.unwrap_or(0));
     let which = match query.inbox {

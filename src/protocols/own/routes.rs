@@ -1,11 +1,8 @@
 //! One handler per path: decode, submit, encode.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State};
-use axum::http::request::Parts;
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -14,9 +11,9 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
 use super::{Order, Own, coordinate, posts, token, wire};
-use crate::auth::peer::PeerId;
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -108,32 +105,6 @@ impl IntoResponse for Fault {
     }
 }
 
-impl From<JsonRejection> for Fault {
-    fn from(rejection: JsonRejection) -> Self {
-        Fault::new(rejection.status(), "invalid", rejection.body_text())
-    }
-}
-
-impl From<QueryRejection> for Fault {
-    fn from(rejection: QueryRejection) -> Self {
-        Fault::new(rejection.status(), "invalid", rejection.body_text())
-    }
-}
-
-/// The caller of a request, proved by its connection.
-pub(super) struct Caller(pub(super) Principal);
-
-impl FromRequestParts<Own> for Caller {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, own: &Own) -> Result<Self, Fault> {
-        let peer = parts.extensions.get::<Arc<PeerId>>().cloned();
-        let peer =
-            peer.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer"))?;
-        own.caller(&parts.headers, &peer).await.map(Caller)
-    }
-}
-
 pub(super) fn patience(wait_ms: Option<u64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX)
 }
@@ -170,9 +141,8 @@ async fn about(State(own): State<Own>, _caller: Caller) -> Answered<wire::About>
 async fn tasks(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::TasksQuery>, QueryRejection>,
+    Query(query): Query<wire::TasksQuery>,
 ) -> Answered<wire::Tasks> {
-    let Query(query) = query?;
     let filter = match query.filter.as_deref().unwrap_or("all") {
         "all" => TaskFilter::All,
         "active" => TaskFilter::Active,
@@ -191,9 +161,8 @@ async fn tasks(
 async fn task(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::TaskQuery>, QueryRejection>,
+    Query(query): Query<wire::TaskQuery>,
 ) -> Answered<wire::Task> {
-    let Query(query) = query?;
     let id = map::task_id(&query.id)?;
     let seen = query.seen.unwrap_or_default();
     let unchanged = |task: &crate::domain::Task| task.updated_at.rfc3339() == seen;
@@ -204,9 +173,8 @@ async fn task(
 async fn output(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::OutputQuery>, QueryRejection>,
+    Query(query): Query<wire::OutputQuery>,
 ) -> Answered<wire::Output> {
-    let Query(query) = query?;
     let id = map::task_id(&query.id)?;
     let page = own.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
     let chunk = |it: Chunk| wire::Chunk {
@@ -237,9 +205,8 @@ async fn agents(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire::A
 async fn events(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::EventsQuery>, QueryRejection>,
+    Query(query): Query<wire::EventsQuery>,
 ) -> Answered<wire::Events> {
-    let Query(query) = query?;
     let engine = own.0.provost.engine();
     let after = match query.after {
         Some(after) => EventSeq(after),
@@ -278,17 +245,17 @@ async fn graph(State(own): State<Own>, _caller: Caller) -> Answered<wire::Graph>
 async fn callers(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::GraphQuery>, QueryRejection>,
+    Query(query): Query<wire::GraphQuery>,
 ) -> Answered<wire::Calls> {
-    calls(&own, &query?.0, Way::Callers).await
+    calls(&own, &query, Way::Callers).await
 }
 
 async fn callees(
     State(own): State<Own>,
     _caller: Caller,
-    query: Result<Query<wire::GraphQuery>, QueryRejection>,
+    Query(query): Query<wire::GraphQuery>,
 ) -> Answered<wire::Calls> {
-    calls(&own, &query?.0, Way::Callees).await
+    calls(&own, &query, Way::Callees).await
 }
 
 async fn calls(own: &Own, query: &wire::GraphQuery, way: Way) -> Answered<wire::Calls> {
@@ -299,9 +266,9 @@ async fn calls(own: &Own, query: &wire::GraphQuery, way: Way) -> Answered<wire::
 async fn delegate(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Delegate>, JsonRejection>,
+    Asked(body): Asked<wire::Delegate>,
 ) -> Answered<wire::Delegated> {
-    let verb = map::delegate(body?.0)?;
+    let verb = map::delegate(body)?;
     let task = verb.task.clone();
     Ok(Json(match own.0.provost.delegate(&who, verb).await.map_err(map::fault)? {
         Answer::Done(done) => map::delegated(&task, &done.state),
@@ -313,9 +280,9 @@ async fn delegate(
 async fn screenshot(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Screenshot>, JsonRejection>,
+    Asked(body): Asked<wire::Screenshot>,
 ) -> Answered<wire::Delegated> {
-    let verb = map::screenshot(body?.0)?;
+    let verb = map::screenshot(body)?;
     let task = verb.task.clone();
     Ok(Json(match own.0.provost.submit(&who, verb).await.map_err(map::fault)? {
         Answer::Done(done) => map::delegated(&done.task, &done.state),
@@ -327,9 +294,9 @@ async fn screenshot(
 async fn cancel(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Cancel>, JsonRejection>,
+    Asked(body): Asked<wire::Cancel>,
 ) -> Answered<wire::TaskState> {
-    let verb = map::cancel(body?.0)?;
+    let verb = map::cancel(body)?;
     let task = verb.task.to_string();
     let done = submit(&own, &who, verb).await?;
     Ok(Json(wire::TaskState { task, state: map::state_word(&done.state).into() }))
@@ -338,9 +305,8 @@ async fn cancel(
 async fn report(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Report>, JsonRejection>,
+    Asked(body): Asked<wire::Report>,
 ) -> Answered<wire::TaskState> {
-    let body = body?.0;
     let task = body.task.clone();
     if body.status == "ack" {
         submit(&own, &who, AckTask { task: map::task_id(&task)? }).await?;
@@ -353,9 +319,9 @@ async fn report(
 async fn answer(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Answer>, JsonRejection>,
+    Asked(body): Asked<wire::Answer>,
 ) -> Answered<wire::Answered> {
-    let done = submit(&own, &who, map::answer(body?.0)?).await?;
+    let done = submit(&own, &who, map::answer(body)?).await?;
     let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
     Ok(Json(wire::Answered { task, failed }))
 }
@@ -363,9 +329,9 @@ async fn answer(
 async fn record(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Record>, JsonRejection>,
+    Asked(body): Asked<wire::Record>,
 ) -> Answered<wire::Done> {
-    submit(&own, &who, map::record(&body?.0)?).await?;
+    submit(&own, &who, map::record(&body)?).await?;
     Ok(Json(wire::Done { message: "on record".into() }))
 }
 
@@ -376,9 +342,9 @@ async fn reload(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::D
 async fn listen(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::Listen>, JsonRejection>,
+    Asked(body): Asked<wire::Listen>,
 ) -> Answered<wire::Done> {
-    let wire::Listen { address, secret } = body?.0;
+    let wire::Listen { address, secret } = body;
     let secret = secret.map(|it| crate::base::Secret::new(it.into_bytes()));
     order(&own, &who, Order::Listen(address.into(), secret)).await
 }

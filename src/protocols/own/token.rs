@@ -1,16 +1,16 @@
 //! Tokens: one handler per path.
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 
+use super::asked::{Asked, Caller};
 use super::map::{self, Fault};
-use super::routes::{Answered, Caller, submit};
+use super::routes::{Answered, submit};
 use super::{Own, wire};
 use crate::auth::{bearer, role};
-use crate::base::{AgentId, Ttl};
+use crate::base::Ttl;
 use crate::domain::command::{MintToken, RevokeTokens, WhichTokens};
 use crate::domain::view::GoodTokens;
 use crate::domain::{Scope, Scopes, TOKEN_SCOPES, Token};
@@ -28,10 +28,10 @@ pub(super) fn routes() -> Router<Own> {
 async fn mint(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::MintToken>, JsonRejection>,
+    Asked(body): Asked<wire::MintToken>,
 ) -> Answered<wire::Minted> {
-    let wire::MintToken { agent, scopes, ttl_s } = body?.0;
-    let agent = named(&agent)?;
+    let wire::MintToken { agent, scopes, ttl_s } = body;
+    let agent = map::agent(&agent, "agent")?;
     if role::is_reserved(&agent) {
         let message = format!("{agent} belongs to the daemon or a person, and never has a token");
         return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
@@ -62,19 +62,15 @@ async fn tokens(State(own): State<Own>, Caller(_who): Caller) -> Answered<Vec<wi
 async fn revoke(
     State(own): State<Own>,
     Caller(who): Caller,
-    body: Result<Json<wire::RevokeTokens>, JsonRejection>,
+    Asked(body): Asked<wire::RevokeTokens>,
 ) -> Answered<Vec<wire::Token>> {
-    let which = match body?.0 {
+    let which = match body {
         wire::RevokeTokens { id: Some(id), agent: None } => WhichTokens::Id(id.into()),
-        wire::RevokeTokens { id: None, agent: Some(agent) } => WhichTokens::Of(named(&agent)?),
+        wire::RevokeTokens { id: None, agent: Some(agent) } => WhichTokens::Of(map::agent(&agent, "agent")?),
         _ => return Err(Fault::invalid("say either id or agent")),
     };
     let revoked = submit(&own, &who, RevokeTokens { which }).await?;
     Ok(Json(revoked.tokens.iter().map(|token| row(token)).collect()))
-}
-
-fn named(agent: &str) -> Result<AgentId, Fault> {
-    AgentId::parse(agent).map_err(|err| Fault::invalid(format!("agent {err}")))
 }
 
 fn read(words: &[String]) -> Result<Scopes, Fault> {

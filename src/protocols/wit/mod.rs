@@ -19,15 +19,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::TokioIo;
-
 use super::FrontDoor;
 use crate::auth::keys::KeyRing;
 use crate::auth::peer::PeerId;
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
-use crate::transport::http::Room;
+use crate::transport::http::{Room, converse};
 use crate::transport::patient::Patient;
 
 /// How long a request's head may take; also how long a connection may be silent. wit's own daemon takes about as long.
@@ -35,9 +33,6 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(12);
 
 /// How long a client may leave an answer unread.
 const READ_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Largest head, in bytes; wit's have a few hundred.
-const HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// The door.
 #[derive(Clone)]
@@ -78,23 +73,8 @@ impl Wit {
         stream.proven();
         guard.proven();
         let service = hyper::service::service_fn(move |request| http::serve(self.clone(), request));
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(hyper_util::rt::TokioTimer::new())
-            .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(Patient::new(stream, READ_TIME_MAX)), service);
-        let mut connection = std::pin::pin!(connection);
-        tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(err) = ended {
-                    tracing::debug!(door = "wit", %err, "connection ended");
-                }
-                return;
-            }
-            () = guard.stopping() => connection.as_mut().graceful_shutdown(),
-        }
-        // What was asked before the stop is still answered; the accept loop bounds how long.
-        let _ended = connection.await;
+        let patient = Patient::new(stream, READ_TIME_MAX);
+        converse("wit", patient, HEAD_TIME_MAX, &guard, service).await;
     }
 }
 

@@ -110,3 +110,51 @@ fn a_list_of_pins_that_others_can_write_or_that_is_damaged_allows_nothing() {
     symlink(root.join(pin::PROVOST), &list).unwrap();
     assert!(pending(&root, &state).is_err());
 }
+
+#[test]
+fn a_port_in_another_programs_file_is_for_whoever_has_named_none() {
+    let files = [
+        (pin::GIT_PAW, "[broker]\nport = 9201\n"),
+        (".agent-protocol/config.json", r#"{ "version": "0.1", "port": 4801, "lead_agent": null }"#),
+    ];
+    let (machine, root, state) = repository("[limits]\n");
+    for (path, text) in files {
+        machine.write(&format!("repo/{path}"), text);
+    }
+    let ports = |machine: &Machine, more: &dyn Fn(Sources) -> Sources| {
+        let repository = pending(&root, &state).unwrap();
+        let sources = more(Sources { root: root.clone(), repository, ..Sources::default() });
+        let loaded = machine.load(&sources).unwrap();
+        let written = |key: &str| loaded.origins.get(key).cloned().unwrap_or_default();
+        let config = &loaded.config;
+        (
+            [config.agent_protocol.port, config.broker.port],
+            [written("agent_protocol.port"), written("broker.port")],
+            notes(&loaded).join("\n"),
+        )
+    };
+    let plain = |sources: Sources| sources;
+    assert_eq!(ports(&machine, &plain).0, [4700, 9119], "nobody has allowed them");
+    for file in pending(&root, &state).unwrap() {
+        pin::allow(&root, &state, &file.path, file.digest).unwrap();
+    }
+    let (found, origins, _) = ports(&machine, &plain);
+    assert_eq!((found, origins), ([4801, 9201], [files[1].0, files[0].0].map(String::from)));
+
+    // One's own words, wherever they are.
+    let own = "[agent_protocol]\nport = 4901\n[broker]\nport = 9301\n";
+    let user = Some(machine.write("u.toml", own));
+    let (found, _, said) = ports(&machine, &|sources| Sources { user: user.clone(), ..sources });
+    assert_eq!(found, [4901, 9301]);
+    assert!(said.contains("is not used") && said.contains("u.toml"), "{said}");
+    let explicit = Some((machine.write("e.toml", own), Dialect::Provost));
+    assert_eq!(ports(&machine, &|sources| Sources { explicit: explicit.clone(), ..sources }).0, [4901, 9301]);
+    let machine = machine.with("PROVOST_AGENT_PROTOCOL_PORT", "0").with("PROVOST_BROKER_PORT", "9401");
+    assert_eq!(ports(&machine, &plain).0, [0, 9401]);
+    machine.write("repo/.provost/provost.toml", own);
+    for file in pending(&root, &state).unwrap() {
+        pin::allow(&root, &state, &file.path, file.digest).unwrap();
+    }
+    let (found, origins, _) = ports(&machine, &plain);
+    assert_eq!((found, origins), ([4901, 9301], [pin::PROVOST, pin::PROVOST].map(String::from)));
+}

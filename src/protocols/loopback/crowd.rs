@@ -1,0 +1,36 @@
+//! Which process has how many of a door's connections.
+//!
+//! It is asked only once the door has more of them than one process may have: finding a process among all takes
+//! milliseconds, and before that nobody can have too many. One look is for all whose process is not known yet.
+
+use tokio::sync::Semaphore;
+
+use crate::auth::loopback::{KNOWS_PEERS, holders};
+use crate::base::limits::LOOPBACK_PROCESS_CONNECTIONS_MAX;
+use crate::transport::accept::Guard;
+
+/// Looks for the processes of one door's peers, one look at a time.
+pub(super) struct Crowd(Semaphore);
+
+impl Crowd {
+    pub(super) fn new() -> Self {
+        Self(Semaphore::new(1))
+    }
+
+    /// Whether a connection's process may have one more; those of its own that have been idle longest make room. Where
+    /// the system does not say whose a connection is, the door's own bound is the only one.
+    pub(super) async fn admits(&self, guard: &Guard) -> bool {
+        if !KNOWS_PEERS || !guard.is_among_more_than(LOOPBACK_PROCESS_CONNECTIONS_MAX) {
+            return true;
+        }
+        let Ok(_turn) = self.0.acquire().await else { return false };
+        // Whoever looked before may have found this one, too.
+        let unknown = guard.unknown_sockets();
+        if !unknown.is_empty() {
+            let sockets = unknown.clone();
+            let Ok(found) = tokio::task::spawn_blocking(move || holders(sockets)).await else { return false };
+            guard.found(&unknown, &found);
+        }
+        guard.fits(LOOPBACK_PROCESS_CONNECTIONS_MAX)
+    }
+}
