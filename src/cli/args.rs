@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    allow, approvals, broker, contracts, crew, delegate, git, graph, guard, hook, intents, jail, journal,
-    keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
+    adapt, allow, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook, intents,
+    jail, journal, keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
 };
 use crate::base::Ttl;
 
@@ -119,6 +119,19 @@ pub(super) enum Command {
     /// Say how an intent goes on
     #[command(after_help = "Examples:\n  provost intent 3f0c2a active\n  provost intent 3f0c2a resolved")]
     Intent(intents::Update),
+    /// Claim a whole file, so that no other agent of the crew works at it
+    #[command(
+        after_help = "Examples:\n  provost claim src/auth.ts --as claude-code-1\n  provost claim src/auth.ts --json\n\nExit codes: 0 it is yours; 5 somebody else has it. The agent has to be in the crew: `provost adapt` announces it."
+    )]
+    Claim(claims::Claim),
+    /// Give a claimed file back
+    #[command(after_help = "Example:\n  provost release src/auth.ts --as claude-code-1")]
+    Release(claims::Release),
+    /// Keep a section about the other agents current in CLAUDE.md, AGENTS.md or Cursor's rules; end with Ctrl-C
+    #[command(
+        after_help = "Examples:\n  provost adapt claude\n  provost adapt cursor --agent cursor-2\n  provost adapt agents-md --file docs/AGENTS.md --once\n  provost adapt codex --remove"
+    )]
+    Adapt(adapt::Adapt),
     /// Name the agent that leads the crew of Agent Protocol, from a terminal
     #[command(after_help = "Example:\n  provost lead claude-code-1")]
     Lead(crew::Lead),

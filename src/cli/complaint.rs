@@ -141,7 +141,7 @@ impl From<ClientError> for Complaint {
             ClientError::Version(_) => Self::refusal(&err).next("provost down && provost up"),
             ClientError::Refused { status, fault } => {
                 let code = match fault.error.as_str() {
-                    "lock_conflict" | "would_deadlock" | "held_elsewhere" => HELD,
+                    "lock_conflict" | "would_deadlock" | "held_elsewhere" | "file_held" => HELD,
                     "denied" => FAILED,
                     _ if matches!(status, 404 | 500..) => FAILED,
                     _ => REFUSED,

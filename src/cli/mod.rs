@@ -6,10 +6,12 @@
 //! handled here, so that these commands work without a daemon as well.
 #![forbid(unsafe_code)]
 
+mod adapt;
 mod allow;
 mod approvals;
 mod args;
 mod broker;
+mod claims;
 mod complaint;
 mod contracts;
 mod crew;
@@ -123,6 +125,9 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Lead(it) => crew::lead(here, it),
         Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Contract(it) => contracts::contract(here, it),
+        Command::Claim(it) => claims::claim(here, it),
+        Command::Release(it) => claims::release(here, it),
+        Command::Adapt(it) => adapt::adapt(here, it),
         Command::Watch(it) => watch::watch(here, &it),
         Command::Broker(it) => broker::broker(here, it),
         Command::Answer(it) => broker::answer(here, &it),

@@ -159,6 +159,8 @@ impl Client {
         intents "/intents" (wire::Whose) -> Vec<wire::Intent>;
         /// Contracts.
         contracts "/contracts" (wire::ContractsQuery) -> Vec<wire::Contract>;
+        /// Who works at what, as far as it concerns the caller.
+        at_work "/at-work" () -> wire::AtWork;
         /// Messages between agents.
         posts "/posts" (wire::PostsQuery) -> wire::Posts;
         /// Where every agent stands.
@@ -194,6 +196,16 @@ impl Client {
         answer_contract "/answer-contract" (wire::AnswerContract) -> wire::Contract;
         /// Takes one back.
         withdraw_contract "/withdraw-contract" (wire::WithdrawContract) -> wire::Contract;
+        /// Joins the crew.
+        join_crew "/join-crew" (wire::JoinCrew) -> wire::Member;
+        /// Says that the caller is still there.
+        beat_crew "/beat-crew" () -> wire::Done;
+        /// Leaves the crew.
+        leave_crew "/leave-crew" (wire::LeaveCrew) -> wire::LeftCrew;
+        /// Claims a file.
+        claim "/claim" (wire::ClaimFile) -> wire::Claimed;
+        /// Gives one back.
+        release_claim "/release-claim" (wire::ReleaseClaim) -> wire::Released;
         /// Names the lead of the crew.
         appoint_lead "/appoint-lead" (wire::AppointLead) -> wire::Done;
         /// Imports events of the published server of Agent Protocol.

@@ -222,6 +222,11 @@ impl Claims {
         self.places.values().filter_map(|file| self.all.get(file))
     }
 
+    /// All of them, by path.
+    pub fn by_path(&self) -> impl Iterator<Item = &Arc<Claim>> {
+        self.all.values()
+    }
+
     /// An agent's, in the order in which they were first asked for; those that are in conflict, too.
     pub fn of(&self, owner: &AgentId) -> impl Iterator<Item = &Arc<Claim>> {
         let places = self.by_owner.get(owner).into_iter().flatten();

@@ -232,6 +232,9 @@ impl State {
     /// Agent Protocol, `DELETE /agents/:id`. What it had claimed is free; nobody minds if it was not there.
     pub(super) fn leave_crew(&self, who: &Principal, verb: &LeaveCrew, out: &mut Outbox) -> CrewLeft {
         let Some(member) = self.crew.get(who.agent()) else { return CrewLeft { was_there: false } };
+        if verb.only_if_idle && self.claims.of(&member.id).next().is_some() {
+            return CrewLeft { was_there: false };
+        }
         self.free_claims_of(&member.id, &verb.contents, None, out);
         out.say(CrewEvent::MemberLeft.into());
         out.put(CrewChange::DropMember(member.id.clone()).into());

@@ -1,5 +1,6 @@
 //! Questions that change nothing, answered from memory.
 
+mod at_work;
 mod crew;
 mod foreign;
 mod job;
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp};
 
+pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim,
     OneMember, OneTransfer, WholeCrew,

@@ -142,14 +142,14 @@ impl Provost {
         done(self.submit(who, LockFile { file, content, lock }).await?)
     }
 
-    /// Lets an agent leave the crew; its files are nobody's then.
+    /// Lets an agent leave the crew; its files are nobody's then. With `only_if_idle` it stays if it has any.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn leave_crew(&self, who: &Principal) -> Result<CrewLeft, Refusal> {
+    pub async fn leave_crew(&self, who: &Principal, only_if_idle: bool) -> Result<CrewLeft, Refusal> {
         let claims = self.view(ClaimsOf(who.agent().clone())).await?;
         let contents = self.contents(claims.iter().map(|it| it.file.clone()).collect()).await;
-        done(self.submit(who, LeaveCrew { contents }).await?)
+        done(self.submit(who, LeaveCrew { only_if_idle, contents }).await?)
     }
 
     /// Puts a note on the timeline. `changed` is the file of which it says that the caller has changed it.

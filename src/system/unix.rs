@@ -165,6 +165,50 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     options
 }
 
+/// Whether a file can be replaced by another one of its name without more than that changing.
+///
+/// # Errors
+/// Why not.
+pub fn replaceable(meta: &cap_std::fs::Metadata) -> Result<(), String> {
+    use cap_std::fs::MetadataExt as _;
+    let us = user_number();
+    match () {
+        () if meta.uid() != us => Err(format!("it belongs to uid {} and not to us, uid {us}", meta.uid())),
+        () if meta.nlink() > 1 => {
+            Err(format!("it has {} names (hard links), and would lose the others", meta.nlink()))
+        }
+        () => Ok(()),
+    }
+}
+
+/// What tells one file from another, in one folder.
+pub fn number_of(meta: &cap_std::fs::Metadata) -> u64 {
+    cap_std::fs::MetadataExt::ino(meta)
+}
+
+/// Has two names in a folder change places, in one step; `false` where the system cannot.
+///
+/// # Errors
+/// What the system says.
+#[cfg(target_os = "linux")]
+pub fn exchange(folder: &cap_std::fs::Dir, one: &str, other: &str) -> io::Result<bool> {
+    use rustix::io::Errno;
+    match rustix::fs::renameat_with(folder, one, folder, other, rustix::fs::RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// Has two names in a folder change places, in one step; `false` where the system cannot.
+///
+/// # Errors
+/// What the system says.
+#[cfg(not(target_os = "linux"))]
+pub fn exchange(_folder: &cap_std::fs::Dir, _one: &str, _other: &str) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// Where a door of this name is, given the folder of the repository's sockets.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {
     runtime.join(format!("{name}.sock"))

@@ -190,6 +190,27 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     options
 }
 
+/// Whether a file can be replaced by another one of its name without more than that changing.
+///
+/// # Errors
+/// Why not.
+pub fn replaceable(_meta: &cap_std::fs::Metadata) -> Result<(), String> {
+    Ok(())
+}
+
+/// What tells one file from another, in one folder; here nothing does.
+pub fn number_of(_meta: &cap_std::fs::Metadata) -> u64 {
+    0
+}
+
+/// Has two names in a folder change places, in one step; here the system cannot.
+///
+/// # Errors
+/// None.
+pub fn exchange(_folder: &cap_std::fs::Dir, _one: &str, _other: &str) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// The pipe of a door of this name. Pipes have no folders: a digest of the folder where a socket would be, which is
 /// another one for every user and repository, is part of its name.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {

@@ -20,7 +20,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 87] = [
+const COMMANDS: [&str; 90] = [
     "init",
     "up",
     "down",
@@ -74,6 +74,9 @@ const COMMANDS: [&str; 87] = [
     "intend",
     "intents",
     "intent",
+    "claim",
+    "release",
+    "adapt",
     "lead",
     "agent-protocol",
     "agent-protocol import",

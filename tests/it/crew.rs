@@ -90,7 +90,7 @@ fn one_of_the_crew_leads_whoever_asks() {
     s.joins("c", Role::Lead);
     s.joins("d", Role::Worker);
     assert_eq!((s.lead(), s.role("c"), s.leads()), (Some("a"), Role::Worker, 1));
-    s.say(&member("a"), LeaveCrew { contents: BTreeMap::new() }).unwrap();
+    s.say(&member("a"), LeaveCrew { only_if_idle: false, contents: BTreeMap::new() }).unwrap();
     assert_eq!(s.names_said(), ["member_left", "lead_elected"]);
     assert_eq!(s.lead(), Some("c"), "whoever asked to lead comes first");
     s.say(&member("c"), MoveMember { to: Standing::Offline }).unwrap();
@@ -118,7 +118,7 @@ fn the_configured_lead_leads_whenever_it_is_there() {
     s.joins("boss", Role::Worker);
     assert_eq!((s.lead(), s.leads()), (Some("boss"), 1));
     assert_eq!(s.names_said(), ["member_joined", "lead_elected"]);
-    s.say(&member("boss"), LeaveCrew { contents: BTreeMap::new() }).unwrap();
+    s.say(&member("boss"), LeaveCrew { only_if_idle: false, contents: BTreeMap::new() }).unwrap();
     assert_eq!(s.lead(), Some("a"));
 }
 

@@ -6,6 +6,7 @@
 
 mod a6s_client;
 mod a6s_door;
+mod adapt;
 mod agent_protocol;
 mod agent_protocol_vectors;
 mod approvals;

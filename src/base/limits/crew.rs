@@ -26,6 +26,9 @@ pub const RECORDS_BYTES_MAX: usize = 32 << 20;
 /// Size of what a note on the timeline says beside its few words, in bytes.
 pub const NOTE_BYTES_MAX: usize = 256 << 10;
 
+/// Rows of a kind in one answer about who works at what. Nobody reads more, and the rest is counted.
+pub const AT_WORK_ROWS_MAX: usize = 200;
+
 /// Entries of the timeline in one answer.
 pub const TIMELINE_PAGE_MAX: usize = 10_000;
 
@@ -81,3 +84,6 @@ pub const CONFLICT_BYTES_MAX: u64 = 64 << 20;
 
 /// Entries of their folder that are looked at to find the oldest: others can write there.
 pub const CONFLICT_ENTRIES_MAX: usize = 10_000;
+
+/// Size of a file in which a host looks for what its agent should know, in bytes. Agents read it whole; pages, not books.
+pub const HOST_FILE_BYTES_MAX: u64 = 4 << 20;

@@ -32,6 +32,8 @@ pub struct CrewJoined {
 /// Leave.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaveCrew {
+    /// Whether the caller stays after all if it holds a file: nothing is released then.
+    pub only_if_idle: bool,
     /// What the caller's files say now, as far as that is known.
     pub contents: BTreeMap<RepoPath, Content>,
 }
@@ -39,7 +41,7 @@ pub struct LeaveCrew {
 /// The caller is not one of the crew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewLeft {
-    /// Whether it was.
+    /// Whether it was, and has gone.
     pub was_there: bool,
 }
 

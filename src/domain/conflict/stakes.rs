@@ -70,6 +70,12 @@ impl Stakes {
         here.filter_map(|(title, number)| self.all.get(title)?.get(*number))
     }
 
+    /// All of them, by path.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Stake>> {
+        let all = self.paths.values().flatten();
+        all.filter_map(|(title, number)| self.all.get(title)?.get(*number))
+    }
+
     /// How many things have stakes.
     pub fn len(&self) -> usize {
         self.all.len()

@@ -145,7 +145,7 @@ impl AgentProtocol {
     pub(super) async fn leave(&self, caller: &Caller, id: &str) -> Said {
         // Who was never there is not there any more.
         let Ok(id) = AgentId::parse(id) else { return ok(&json!({ "ok": true })) };
-        self.provost().leave_crew(&speaks_as(caller, id)?).await?;
+        self.provost().leave_crew(&speaks_as(caller, id)?, false).await?;
         ok(&json!({ "ok": true }))
     }
 

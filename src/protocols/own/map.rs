@@ -1,6 +1,7 @@
 //! The own API's words and ours.
 
 pub(super) mod coordinate;
+pub(super) mod crew;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -11,8 +12,8 @@ use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
-    Command, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task, TaskNote,
-    TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
+    Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task,
+    TaskNote, TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
 };
 use crate::service::{Calls, GraphFault, GraphState, Snapshot};
 
@@ -67,6 +68,10 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::ApprovalChanged => (StatusCode::CONFLICT, "approval_changed"),
         Refusal::Denied { .. } => (StatusCode::FORBIDDEN, "denied"),
         Refusal::SwitchedOff { .. } => (StatusCode::FORBIDDEN, "switched_off"),
+        Refusal::Crew(CrewRefusal::NotInCrew) => (StatusCode::NOT_FOUND, "not_in_crew"),
+        Refusal::Crew(
+            CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. } | CrewRefusal::FileConflicted,
+        ) => (StatusCode::CONFLICT, "file_held"),
         Refusal::Crew(_) => (StatusCode::CONFLICT, "crew"),
         Refusal::MailNotFound => (StatusCode::NOT_FOUND, "mail_not_found"),
         Refusal::AlreadyNamed { .. } => (StatusCode::CONFLICT, "already_named"),
@@ -98,6 +103,9 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
         Refusal::NameTaken { .. } => fault.hint("set PROVOST_TOKEN, or end its tokens: provost token revoke --of AGENT"),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
+        Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapt` does, and POST /agents/announce at Agent Protocol's door"),
+        Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
+        Refusal::Crew(CrewRefusal::FileConflicted) => fault.hint("somebody has to say whose change counts: resource.conflict_resolved"),
         Refusal::Busy { .. } => fault.hint("try again in a moment"),
         refusal => coordinate::with_data(fault, &refusal),
     }

@@ -6,6 +6,7 @@
 
 mod asked;
 mod coordinate;
+mod crew;
 mod map;
 mod posts;
 mod routes;

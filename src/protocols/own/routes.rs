@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::{Order, Own, coordinate, posts, token, wire};
+use super::{Order, Own, coordinate, crew, posts, token, wire};
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -52,6 +52,7 @@ pub(super) fn router(own: Own) -> Router {
         .route("/listen", post(listen))
         .route("/stop", post(stop))
         .merge(coordinate::routes())
+        .merge(crew::routes())
         .merge(token::routes())
         .merge(posts::routes())
         .fallback(|| async { Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path") })

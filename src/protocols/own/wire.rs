@@ -4,6 +4,7 @@
 //! so that an older client can talk to a newer daemon of the same version header.
 
 mod coordinate;
+mod crew;
 mod posts;
 mod token;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use coordinate::*;
+pub use crew::*;
 pub use posts::*;
 pub use token::*;
 

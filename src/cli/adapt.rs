@@ -1,0 +1,417 @@
+//! `provost adapt`: what the others do, kept current in the file in which a host looks for what its agent should know.
+//!
+//! One process for each host. It announces the agent and gives signs of life for it, follows the log, and writes the
+//! section when the facts in it have changed. At its end the section goes. `render` says what is written, `section` where
+//! in the text, `file` how it gets there.
+
+mod file;
+mod host;
+mod render;
+mod section;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use serde_json::{Value, json};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::complaint::{DONE, USAGE};
+use super::here::wait_for;
+use super::speaker::Speaker;
+use super::{Complaint, Here, out, up};
+use crate::base::AgentId;
+use crate::base::limits::EVENT_PAGE_MAX;
+use crate::client::{Client, ClientError, wire};
+use crate::system::Signals;
+use file::{Alone, Done, FileError, HostFile, Mark};
+use host::Host;
+use render::Facts;
+
+/// How long one question waits for news, in milliseconds.
+const WAIT_MS: u64 = 20_000;
+
+/// What happens within this time is written together.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// How often is looked whether somebody has edited the file.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Longest time between two signs of life.
+const BEAT_MAX: Duration = Duration::from_secs(20);
+
+/// How long is waited before a daemon that was lost is asked again: first, and at most.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+
+/// How long a daemon is waited for at the end.
+const LEAVE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// After so many questions without an answer the section says that it may be out of date.
+const STALE_AFTER: u32 = 4;
+
+/// `provost adapt`.
+#[derive(Args, Debug)]
+pub(super) struct Adapt {
+    /// For which host
+    host: Host,
+    /// Speak as this agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as
+    /// claude-code-1, cursor-1, codex-1 or agent-1
+    #[arg(long, visible_alias = "as", value_name = "AGENT")]
+    agent: Option<AgentId>,
+    /// The part that the agent asks for; lead for claude, otherwise worker
+    #[arg(long, value_enum)]
+    role: Option<Part>,
+    /// Another file of the repository than the host's own
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+    /// Write the section and leave it there; nobody is announced
+    #[arg(long)]
+    once: bool,
+    /// Take the section out
+    #[arg(long, conflicts_with = "once")]
+    remove: bool,
+}
+
+/// The part of an agent.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Part {
+    /// Decides, if nobody else does
+    Lead,
+    /// Good at something
+    Specialist,
+    /// Does what there is to do
+    Worker,
+}
+
+impl Part {
+    fn word(self) -> &'static str {
+        match self {
+            Part::Lead => "lead",
+            Part::Specialist => "specialist",
+            Part::Worker => "worker",
+        }
+    }
+}
+
+pub(super) fn adapt(here: &Here, asked: Adapt) -> Result<u8, Complaint> {
+    let agent = name(here, &asked)?;
+    here.places.create()?;
+    let locks = here.places.state.join("adapt");
+    let file = HostFile::find(here, asked.host, asked.file.as_deref(), &locks)?;
+    let _alone = Alone::with(&file, &locks)?;
+    if asked.remove {
+        let done = file.take_out().map_err(|err| err.complaint(&file.shown))?;
+        return told(here, &file, done, None).map(|()| DONE);
+    }
+    up::start_if_absent(here, true)?;
+    wait_for(async {
+        let client = here.daemon(Some(agent.clone())).await?;
+        let role = asked.role.map_or(asked.host.role(), Part::word);
+        let mut adapter = Adapter {
+            here,
+            client,
+            agent,
+            host: asked.host,
+            role,
+            file: file.into(),
+            mark: None,
+            announced: false,
+            facts: None,
+            beat_at: Instant::now(),
+            grief: None,
+        };
+        if !asked.once {
+            return adapter.keep().await;
+        }
+        adapter.look().await?;
+        let done = adapter.write().await.map_err(|err| err.complaint(&adapter.file.shown))?;
+        told(here, &adapter.file, done, Some(&adapter.agent)).map(|()| DONE)
+    })
+}
+
+/// The agent's name. It stands in commands that are to be copied, so it must be a plain one.
+fn name(here: &Here, asked: &Adapt) -> Result<AgentId, Complaint> {
+    let agent = match Speaker::named(here, asked.agent.clone())? {
+        Some(agent) => agent,
+        None => AgentId::parse(asked.host.agent()).expect("a constant that is a valid id"),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/-".contains(c);
+    if agent.as_str().chars().all(plain) && !agent.as_str().starts_with('-') {
+        return Ok(agent);
+    }
+    Err(Complaint::of(format!("{} is no name for an adapter's agent", out::one_line(agent.as_str(), 200)))
+        .because("it stands in commands that agents copy")
+        .next("use letters, digits and . _ : / - with --agent")
+        .with_code(USAGE))
+}
+
+/// Says what has become of the file.
+fn told(here: &Here, file: &HostFile, done: Done, agent: Option<&AgentId>) -> Result<(), Complaint> {
+    let word = match done {
+        Done::Written if agent.is_some() => "written",
+        Done::Written | Done::Removed => "removed",
+        Done::Unchanged => "unchanged",
+    };
+    let shown = file.shown.display().to_string();
+    if here.json {
+        let agent = agent.map(AgentId::as_str);
+        return out::json_line(&json!({ "file": shown, "section": word, "agent": agent }));
+    }
+    out::line(out::one_line(&format!("section {word}: {shown}"), 4_200))
+}
+
+/// Why nothing is followed any more.
+enum Lost {
+    /// Somebody has asked us to end.
+    Stopped,
+    /// The daemon does not answer, or does not want to.
+    Daemon(ClientError),
+    /// Nobody can be told.
+    Output(Complaint),
+}
+
+impl From<ClientError> for Lost {
+    fn from(err: ClientError) -> Self {
+        Lost::Daemon(err)
+    }
+}
+
+/// Waits for something, or for a signal. What is waited for must bear being left in the middle.
+async fn unless_stopped<T>(
+    signals: &mut Signals,
+    it: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, Lost> {
+    tokio::select! {
+        done = it => Ok(done?),
+        _signal = signals.next() => Err(Lost::Stopped),
+    }
+}
+
+struct Adapter<'a> {
+    here: &'a Here,
+    client: Client,
+    agent: AgentId,
+    host: Host,
+    role: &'static str,
+    file: Arc<HostFile>,
+    /// The file, as we have left it.
+    mark: Option<Mark>,
+    /// Whether it was us who announced the agent, so that it is us who take it back.
+    announced: bool,
+    facts: Option<Facts>,
+    /// When the next sign of life is due.
+    beat_at: Instant,
+    /// What was said last of a file that cannot be written.
+    grief: Option<String>,
+}
+
+impl Adapter<'_> {
+    /// Asks how things are.
+    async fn look(&mut self) -> Result<(), ClientError> {
+        let about = self.client.about().await?;
+        let door = about.doors.into_iter().find(|it| it.door == "agent_protocol").map(|it| it.address);
+        let at_work = self.client.at_work().await?;
+        self.facts = Some(Facts { agent: self.agent.to_string(), at_work, door, current: true });
+        Ok(())
+    }
+
+    /// Does something with the file that takes as long as the disk does.
+    async fn with_file(
+        &mut self,
+        what: impl FnOnce(&HostFile) -> Result<Done, FileError> + Send + 'static,
+    ) -> Result<Done, FileError> {
+        let file = Arc::clone(&self.file);
+        let done = tokio::task::spawn_blocking(move || (what(&file), file.mark())).await;
+        let (done, mark) = done.map_err(|err| FileError::Broken(std::io::Error::other(err)))?;
+        self.mark = mark;
+        done
+    }
+
+    /// Puts into the file what is known. Must not be left in the middle.
+    async fn write(&mut self) -> Result<Done, FileError> {
+        let Some(facts) = &self.facts else { return Ok(Done::Unchanged) };
+        let body = render::section(facts);
+        self.with_file(move |file| file.put(&body)).await
+    }
+
+    /// The same, and says what has become of it. A file that cannot be written is told of once, and tried again when it
+    /// has changed.
+    async fn rewrite(&mut self) -> Result<(), Lost> {
+        match self.write().await {
+            Ok(done) => {
+                self.grief = None;
+                if done == Done::Unchanged {
+                    return Ok(());
+                }
+                told(self.here, &self.file, done, Some(&self.agent)).map_err(Lost::Output)
+            }
+            Err(err) => {
+                let grief = err.complaint(&self.file.shown).text();
+                if self.grief.as_ref() != Some(&grief) {
+                    out::note(&grief);
+                }
+                self.grief = Some(grief);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps the section current until somebody ends us.
+    async fn keep(&mut self) -> Result<u8, Complaint> {
+        let caught = |err| Complaint::of("signals cannot be caught").because(err);
+        let mut signals = Signals::catch().map_err(caught)?;
+        // What cannot work is said at once.
+        self.look().await?;
+        self.write().await.map_err(|err| err.complaint(&self.file.shown))?;
+        let keeps =
+            format!("keeping {} current for {}; end with Ctrl-C", self.file.shown.display(), self.agent);
+        out::note(out::one_line(&keeps, 4_400));
+        let ended = self.follow(&mut signals).await;
+        let left = self.with_file(HostFile::take_out).await.map_err(|err| err.complaint(&self.file.shown));
+        self.leave().await;
+        ended?;
+        told(self.here, &self.file, left?, None).map(|()| DONE)
+    }
+
+    /// Follows the daemon, and finds it again when it was lost, until a signal or something that will not get better.
+    async fn follow(&mut self, signals: &mut Signals) -> Result<(), Complaint> {
+        let mut failures = 0;
+        loop {
+            match self.follow_once(signals, &mut failures).await {
+                Lost::Stopped => return Ok(()),
+                Lost::Output(complaint) => return Err(complaint),
+                Lost::Daemon(err) if is_final(&err) => return Err(err.into()),
+                Lost::Daemon(_) => failures += 1,
+            }
+            if failures == STALE_AFTER {
+                out::note("the daemon does not answer; it is asked again until it does");
+                self.facts.iter_mut().for_each(|it| it.current = false);
+                if let Err(Lost::Output(complaint)) = self.rewrite().await {
+                    return Err(complaint);
+                }
+            }
+            let pause = BACK_OFF.0.saturating_mul(1 << failures.min(10)).min(BACK_OFF.1);
+            tokio::select! {
+                _signal = signals.next() => return Ok(()),
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// The same until the daemon is lost. `failures` begins anew when it answers.
+    async fn follow_once(&mut self, signals: &mut Signals, failures: &mut u32) -> Lost {
+        let client = self.client.clone();
+        // The place in the log first: what happens meanwhile is looked at twice rather than not at all.
+        let mut from = match unless_stopped(signals, client.about()).await {
+            Ok(about) => about.journal_seq,
+            Err(lost) => return lost,
+        };
+        loop {
+            let turn = async {
+                unless_stopped(signals, self.look()).await?;
+                if self.facts.as_ref().is_some_and(|it| it.at_work.me.is_none()) {
+                    unless_stopped(signals, self.join()).await?;
+                    unless_stopped(signals, self.look()).await?;
+                }
+                *failures = 0;
+                self.rewrite().await?;
+                self.news(signals, from).await
+            };
+            match turn.await {
+                Ok(next) => from = next,
+                Err(lost) => return lost,
+            }
+        }
+    }
+
+    /// Waits until something happens that may be in the section; gives the place in the log behind it.
+    async fn news(&mut self, signals: &mut Signals, mut from: u64) -> Result<u64, Lost> {
+        let client = self.client.clone();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let query =
+                wire::EventsQuery { after: Some(from), limit: Some(EVENT_PAGE_MAX), wait_ms: Some(WAIT_MS) };
+            let mut page = pin!(client.events(&query));
+            let page = loop {
+                tokio::select! {
+                    _signal = signals.next() => return Err(Lost::Stopped),
+                    page = &mut page => break page?,
+                    () = tokio::time::sleep_until(self.beat_at) => {
+                        unless_stopped(signals, self.beat()).await?;
+                        // Some things end by themselves, without an event.
+                        return Ok(from);
+                    }
+                    _ = look.tick() => if self.file.mark() != self.mark {
+                        self.rewrite().await?;
+                    },
+                }
+            };
+            from = page.next;
+            if page.events.iter().any(may_be_told) {
+                let settled = async {
+                    tokio::time::sleep(SETTLE).await;
+                    Ok(())
+                };
+                unless_stopped(signals, settled).await?;
+                return Ok(from);
+            }
+        }
+    }
+
+    /// Gives a sign of life; announces the agent where nobody knows it any more.
+    async fn beat(&mut self) -> Result<(), ClientError> {
+        self.beat_at = Instant::now() + self.patience();
+        match self.client.beat_crew().await {
+            Err(ClientError::Refused { fault, .. }) if fault.error == "not_in_crew" => self.join().await,
+            done => done.map(drop),
+        }
+    }
+
+    /// Time between two signs of life: two of them may be lost.
+    fn patience(&self) -> Duration {
+        let patience = self.facts.as_ref().map(|it| Duration::from_millis(it.at_work.patience_ms) / 3);
+        patience.unwrap_or(BEAT_MAX).min(BEAT_MAX)
+    }
+
+    /// Is one of the crew.
+    async fn join(&mut self) -> Result<(), ClientError> {
+        let request = wire::JoinCrew {
+            tool: self.host.tool().into(),
+            role: Some(self.role.into()),
+            capabilities: self.host.capabilities().iter().map(|it| (*it).to_owned()).collect(),
+        };
+        self.client.join_crew(&request).await?;
+        self.beat_at = Instant::now() + self.patience();
+        self.announced = true;
+        Ok(())
+    }
+
+    /// Takes the announcement back if it was ours. An agent that holds files is still at work: they stay its own until it
+    /// releases them, or falls silent.
+    async fn leave(&self) {
+        if !self.announced {
+            return;
+        }
+        let request = wire::LeaveCrew { only_if_idle: true };
+        // A daemon that is gone hears of it by the silence.
+        let _unheard = tokio::time::timeout(LEAVE_WAIT_MAX, self.client.leave_crew(&request)).await;
+    }
+}
+
+/// Whether asking again would be answered the same.
+fn is_final(err: &ClientError) -> bool {
+    match err {
+        ClientError::Foreign { .. } | ClientError::Version(_) => true,
+        ClientError::Refused { status, .. } => matches!(status, 400..=403),
+        ClientError::NotRunning(_) | ClientError::Slow | ClientError::Broken(_) => false,
+    }
+}
+
+/// Whether an event may change what the section says. Signs of life, of which there are most, do not.
+fn may_be_told(event: &Value) -> bool {
+    event["kind"]["crew"] != "member_beat"
+}

@@ -1,0 +1,84 @@
+//! Hosts: programs with an agent in them, and the file in which each looks for what it should know.
+
+use clap::ValueEnum;
+
+/// A host.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Host {
+    /// Claude Code: CLAUDE.md
+    Claude,
+    /// Cursor: .cursor/rules/provost.mdc
+    Cursor,
+    /// Codex: AGENTS.md
+    Codex,
+    /// Whatever else reads AGENTS.md
+    AgentsMd,
+}
+
+impl Host {
+    /// The word on the command line, and in the markers.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Host::Claude => "claude",
+            Host::Cursor => "cursor",
+            Host::Codex => "codex",
+            Host::AgentsMd => "agents-md",
+        }
+    }
+
+    /// Its file, from the top of the work tree.
+    pub(super) fn file(self) -> &'static str {
+        match self {
+            Host::Claude => "CLAUDE.md",
+            Host::Cursor => ".cursor/rules/provost.mdc",
+            Host::Codex | Host::AgentsMd => "AGENTS.md",
+        }
+    }
+
+    /// What its agent is called when nobody says; the first two as the published adapters do.
+    pub(super) fn agent(self) -> &'static str {
+        match self {
+            Host::Claude => "claude-code-1",
+            Host::Cursor => "cursor-1",
+            Host::Codex => "codex-1",
+            Host::AgentsMd => "agent-1",
+        }
+    }
+
+    /// The program, as it is announced.
+    pub(super) fn tool(self) -> &'static str {
+        match self {
+            Host::Claude => "claude-code",
+            Host::Cursor => "cursor",
+            Host::Codex => "codex",
+            Host::AgentsMd => "agents-md",
+        }
+    }
+
+    /// The part that its agent asks for; as the published adapters do.
+    pub(super) fn role(self) -> &'static str {
+        match self {
+            Host::Claude => "lead",
+            Host::Cursor | Host::Codex | Host::AgentsMd => "worker",
+        }
+    }
+
+    /// What its agent says that it can do.
+    pub(super) fn capabilities(self) -> &'static [&'static str] {
+        match self {
+            Host::Claude => &["code", "review", "test", "refactor"],
+            Host::Cursor => &["code", "refactor", "review", "inline-edit"],
+            Host::Codex | Host::AgentsMd => &["code"],
+        }
+    }
+
+    /// How a file begins that we make. Cursor reads a rule in every chat only if its head says so.
+    pub(super) fn head(self) -> &'static str {
+        match self {
+            Host::Cursor => {
+                "---\ndescription: Other agents in this repository, and what they hold\nglobs:\nalwaysApply: true\n---\n"
+            }
+            Host::Claude | Host::Codex | Host::AgentsMd => "",
+        }
+    }
+}

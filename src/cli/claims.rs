@@ -1,0 +1,57 @@
+//! `claim`, `release`: whole files, as Agent Protocol has them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::complaint::DONE;
+use super::here::wait_for;
+use super::speaker::Speaker;
+use super::{Complaint, Here, out};
+use crate::client::wire;
+
+/// `provost claim`.
+#[derive(Args, Debug)]
+pub(super) struct Claim {
+    /// The file
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// For this task of Agent Protocol's
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    #[command(flatten)]
+    speaker: Speaker,
+}
+
+/// `provost release`.
+#[derive(Args, Debug)]
+pub(super) struct Release {
+    /// The file
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    #[command(flatten)]
+    speaker: Speaker,
+}
+
+pub(super) fn claim(here: &Here, asked: Claim) -> Result<u8, Complaint> {
+    let request = wire::ClaimFile { path: here.path(&asked.file)?, task: asked.task };
+    let done = wait_for(async { Ok(asked.speaker.daemon(here).await?.claim(&request).await?) })?;
+    if here.json {
+        return out::json(&done).map(|()| DONE);
+    }
+    out::line(out::one_line(&format!("claimed: {}", done.file), 4_200))?;
+    for warning in &done.warnings {
+        out::note(out::one_line(&format!("warning: {warning}"), 800));
+    }
+    Ok(DONE)
+}
+
+pub(super) fn release(here: &Here, asked: Release) -> Result<u8, Complaint> {
+    let request = wire::ReleaseClaim { path: here.path(&asked.file)? };
+    let done = wait_for(async { Ok(asked.speaker.daemon(here).await?.release_claim(&request).await?) })?;
+    if here.json {
+        return out::json(&done).map(|()| DONE);
+    }
+    let said = if done.released { "released" } else { "was not yours, nothing released" };
+    out::line(out::one_line(&format!("{said}: {}", request.path), 4_200)).map(|()| DONE)
+}

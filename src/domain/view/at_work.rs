@@ -1,0 +1,101 @@
+//! Who works on the repository and at what, as one of its agents needs to know it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::View;
+use crate::base::limits::AT_WORK_ROWS_MAX;
+use crate::base::{AgentId, Slug, TaskId, Timestamp, Ttl};
+use crate::domain::post::slug;
+use crate::domain::{
+    Assignment, AssignmentState, Claim, Hold, Member, Stake, StakeKind, State, TaskState, Transfer,
+    TransferState,
+};
+
+/// What concerns one agent: others, what they hold, and what is wanted of it.
+#[derive(Clone, Debug)]
+pub struct AtWork(pub AgentId);
+
+/// The first of so many.
+#[derive(Clone, Debug)]
+pub struct FirstOf<T> {
+    /// The first of them.
+    pub rows: Vec<T>,
+    /// How many there are beyond those.
+    pub more: usize,
+}
+
+impl<T> FirstOf<T> {
+    fn of(all: impl Iterator<Item = T>) -> Self {
+        let mut all = all;
+        let rows = all.by_ref().take(AT_WORK_ROWS_MAX).collect();
+        Self { rows, more: all.count() }
+    }
+}
+
+/// Answer to [`AtWork`].
+#[derive(Clone, Debug)]
+pub struct AtWorkOut {
+    /// The agent itself, if it is in the crew.
+    pub me: Option<Arc<Member>>,
+    /// Members of the crew that are there, in the order in which they came.
+    pub members: FirstOf<Arc<Member>>,
+    /// Workers that are at a delegated task, by name.
+    pub workers: FirstOf<(AgentId, TaskId)>,
+    /// Files that are claimed, locked or in conflict, by path.
+    pub claims: FirstOf<Arc<Claim>>,
+    /// What others have at a path through other doors and is not over, by path.
+    pub stakes: FirstOf<Arc<Stake>>,
+    /// Assignments for the agent that are not done, oldest first.
+    pub assignments: FirstOf<Arc<Assignment>>,
+    /// Transfers that the agent may answer, oldest first.
+    pub transfers: FirstOf<Arc<Transfer>>,
+    /// How long a member may give no sign of life.
+    pub patience: Ttl,
+}
+
+impl View for AtWork {
+    type Out = AtWorkOut;
+
+    fn look(self, now: Timestamp, state: &State) -> AtWorkOut {
+        let me = self.0;
+        let my_slug = slug(me.as_str());
+        let workers: BTreeSet<_> = state
+            .tasks
+            .iter()
+            .filter(|it| matches!(it.state, TaskState::Running { .. }) && it.order.worker != me)
+            .map(|it| (it.order.worker.clone(), it.id().clone()))
+            .collect();
+        let mut assignments: Vec<_> = state
+            .assignments
+            .iter()
+            .filter(|it| it.to.as_deref() == Some(me.as_str()) && it.state != AssignmentState::Done)
+            .cloned()
+            .collect();
+        assignments.sort_by_key(|it| it.place);
+        let for_me = |it: &&Arc<Transfer>| {
+            it.state == TransferState::Pending
+                && it.from != me
+                && it.to.as_deref().is_none_or(|to| to == me.as_str())
+        };
+        AtWorkOut {
+            me: state.crew.get(&me).cloned(),
+            members: FirstOf::of(state.crew.iter().filter(|it| it.is_there()).cloned()),
+            workers: FirstOf::of(workers.into_iter()),
+            claims: FirstOf::of(state.claims.by_path().filter(|it| it.held != Hold::Free).cloned()),
+            stakes: FirstOf::of(
+                state.stakes.iter().filter(|it| is_anothers(it, now, &me, &my_slug)).cloned(),
+            ),
+            assignments: FirstOf::of(assignments.into_iter()),
+            transfers: FirstOf::of(state.transfers.iter().filter(for_me).cloned()),
+            patience: state.settings.crew.dead_after,
+        }
+    }
+}
+
+/// Whether it is somebody else's, through another door than claims come in by, and not over. At the broker door one
+/// agent has several spellings.
+fn is_anothers(it: &Stake, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
+    let mine = it.agent == *me || (it.kind == StakeKind::Plan && slug(it.agent.as_str()) == *my_slug);
+    it.kind != StakeKind::Claim && !mine && it.until.is_none_or(|until| until > now)
+}

@@ -1,0 +1,168 @@
+//! The crew as it travels: who is in it, what they hold, and what is wanted of whoever asks.
+
+use serde::{Deserialize, Serialize};
+
+/// `POST /join-crew`, answered with the [`Member`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JoinCrew {
+    /// The program that the caller is.
+    pub tool: String,
+    /// `lead`, `specialist`, `worker`; the latter when absent.
+    pub role: Option<String>,
+    /// What it can do.
+    pub capabilities: Vec<String>,
+}
+
+/// `POST /leave-crew`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeaveCrew {
+    /// Whether the caller stays after all if it holds a file: nothing is released then.
+    pub only_if_idle: bool,
+}
+
+/// Answer to [`LeaveCrew`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LeftCrew {
+    /// Whether it was there, and has gone.
+    pub left: bool,
+}
+
+/// `POST /claim`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClaimFile {
+    /// The file.
+    pub path: String,
+    /// For which task.
+    pub task: Option<String>,
+}
+
+/// Answer to [`ClaimFile`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claimed {
+    /// The file, in its one spelling.
+    pub file: String,
+    /// What others have there through other doors, a sentence for each.
+    pub warnings: Vec<String>,
+}
+
+/// `POST /release-claim`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReleaseClaim {
+    /// The file.
+    pub path: String,
+}
+
+/// Answer to [`ReleaseClaim`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Released {
+    /// Whether it was the caller's.
+    pub released: bool,
+}
+
+/// The first of so many.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rows<T> {
+    /// The first of them.
+    pub rows: Vec<T>,
+    /// How many there are beyond those.
+    pub more: usize,
+}
+
+/// `GET /at-work`: what the caller needs to know of others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AtWork {
+    /// The caller, if it is in the crew.
+    pub me: Option<Member>,
+    /// Members that are there, in the order in which they came.
+    pub members: Rows<Member>,
+    /// Workers that are at a delegated task, by name.
+    pub workers: Rows<WorkerAtTask>,
+    /// Files that are claimed, locked or in conflict, by path; the caller's own, too.
+    pub claims: Rows<FileHeld>,
+    /// What others have locked or announced through other doors, by path.
+    pub stakes: Rows<Stake>,
+    /// Tasks for the caller that are not done, oldest first.
+    pub tasks: Rows<TaskForMe>,
+    /// Hand-offs that the caller may answer, oldest first.
+    pub handoffs: Rows<HandoffForMe>,
+    /// How long a member may give no sign of life, in milliseconds.
+    pub patience_ms: u64,
+}
+
+/// One of the crew.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name.
+    pub agent: String,
+    /// The program that it says it is.
+    pub tool: String,
+    /// `lead`, `specialist`, `worker`.
+    pub role: String,
+    /// `idle`, `working`, `blocked`, `waiting_review`, `offline`.
+    pub status: String,
+}
+
+/// A worker at a delegated task.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WorkerAtTask {
+    /// The worker.
+    pub agent: String,
+    /// The task's id.
+    pub task: String,
+}
+
+/// A file of the crew's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileHeld {
+    /// The file.
+    pub file: String,
+    /// `claimed`, `locked`, `conflicted`.
+    pub how: String,
+    /// Whose it is, or was.
+    pub agent: String,
+}
+
+/// What somebody has at a place through another door.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stake {
+    /// The file, or a folder and all below it.
+    pub at: String,
+    /// `lock`, `intent`.
+    pub kind: String,
+    /// Whose.
+    pub agent: String,
+    /// The place as its owner wrote it, or what for.
+    pub asked: String,
+}
+
+/// A task for the caller.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TaskForMe {
+    /// Its id.
+    pub id: String,
+    /// What it is called.
+    pub title: String,
+    /// Who wants it.
+    pub by: String,
+    /// `queued`, `assigned`, `in_progress`, `review`, `blocked`.
+    pub status: String,
+    /// Files that it is about, as they were written.
+    pub files: Vec<String>,
+}
+
+/// Work that somebody hands over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HandoffForMe {
+    /// Its id.
+    pub id: String,
+    /// Who does.
+    pub from: String,
+    /// What it is part of.
+    pub task: String,
+    /// What was done.
+    pub summary: String,
+}
