@@ -266,6 +266,12 @@ pub(super) fn supervisor() -> Slug {
     Slug::parse("supervisor").expect("a constant that is a valid id")
 }
 
+/// The beginning of a text.
+fn shortened(text: &str, most: usize) -> Box<str> {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text[..end.unwrap_or(0)].into()
+}
+
 /// Where a post comes from, which decides what an empty list of files means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,7 +1,9 @@
 //! Messages between agents and the conflicts that come of them, as scripts over the core.
 
 use provost::auth::testing::caller;
-use provost::base::limits::{PARKED_AGENTS_MAX, POST_AGENTS_MAX};
+use provost::base::limits::{
+    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX, ROSTER_TEXT_MAX,
+};
 use provost::base::{AgentId, PostSeq, Slug, Ttl};
 use provost::domain::command::{AddressAgent, Publish, Published};
 use provost::domain::post::{IntendedFile, Post, Region, Source, slug};
@@ -380,6 +382,58 @@ fn invented_names_do_not_fill_the_memory() {
     }
     let parked = s.script.core.state().desk.waiting();
     assert!(parked <= PARKED_AGENTS_MAX, "{parked}");
+}
+
+#[test]
+fn what_is_said_without_end_is_delivered_and_compared_in_part() {
+    let mut s = crew();
+    let long = "x".repeat(100_000);
+    let lines: Vec<Region> = (0..20_000).map(|n| Region::Function(format!("f{n}").into())).collect();
+    let mut files: Vec<(String, Vec<Region>)> = (0..5_000).map(|n| (format!("d{n}/*a*b*"), vec![])).collect();
+    files.insert(0, (long.clone(), vec![]));
+    files.insert(1, ("src/a.rs".into(), lines.clone()));
+    files.insert(2, ("src/b.rs".into(), lines[..POST_REGIONS_MAX].to_vec()));
+    let listed: Vec<(&str, &[Region])> =
+        files.iter().map(|(path, it)| (path.as_str(), it.as_slice())).collect();
+    publish(&mut s, intent("feat-aa", &listed));
+    let print = s.script.core.state().desk.print(&slug("feat-aa")).unwrap().clone();
+    let kept = &print.intent.as_ref().unwrap().files;
+    assert_eq!(kept.len(), 2 + POST_WIDE_MAX, "two files, and so many patterns");
+    assert_eq!((kept[0].regions.len(), kept[1].regions.len()), (0, POST_REGIONS_MAX));
+    // The whole list is in the message all the same.
+    assert!(matches!(&inbox(&s, "feat-bb")[0].1, Post::Intent { files, .. } if files.len() == 5_003));
+    // All of a file that has too many parts is meant, and of the other these parts.
+    publish(&mut s, intent("feat-bb", &[("src/a.rs", &[Region::Function("g".into())])]));
+    publish(&mut s, intent("feat-bb", &[("src/b.rs", &[Region::Function("f7()".into())])]));
+    publish(&mut s, intent("feat-bb", &[("src/b.rs", &[Region::Function("g".into())])]));
+    let heard: Vec<_> = told(&s, "feat-bb");
+    assert_eq!(heard.len(), 2, "{heard:?}");
+    assert!(heard[0].ends_with("src/a.rs") && heard[1].contains("function f7"), "{heard:?}");
+
+    let names: Vec<String> = (0..3_000).map(|n| format!("{n}/{}", "y".repeat(3_000))).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain([long.as_str()]).collect();
+    for _ in 0..3 {
+        publish(&mut s, artifact("feat-aa", "committed", &names));
+    }
+    let print = s.script.core.state().desk.print(&slug("feat-aa")).unwrap().clone();
+    assert_eq!(print.left.len(), POST_FILES_MAX);
+    let status = Post::Status {
+        agent: agent("feat-aa"),
+        status: long.as_str().into(),
+        files: Vec::new(),
+        message: None,
+        cli: Some(long.as_str().into()),
+        phase: Some(long.as_str().into()),
+        detail: None,
+    };
+    publish(&mut s, artifact("feat-aa", "idle", &[]));
+    s.wait(Ttl::minutes(5));
+    publish(&mut s, status);
+    let it = s.script.core.state().desk.get(&slug("feat-aa")).unwrap().clone();
+    let row = it.row.as_ref().unwrap();
+    for text in [&row.label, row.phase.as_ref().unwrap(), it.cli.as_ref().unwrap()] {
+        assert!(text.len() <= ROSTER_TEXT_MAX);
+    }
 }
 
 #[test]

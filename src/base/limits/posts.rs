@@ -7,6 +7,15 @@ pub const POST_AGENTS_MAX: usize = 1_000;
 /// compared with nothing.
 pub const POST_FILES_MAX: usize = 1_000;
 
+/// Folders and patterns among these: each is compared with every file that anybody works on.
+pub const POST_WIDE_MAX: usize = 32;
+
+/// Regions of one file in an intent; with more, all of the file is meant.
+pub const POST_REGIONS_MAX: usize = 100;
+
+/// How much of a word in the roster is kept, in bytes: where an agent stands, what it is busy with, its program.
+pub const ROSTER_TEXT_MAX: usize = 1_024;
+
 /// Longest pattern of files in a broker message that is taken for a pattern, in bytes.
 pub const POST_PATTERN_LEN_MAX: usize = 256;
 

@@ -238,6 +238,8 @@ impl Watch {
         let Some(it) = self.trees.get_mut(&top) else { return };
         it.looking = false;
         it.not_before = Instant::now() + PAUSE.max(begun.elapsed() * PAUSE_TIMES);
+        // What was heard meanwhile waits for the pause, too.
+        it.due = it.due.map(|due| due.max(it.not_before));
         let looked = match looked {
             Ok(looked) => looked,
             Err(why) => {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::footprint::{shared, shown};
 use super::publish::Round;
 use super::standoff::Key;
-use super::{Footprint, Place, Post, PostChange, PostSettings, Standoff, supervisor};
+use super::{Footprint, Owner, Place, Post, PostChange, PostSettings, Standoff, supervisor};
 use crate::base::limits::STANDOFFS_MAX;
 use crate::base::{AgentId, PostSeq, Slug, Timestamp};
 use crate::domain::{Change, Outbox, Refusal, State};
@@ -143,20 +143,26 @@ impl Round<'_> {
     /// Whether these two have heard of it, under this name of the file or one that means it, too.
     fn is_known(&self, key: &Key, place: &Place) -> bool {
         let (a, b, _) = key;
-        let same = |it: &Arc<Standoff>| it.a == *a && it.b == *b && Place::of(&it.file).meets(place);
+        // Two files under different names are different files: only what means several is compared.
+        let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
+        let may_be = |file: &str| place.file().is_none() || is_wide(file);
+        let same = |it: &Arc<Standoff>| {
+            it.a == *a && it.b == *b && may_be(&it.file) && Place::of(&it.file).meets(place)
+        };
         self.state.desk.standoff(key).is_some() || self.state.desk.standoffs_of(a).any(same)
     }
 
     /// Files that are others', by what these announce or by what is written about who owns them.
     fn trespasses(&mut self, mine: &mut Footprint, met: &BTreeSet<(Slug, Place)>) -> Result<(), Refusal> {
         let mut told: BTreeMap<Box<str>, Vec<Box<str>>> = BTreeMap::new();
+        let rules = rules(self.state);
         let files: Vec<(Place, Box<str>)> =
             mine.files().into_iter().map(|(place, written)| (place, written.into())).collect();
         for (place, written) in files {
             if mine.live(self.now).is_some_and(|it| it.on(&place).is_some()) {
                 continue;
             }
-            for (owner, mark, source) in self.owners(&mine.slug, &place) {
+            for (owner, mark, source) in self.owners(&mine.slug, &place, &rules) {
                 let known = mine.told.get(&mark).is_some_and(|files| files.contains(&written));
                 told.entry(mark).or_default().push(written.clone());
                 if known || met.contains(&(owner.clone(), place.clone())) {
@@ -200,7 +206,12 @@ impl Round<'_> {
 
     /// Whose a file is besides `mine`: their names, a mark by which one finding is told from the next, and where that is
     /// written if it is not their intent.
-    fn owners(&self, mine: &Slug, place: &Place) -> Vec<(Slug, Box<str>, Option<Box<str>>)> {
+    fn owners(
+        &self,
+        mine: &Slug,
+        place: &Place,
+        rules: &[Rule<'_>],
+    ) -> Vec<(Slug, Box<str>, Option<Box<str>>)> {
         let state = self.state;
         let mut found = Vec::new();
         for slug in state.desk.intended.meeting(place).into_iter().filter(|it| *it != mine) {
@@ -209,8 +220,7 @@ impl Round<'_> {
             }
         }
         // As in a list of owners: the last line that fits has the word.
-        let PostSettings { code_owners, owners, .. } = &state.settings.posts;
-        let rule = code_owners.iter().chain(owners).rev().find(|it| fits(&it.pattern, place));
+        let rule = rules.iter().rev().find(|it| it.fits(place)).map(|it| it.owner);
         let Some(rule) = rule.filter(|it| !it.by.contains(mine)) else { return found };
         for slug in &rule.by {
             if state.desk.get(slug).is_some() && !found.iter().any(|(it, ..)| it == slug) {
@@ -230,17 +240,40 @@ fn told(mine: &Footprint, n: PostSeq, theirs: &Footprint, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
 }
 
-fn fits(pattern: &str, place: &Place) -> bool {
-    let anchored = pattern.trim_start_matches('/');
-    let rule = Place::of(anchored);
-    let by_name = !anchored.trim_end_matches('/').contains('/') && anchored.len() == pattern.len();
-    let Some(file) = place.file() else { return rule.meets(place) };
-    if rule.meets(place) || Place::Folder(anchored.trim_end_matches('/').into()).meets(place) {
-        return true;
+/// Who owns what, where that is an agent's at all: most lists name people, and are compared with nothing.
+fn rules(state: &State) -> Vec<Rule<'_>> {
+    let PostSettings { code_owners, owners, .. } = &state.settings.posts;
+    let all = || code_owners.iter().chain(owners);
+    if !all().any(|it| it.by.iter().any(|slug| state.desk.get(slug).is_some())) {
+        return Vec::new();
     }
-    by_name && {
-        let name = anchored.trim_end_matches('/');
-        file.split('/').any(|part| Place::of(name).meets(&Place::File(part.into())))
+    all().map(Rule::of).collect()
+}
+
+/// A line of who owns what, ready to be compared with many files.
+struct Rule<'a> {
+    owner: &'a Owner,
+    /// What it means from the top of the repository: this, or all below it.
+    whole: Place,
+    below: Place,
+    /// What it means in any folder, if it names none.
+    name: Option<Place>,
+}
+
+impl<'a> Rule<'a> {
+    fn of(owner: &'a Owner) -> Self {
+        let anchored = owner.pattern.trim_start_matches('/');
+        let bare = anchored.trim_end_matches('/');
+        let anywhere = !bare.contains('/') && anchored.len() == owner.pattern.len();
+        let name = anywhere.then(|| Place::of(bare));
+        Self { owner, whole: Place::of(anchored), below: Place::Folder(bare.into()), name }
+    }
+
+    fn fits(&self, place: &Place) -> bool {
+        let Some(file) = place.file() else { return self.whole.meets(place) };
+        self.whole.has(file)
+            || self.below.has(file)
+            || self.name.as_ref().is_some_and(|name| file.split('/').any(|part| name.has(part)))
     }
 }
 

@@ -3,13 +3,13 @@
 //! A heartbeat says nothing about files that the daemon has seen to be changed: only what it looks at again can say
 //! that they are clean.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::paths::Place;
 use super::{IntendedFile, Post, Region, Source, slug};
-use crate::base::limits::POST_FILES_MAX;
+use crate::base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
 use crate::base::{PostSeq, Slug, Timestamp};
 
 /// Everything that is known of an agent's files.
@@ -108,15 +108,15 @@ impl Footprint {
 
     /// What is committed is not being changed any more, and no longer intended.
     fn commit(&mut self, files: &[Box<str>]) {
-        let places: Vec<Place> = files.iter().map(|it| Place::of(it)).collect();
+        let places: BTreeSet<Place> = files.iter().map(|it| Place::of(it)).collect();
         self.seen.retain(|it| !places.contains(&Place::of(it)));
         if let Some(intent) = &mut self.intent {
             intent.files.retain(|it| !places.contains(&Place::of(&it.path)));
         }
         self.intent.take_if(|it| it.files.is_empty());
-        let known: Vec<Place> = self.left.iter().map(|it| Place::of(it)).collect();
-        let new = files.iter().zip(places).filter(|(_, place)| !known.contains(place));
-        self.left.extend(new.map(|(file, _)| file.clone()));
+        let known: BTreeSet<Place> = self.left.iter().map(|it| Place::of(it)).collect();
+        let new = kept(files).into_iter().filter(|it| !known.contains(&Place::of(it)));
+        self.left.extend(new);
         let excess = self.left.len().saturating_sub(POST_FILES_MAX);
         self.left.drain(..excess);
     }
@@ -124,7 +124,9 @@ impl Footprint {
     fn announce(&mut self, now: Timestamp, n: PostSeq, files: &[IntendedFile], summary: &str, valid_s: u64) {
         let ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         let until = Timestamp(now.0.saturating_add(ms));
-        let files: Vec<IntendedFile> = files.iter().take(POST_FILES_MAX).cloned().collect();
+        let mut bounds = Bounds::default();
+        let compared = files.iter().filter(|it| bounds.has_room_for(&it.path));
+        let files: Vec<IntendedFile> = compared.take(POST_FILES_MAX).map(bounded).collect();
         match self.intent.as_mut().filter(|it| now < it.until && it.files == files) {
             Some(same) => (same.until, same.summary) = (until, summary.into()),
             None => {
@@ -141,7 +143,30 @@ impl Footprint {
 }
 
 fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
-    files.iter().take(POST_FILES_MAX).cloned().collect()
+    let mut bounds = Bounds::default();
+    files.iter().filter(|it| bounds.has_room_for(it)).take(POST_FILES_MAX).cloned().collect()
+}
+
+/// What of a list is compared: no paths that can be no file's, and few that mean many files.
+#[derive(Default)]
+struct Bounds {
+    wide: usize,
+}
+
+impl Bounds {
+    fn has_room_for(&mut self, path: &str) -> bool {
+        if path.len() > PATH_LEN_MAX {
+            return false;
+        }
+        self.wide += usize::from(Place::of(path).file().is_none());
+        Place::of(path).file().is_some() || self.wide <= POST_WIDE_MAX
+    }
+}
+
+/// A file of an intent as it is compared.
+fn bounded(file: &IntendedFile) -> IntendedFile {
+    let regions = if file.regions.len() > POST_REGIONS_MAX { Vec::new() } else { file.regions.clone() };
+    IntendedFile { path: file.path.clone(), regions, plain: file.plain }
 }
 
 /// Where both mean the same part, and whether only because one gave a name and the other lines.
@@ -153,8 +178,10 @@ pub(super) struct Shared {
 /// What two sets of regions of one file have in common; those of the first are shown.
 pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
     let (mut regions, mut across_kinds) = (Vec::new(), false);
-    for a in mine {
-        for b in theirs {
+    let named = |of: &[Region]| -> Vec<String> { of.iter().map(plain_name).collect() };
+    let (my_names, their_names) = (named(mine), named(theirs));
+    for (a, my_name) in mine.iter().zip(&my_names) {
+        for (b, their_name) in theirs.iter().zip(&their_names) {
             match (a, b) {
                 (Region::Lines(a0, a1), Region::Lines(b0, b1)) if a0 <= b1 && b0 <= a1 => {
                     regions.push(Region::Lines(*a0.max(b0), *a1.min(b1)));
@@ -164,7 +191,7 @@ pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
                     regions.extend([a.clone(), b.clone()]);
                     across_kinds = true;
                 }
-                (a, b) if plain_name(a) == plain_name(b) => {
+                (a, b) if my_name == their_name => {
                     regions.push(a.clone());
                     if std::mem::discriminant(a) != std::mem::discriminant(b) {
                         regions.push(b.clone());

@@ -40,16 +40,19 @@ impl Place {
         }
     }
 
+    /// Whether a file is meant.
+    pub(super) fn has(&self, file: &str) -> bool {
+        match self {
+            Place::File(path) => **path == *file,
+            Place::Folder(folder) => is_below(folder, file),
+            Place::Pattern(pattern) => fits(pattern, file),
+        }
+    }
+
     /// Whether some file can be meant by both.
     pub fn meets(&self, other: &Place) -> bool {
         match (self, other) {
-            (Place::File(a), Place::File(b)) => a == b,
-            (Place::Folder(folder), Place::File(file)) | (Place::File(file), Place::Folder(folder)) => {
-                is_below(folder, file)
-            }
-            (Place::Pattern(pattern), Place::File(file)) | (Place::File(file), Place::Pattern(pattern)) => {
-                fits(pattern, file)
-            }
+            (place, Place::File(file)) | (Place::File(file), place) => place.has(file),
             (Place::Folder(a), Place::Folder(b)) => a == b || is_below(a, b) || is_below(b, a),
             (Place::Folder(folder), Place::Pattern(pattern))
             | (Place::Pattern(pattern), Place::Folder(folder)) => {
@@ -75,6 +78,16 @@ pub(in crate::domain) fn fixed_part(pattern: &str) -> &str {
 /// `*` and `?` do not cross a slash, `**` does; `**/` may stand for nothing.
 pub(in crate::domain) fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
+    let is_wild = |byte: &u8| matches!(byte, b'*' | b'?');
+    let (Some(first), Some(last)) = (pattern.iter().position(is_wild), pattern.iter().rposition(is_wild))
+    else {
+        return pattern == path;
+    };
+    // Most do not even begin or end alike. The slash of `**/` may stand for nothing.
+    let end = pattern[last + 1..].strip_prefix(b"/").unwrap_or(&pattern[last + 1..]);
+    if !path.starts_with(&pattern[..first]) || !path.ends_with(end) {
+        return false;
+    }
     // Row by row over the pattern: which ends of the path its beginning can reach.
     let mut reach = vec![false; path.len() + 1];
     reach[0] = true;

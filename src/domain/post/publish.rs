@@ -6,10 +6,12 @@ use std::sync::Arc;
 use super::desk::SAME_FOR;
 use super::footprint::of;
 use super::{
-    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, slug, supervisor,
+    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, shortened, slug,
+    supervisor,
 };
 use crate::base::limits::{
     PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, QUESTION_SHOWN_MAX, QUESTIONS_MAX,
+    ROSTER_TEXT_MAX,
 };
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 use crate::domain::command::{AddressAgent, AgentAddressed, LogBegun, Publish, Published};
@@ -110,7 +112,7 @@ impl<'a> Round<'a> {
         let oldest = self.state.desk.questions().next().filter(|_| full);
         let drop: BTreeSet<PostSeq> = open.into_iter().chain(oldest).map(|it| it.n).collect();
         drop.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
-        let text: Box<str> = shortened(question);
+        let text = shortened(question, QUESTION_SHOWN_MAX);
         let question = Question { n, agent: agent.clone(), text, whole, at: self.now };
         self.put(PostChange::PutQuestion(Arc::new(question)));
     }
@@ -274,8 +276,9 @@ impl State {
         }
         let known = self.desk.get(&slug).map(|it| Correspondent::clone(it));
         let mut it = known.unwrap_or_else(|| Correspondent::new(slug, verb.agent.clone(), now));
-        if !verb.cli.is_empty() && it.cli.as_ref() != Some(&verb.cli) {
-            it.cli = Some(verb.cli.clone());
+        let cli = shortened(&verb.cli, ROSTER_TEXT_MAX);
+        if !cli.is_empty() && it.cli.as_ref() != Some(&cli) {
+            it.cli = Some(cli);
             round.put(PostChange::PutCorrespondent(Arc::new(it)));
         }
         Ok(AgentAddressed { fresh })
@@ -301,9 +304,4 @@ impl State {
             }
         }
     }
-}
-
-fn shortened(text: &str) -> Box<str> {
-    let end = (0..=QUESTION_SHOWN_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text[..end.unwrap_or(0)].into()
 }

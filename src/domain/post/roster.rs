@@ -11,7 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Post, Source};
+use super::{Post, Source, shortened};
+use crate::base::limits::ROSTER_TEXT_MAX;
 use crate::base::{AgentId, Slug, Timestamp};
 
 /// An agent that has an inbox.
@@ -89,9 +90,10 @@ impl Correspondent {
         };
         let mut next = self.clone();
         next.name = post.sender().clone();
-        next.row = Some(Row { label, since, phase: phase.cloned(), seen });
+        let phase = phase.map(|it| shortened(it, ROSTER_TEXT_MAX));
+        next.row = Some(Row { label: shortened(&label, ROSTER_TEXT_MAX), since, phase, seen });
         if let Post::Status { cli: Some(cli), .. } = post {
-            next.cli.get_or_insert_with(|| cli.clone());
+            next.cli.get_or_insert_with(|| shortened(cli, ROSTER_TEXT_MAX));
         }
         next
     }
