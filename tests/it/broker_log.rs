@@ -61,6 +61,32 @@ fn every_message_is_a_line_once_whatever_happens_to_the_daemon() {
 }
 
 #[test]
+fn long_lines_and_files_that_others_have_shortened_are_gone_on_with() {
+    let world = with_folder();
+    let daemon = world.start();
+    let broker = Http::broker(&world);
+    for bytes in [10, 300_000, 100_000, 1_500_000] {
+        publish(broker, &feedback("feat-aa", &"x".repeat(bytes)));
+    }
+    eventually("four lines", || lines(&world).len() == 4);
+    daemon.stop();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    publish(broker, &feedback("feat-aa", "five"));
+    eventually("a fifth line", || lines(&world).len() == 5);
+    let whole = fs::read(file(&world)).unwrap();
+    // While the daemon runs and nothing is said, nobody looks at the file.
+    fs::write(file(&world), &whole[..200_000]).unwrap();
+    publish(broker, &feedback("feat-aa", "six"));
+    eventually("what was cut off and a sixth line", || lines(&world).len() == 6);
+    assert!(fs::read(file(&world)).unwrap().starts_with(&whole), "as it was");
+    fs::remove_file(file(&world)).unwrap();
+    publish(broker, &feedback("feat-aa", "seven"));
+    eventually("all of it again", || lines(&world).len() == 7);
+    assert_eq!(numbers(&world).len(), 7);
+}
+
+#[test]
 fn a_line_break_in_a_message_makes_no_line() {
     for format in ["json", "text"] {
         let world = with_folder();

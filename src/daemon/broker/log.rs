@@ -5,7 +5,7 @@
 //! again. What is in the way, a link above all, is reported and never followed.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{Read, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,11 +29,11 @@ use crate::service::{Letter, Letters, Provost};
 const FOLDER: &str = ".git-paw";
 const FILE: &str = "broker.log";
 
-/// How often the folder is looked for, and a write that failed tried again.
+/// How often the folder is looked for where there is none, and a write that failed tried again.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How much of the file's end is read to find its last line: as long as the longest can be.
-const TAIL_BYTES: u64 = 16 << 20;
+/// How much of the file's end is read to find its last line: a little first, and at last as long as the longest can be.
+const TAIL_BYTES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
 
 /// What keeps the file.
 struct BrokerLog {
@@ -41,6 +41,8 @@ struct BrokerLog {
     top: PathBuf,
     keep: KeepLog,
     format: LogFormat,
+    /// How the file was left.
+    left: Option<Left>,
     /// What was reported last, so that it is reported once.
     trouble: Option<String>,
 }
@@ -49,6 +51,27 @@ struct BrokerLog {
 struct Opened {
     file: File,
     last: Option<PostSeq>,
+}
+
+/// By what a file is known that nobody else has written to: device, inode and length; and the number of its last message.
+#[derive(Clone, Copy)]
+struct Left {
+    file: (u64, u64, u64),
+    last: Option<PostSeq>,
+}
+
+impl Left {
+    /// After we have written to its end: where that is, and not how long the file is by now.
+    fn at_the_end(mut file: &File, last: Option<PostSeq>) -> Result<Self> {
+        let (device, inode, _) = identity(file)?;
+        Ok(Self { file: (device, inode, file.stream_position()?), last })
+    }
+}
+
+fn identity(file: &File) -> Result<(u64, u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let it = file.metadata()?;
+    Ok((it.dev(), it.ino(), it.len()))
 }
 
 impl Daemon {
@@ -62,7 +85,7 @@ impl Daemon {
 impl BrokerLog {
     fn new(provost: Provost, top: PathBuf, config: &Config) -> Self {
         let (keep, format) = (config.broker.log, config.broker.log_format);
-        Self { provost, top, keep, format, trouble: None }
+        Self { provost, top, keep, format, left: None, trouble: None }
     }
 
     /// Until the daemon stops.
@@ -72,7 +95,7 @@ impl BrokerLog {
         }
         let mut events = self.provost.engine().subscribe();
         let mut look = tokio::time::interval(LOOK_EVERY);
-        let mut begin = false;
+        let (mut begin, mut settled) = (false, false);
         loop {
             let stopping = tokio::select! {
                 () = stop.cancelled() => true,
@@ -83,15 +106,19 @@ impl BrokerLog {
                     Ok(_) => continue,
                     Err(RecvError::Closed) => return,
                 },
-                _ = look.tick() => false,
+                // Nothing is looked for while the file is there and nobody says anything.
+                _ = look.tick(), if !settled => false,
             };
             // What has come meanwhile is read with the rest.
             while let Ok(event) = events.try_recv() {
                 begin |= matches!(event.kind, EventKind::PostLogBegun { .. });
             }
             match self.catch_up(begin).await {
-                Ok(()) => (self.trouble, begin) = (None, false),
-                Err(err) => self.report(format!("{err:#}")),
+                Ok(found) => (self.trouble, begin, settled) = (None, false, found),
+                Err(err) => {
+                    settled = false;
+                    self.report(format!("{err:#}"));
+                }
             }
             if stopping {
                 return;
@@ -106,22 +133,24 @@ impl BrokerLog {
         }
     }
 
-    /// Writes what is not in the file yet; begins it anew if that is wanted.
-    async fn catch_up(&self, begin: bool) -> Result<()> {
+    /// Writes what is not in the file yet; begins it anew if that is wanted. Answers whether there is a file.
+    async fn catch_up(&mut self, begin: bool) -> Result<bool> {
         let (_, from) = self.provost.view(Inboxes).await?;
-        let (top, keep) = (self.top.clone(), self.keep);
-        let opened =
-            tokio::task::spawn_blocking(move || open(&top, keep == KeepLog::Always, begin)).await??;
-        let Some(Opened { mut file, last }) = opened else { return Ok(()) };
+        let (top, keep, left) = (self.top.clone(), self.keep, self.left.take());
+        let opened = tokio::task::spawn_blocking(move || open(&top, keep == KeepLog::Always, begin, left));
+        let Some(Opened { mut file, last }) = opened.await?? else { return Ok(false) };
         // A file that is older than the log's beginning goes on where that is.
         let mut after = last.unwrap_or(from).max(from);
+        let mut last = last;
         loop {
             let letters = self.provost.letters(Letters::After(after), POLL_BYTES_MAX).await?;
-            let Some(newest) = letters.last().map(|it| it.n) else { return Ok(()) };
+            let Some(newest) = letters.last().map(|it| it.n) else { break };
             let format = self.format;
             file = tokio::task::spawn_blocking(move || write(file, letters, format)).await??;
-            after = newest;
+            (after, last) = (newest, Some(newest));
         }
+        self.left = Some(tokio::task::spawn_blocking(move || Left::at_the_end(&file, last)).await??);
+        Ok(true)
     }
 }
 
@@ -165,8 +194,9 @@ fn folder(top: &Path, make: bool) -> Result<Option<OwnedFd>> {
     Ok(Some(folder))
 }
 
-/// The file, at its end, with the number in its last line. Half a line there is cut off.
-fn open(top: &Path, make: bool, begin: bool) -> Result<Option<Opened>> {
+/// The file, at its end, with the number in its last line, which is read unless the file is as we left it. Half a line
+/// there is cut off.
+fn open(top: &Path, make: bool, begin: bool, left: Option<Left>) -> Result<Option<Opened>> {
     let Some(folder) = folder(top, make)? else { return Ok(None) };
     let path = top.join(FOLDER).join(FILE);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -188,27 +218,39 @@ fn open(top: &Path, make: bool, begin: bool) -> Result<Option<Opened>> {
     if begin {
         file.set_len(0)?;
     }
-    let last = last_number(&mut file).with_context(|| path.display().to_string())?;
+    let now = identity(&file)?;
+    let last = match left.filter(|it| it.file == now && !begin) {
+        Some(left) => left.last,
+        None => last_number(&mut file).with_context(|| path.display().to_string())?,
+    };
     file.seek(SeekFrom::End(0))?;
     Ok(Some(Opened { file, last }))
 }
 
 fn last_number(file: &mut File) -> Result<Option<PostSeq>> {
     let len = file.metadata()?.len();
-    let from = len.saturating_sub(TAIL_BYTES);
-    file.seek(SeekFrom::Start(from))?;
-    let mut tail = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
-    let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    if from + whole as u64 != len {
-        file.set_len(from + whole as u64)?;
+    for bytes in TAIL_BYTES {
+        let from = len.saturating_sub(bytes);
+        file.seek(SeekFrom::Start(from))?;
+        let mut tail = Vec::new();
+        Read::by_ref(file).take(bytes).read_to_end(&mut tail)?;
+        let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines = tail[..whole].trim_ascii_end();
+        let begin = lines.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+        // A line of which the beginning is not in sight says nothing yet.
+        let Some(begin) = begin.or((from == 0 || bytes == TAIL_BYTES[2]).then_some(0)) else { continue };
+        if from + whole as u64 != len {
+            file.set_len(from + whole as u64)?;
+        }
+        return match lines.get(begin..).unwrap_or_default() {
+            [] => Ok(None),
+            line => match number(line) {
+                Some(n) => Ok(Some(n)),
+                None => bail!("its last line has no number; move the file away, and a whole one is written"),
+            },
+        };
     }
-    let mut lines = tail[..whole].split(|byte| *byte == b'\n').rev();
-    let Some(line) = lines.find(|line| !line.is_empty()) else { return Ok(None) };
-    match number(line) {
-        Some(n) => Ok(Some(n)),
-        None => bail!("its last line has no number; move the file away, and a whole one is written"),
-    }
+    Ok(None)
 }
 
 /// `{"seq":7,...` or `[7] ...`.
