@@ -19,6 +19,9 @@ const OURS: &[(&str, &str, &str)] = &[
     ("supervisor.conflict.escalate_on_violation", "supervisor.conflict", "escalate_on_violation"),
 ];
 
+/// What is git-paw's broker's and not ours, with the word that switches it off.
+const NOT_OFFERED: [(&str, &str); 2] = [("supervisor.learnings", "false"), ("opsx.role_gating", "off")];
+
 /// Addresses that are ours anyway.
 const LOOPBACK: [&str; 4] = ["127.0.0.1", "localhost", "::1", "[::1]"];
 
@@ -38,6 +41,12 @@ fn table(loading: &mut Loading, file: &File<'_>, path: &str, keys: &DeTable<'_>)
                 } else if full == "broker.bind" && !value.as_str().is_some_and(|it| LOOPBACK.contains(&it)) {
                     let message = "is ignored: the broker door is at 127.0.0.1 and ::1, and nowhere else";
                     loading.note(file, at, &full, message.into(), Severity::Warning);
+                } else if let Some((_, off)) = NOT_OFFERED.iter().find(|(known, _)| *known == full)
+                    && value.as_bool() != Some(false)
+                    && value.as_str() != Some(off)
+                {
+                    let message = "is git-paw's own, and nothing that this broker does";
+                    loading.note(file, at, &full, message.into(), Severity::Info);
                 }
             }
         }

@@ -195,7 +195,8 @@ fn an_answer_is_typed_into_a_pane_to_the_letter_if_asked() {
 fn git_paws_configuration_counts_once_it_is_allowed() {
     let world = World::new();
     let text = "default_cli = \"claude\"\n[broker]\nenabled = true\nbind = \"0.0.0.0\"\n\
-                [supervisor]\nenabled = false\n[supervisor.conflict]\nwindow_seconds = 7\n";
+                [supervisor]\nenabled = false\nlearnings = true\n[supervisor.conflict]\nwindow_seconds = 7\n\
+                [opsx]\nrole_gating = \"off\"\n";
     std::fs::create_dir(world.repo().join(".git-paw")).unwrap();
     std::fs::write(world.repo().join(".git-paw/config.toml"), text).unwrap();
     let told = |world: &World| {
@@ -220,5 +221,6 @@ fn git_paws_configuration_counts_once_it_is_allowed() {
     assert!(poll(broker, "feat-cc", 0).0.is_empty(), "the detector is off");
     let notes = json_of(&world, &["status", "--json"])["notes"].to_string();
     assert!(notes.contains("nowhere else"), "{notes}");
+    assert!(notes.contains("supervisor.learnings") && !notes.contains("role_gating"), "{notes}");
     daemon.stop();
 }
