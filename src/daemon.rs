@@ -1,6 +1,7 @@
 //! The daemon: wiring, signals, shutdown. The only file that uses everything.
 
 mod about;
+mod agents;
 mod broker;
 mod code_owners;
 mod ears;
@@ -254,7 +255,7 @@ async fn assemble(
     let store = store::open(&places.state, options)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
-    let (settings, profiles) = wiring::of_this_repository(config, places);
+    let (settings, workers) = wiring::of_this_repository(config, places);
     let about = about::about(&start, prepared, config, &policy, &rules);
     let started =
         engine::start(store, Box::new(rules), settings, Box::new(SystemClock), wiring::retention(config))?;
@@ -266,8 +267,7 @@ async fn assemble(
     let index = wiring::index(&root_path, config)?;
     let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
     let provost =
-        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), profiles, index, versions);
-    provost.set_fleet(wiring::fleet(config));
+        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, versions);
     let keys = Arc::new(open_keys(&start, config)?);
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
@@ -362,6 +362,7 @@ fn start_hands(
         supervisor,
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
+        keep: agents::keeper(provost),
     };
     let parts =
         Parts { engine: provost.engine().clone(), host: role::host(), workers, hooks, camera, desktop };
@@ -484,7 +485,7 @@ impl Daemon {
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
-        let (settings, profiles) = wiring::of_this_repository(&loaded.config, &self.start.places);
+        let (settings, workers) = wiring::of_this_repository(&loaded.config, &self.start.places);
         let lasting_notes = self.lasting_notes.clone();
         {
             let about = &mut self.shared().0;
@@ -498,8 +499,7 @@ impl Daemon {
             about.workers = about::workers_at(&settings);
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
-        self.provost.set_profiles(profiles);
-        self.provost.set_fleet(wiring::fleet(&loaded.config));
+        self.provost.set_configured(workers);
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
         self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));

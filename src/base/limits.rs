@@ -2,11 +2,13 @@
 //!
 //! Each has a unit in its name or its sentence, and the reason why it is not larger.
 
+mod agents;
 mod crew;
 mod loopback;
 mod posts;
 mod sockets;
 
+pub use agents::*;
 pub use crew::*;
 pub use loopback::*;
 pub use posts::*;
@@ -193,8 +195,9 @@ pub const REASON_LEN_MAX: usize = 1_000;
 /// Size of a worker's plan as it travels to its supervisor, in bytes. A plan is paths and an environment.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes given to a worker on its standard input. A prompt; anything larger is a file in the workspace.
-pub const STDIN_BYTES_MAX: usize = 1 << 20;
+/// Bytes given to a worker on its standard input. A prompt with a mebibyte of code in it, its lines numbered; anything
+/// larger is a file in the workspace.
+pub const STDIN_BYTES_MAX: usize = 4 << 20;
 
 /// Time a jail may take to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
 pub const JAIL_SETUP_MS_MAX: u64 = 30_000;

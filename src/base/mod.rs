@@ -7,6 +7,7 @@
 mod authority;
 mod digest;
 mod ids;
+mod ignored;
 pub mod json;
 pub mod limits;
 mod names;
@@ -21,6 +22,7 @@ pub use ids::{
     AgentId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId, JobId,
     MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
 };
+pub use ignored::IgnoreRules;
 pub use json::Json;
 pub use names::{BadName, RepoPath, normalised_path};
 pub use patterns::{BadPattern, WatchPatterns};

@@ -174,6 +174,7 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
         loading.layer(&path.display().to_string(), &text, parent(path), *dialect, false)?;
     }
     loading.environment(environment)?;
+    loading.join_roles();
     Ok(loading.done)
 }
 
@@ -297,8 +298,14 @@ impl Loading {
                 sections().iter().any(|(known, ..)| *known == full || known.starts_with(&format!("{full}.")));
             match value.get_ref() {
                 DeValue::Table(inner) if full == "workers" => self.workers(file, inner),
+                DeValue::Array(list) if full == "agent" => self.agents(file, list),
+                DeValue::Table(inner) if full == "role" => self.roles(file, inner),
+                _ if full == "agent" => {
+                    let message = "must be a list of tables: write `[[agent]]`".into();
+                    return Err(self.broken_at(file, key.span().start, &full, message));
+                }
                 DeValue::Table(inner) if section => self.table(file, &full, inner)?,
-                _ if section || full == "workers" => {
+                _ if section || full == "workers" || full == "role" => {
                     return Err(self.broken_at(
                         file,
                         key.span().start,
@@ -370,7 +377,8 @@ impl Loading {
         let meant = nearest(key, here.clone().map(|row| row.key));
         let elsewhere =
             all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
-        let section = nearest(&full, all.iter().map(|(known, ..)| *known).chain(["workers"]));
+        let section =
+            nearest(&full, all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role"]));
         let (message, enforces) = match (meant, elsewhere, section) {
             (Some(meant), ..) => {
                 let enforces = here.clone().any(|row| row.key == meant && strict(row));
@@ -425,7 +433,13 @@ impl Loading {
     }
 
     fn note_whole(&mut self, name: &str, message: String, severity: Severity) {
-        self.done.notes.push(Note { file: name.into(), line: None, key: String::new(), message, severity });
+        self.note_of(name, "", message, severity);
+    }
+
+    /// About a key whose place in its file is not known any more.
+    pub(super) fn note_of(&mut self, name: &str, key: &str, message: String, severity: Severity) {
+        let (file, key) = (name.into(), key.into());
+        self.done.notes.push(Note { file, line: None, key, message, severity });
     }
 
     pub(super) fn broken_at(&self, file: &File<'_>, at: usize, key: &str, message: String) -> Broken {

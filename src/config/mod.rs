@@ -9,6 +9,7 @@
 //! What a setting does is the business of whoever reads it; nothing here opens a socket or judges a request.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod agent_protocol;
 mod devit;
 pub mod env;
@@ -24,6 +25,7 @@ pub mod table;
 mod value;
 mod worker;
 
+pub use agent::{Agent, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
 pub use places::{Places, WorkTree};
 pub use ports::Ports;
@@ -31,9 +33,9 @@ pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
 pub use suggest::nearest;
 pub use table::{
-    A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings, Config, Coordination, Daemon, Desktop,
-    Devit, GitSettings, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings, WitSettings,
-    Worker, Workspace,
+    A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings, Config, Coordination, Daemon,
+    Desktop, Devit, GitSettings, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings,
+    WitSettings, Worker, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,

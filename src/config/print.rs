@@ -1,5 +1,6 @@
 //! The table of settings as the sample file and as the page of documentation.
 
+use super::agent::{Agent, Role};
 use super::env;
 use super::table::{Worker, sections};
 use super::value::{Mark, Row};
@@ -20,6 +21,11 @@ pub fn print_toml() -> String {
     }
     out += &format!("\n{}#[workers.example]\n", wrapped(Worker::ABOUT.trim_ascii()));
     Worker::rows().iter().for_each(|row| out += &sample(row, "# "));
+    out += &format!("\n{}#[[agent]]\n", wrapped(Agent::ABOUT.trim_ascii()));
+    Agent::rows().iter().for_each(|row| out += &sample(row, "# "));
+    out += &wrapped(AGENTS_AS_WORKERS);
+    out += &format!("\n{}#[role.example]\n", wrapped(Role::ABOUT.trim_ascii()));
+    Role::rows().iter().for_each(|row| out += &sample(row, "# "));
     out
 }
 
@@ -79,6 +85,9 @@ pub fn print_markdown() -> String {
         Worker::ABOUT.trim_ascii(),
         table(&Worker::rows())
     );
+    let (agent, role) = (Agent::ABOUT.trim_ascii(), Role::ABOUT.trim_ascii());
+    out += &format!("\n## `[[agent]]`\n\n{agent}\n\n{AGENTS}\n{}", table(&Agent::all_rows()));
+    out += &format!("\n## `[role.<id>]`\n\n{role}\n\n{}", table(&Role::rows()));
     out += "\n## Environment\n\n| variable | read by | meaning |\n|---|---|---|\n";
     for variable in env::VARIABLES {
         out += &format!("| `{}` | {} | {} |\n", variable.name, variable.reader, variable.says);
@@ -139,6 +148,14 @@ who asks for it; the others work.
 const WORKERS: &str = "\
 A worker named `shell` is built in: `/bin/sh -c <goal>`, plain text, in the jail, without network.
 ";
+
+const AGENTS: &str = "\
+How Claude, Codex and others are configured stands in [agents.md](agents.md). `sandbox` is another word for `tier`,
+`network = false` for `network = \"none\"`, and `env = [\"NAME\"]`, a list, for `secrets`.
+";
+
+const AGENTS_AS_WORKERS: &str = "tier, network, ports, hosts, read_only, protect, env, secrets, memory, processes, open_files, \
+file_size, tmp_size, cpu_secs, growth, growth_files, default_model and allowed_models are those of a worker.";
 
 const DEVIT: &str = "
 ## An existing `devit.core.toml`

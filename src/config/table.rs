@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::agent::{Agent, Role, Template};
 use super::load::RefusedWorker;
 use super::rate::Rate;
 use super::value::{
@@ -86,6 +87,8 @@ macro_rules! section {
     };
 }
 
+pub(super) use {key, section};
+
 /// All sections, and the configuration that they make up.
 macro_rules! settings {
     ($(
@@ -102,6 +105,10 @@ macro_rules! settings {
             pub workers: BTreeMap<AgentId, Worker>,
             /// Workers whose entry cannot be used, by the name in the file: asking for one is answered with why.
             pub refused_workers: BTreeMap<String, RefusedWorker>,
+            /// Agents in the order of the files; each is a worker of the same name besides.
+            pub agents: Vec<Agent>,
+            /// Other names for agents, from `[role.<id>]`.
+            pub roles: BTreeMap<AgentId, Role>,
         }
 
         impl Default for Config {
@@ -110,6 +117,8 @@ macro_rules! settings {
                     $($field: $Section::default(),)+
                     workers: built_in_workers(),
                     refused_workers: BTreeMap::new(),
+                    agents: Vec::new(),
+                    roles: BTreeMap::new(),
                 }
             }
         }
@@ -222,6 +231,28 @@ settings! {
         port: u16 = 9876, "port", Strict;
         /// As for Agent Protocol. Clients that can set no headers show a token as `/ws?token=`.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
+        /// Whether roles are listed beside the agents.
+        list_roles: bool = false, "";
+        /// Whether the ids that such plugins know from the beginning (`reviewer-ai` and the like) name the first agent, in that role, where no agent and no `[role]` has the id.
+        role_aliases: bool = true, "";
+    }
+
+    /// What agents are told. Placeholders: `{task}`, `{code}`, `{language}`, `{file}`, `{instructions}`, `{review_focus}`, `{schema}`, `{context}`, `{preamble}`; what an editor has sent as code or context always stands between fences, said to be data. Without a template the built-in one counts; docs/agents.md shows them.
+    ["a6s.prompts"] prompts: A6sPrompts {
+        /// For `agents.invoke`, `background.launch` and steps of workflows.
+        invoke: Option<Template> = None, "template";
+        /// For `code.explain`.
+        explain: Option<Template> = None, "template";
+        /// For `code.refactor`.
+        refactor: Option<Template> = None, "template";
+        /// For `code.generateTests`.
+        generate_tests: Option<Template> = None, "template";
+        /// For `code.review`.
+        review: Option<Template> = None, "template";
+        /// For the one try to have a reply put right that is not in the form that was asked for; `{code}` is the reply.
+        repair: Option<Template> = None, "template";
+        /// For `scan.techDebt` and `scan.modernize`.
+        scan: Option<Template> = None, "template";
     }
 
     /// The git-paw broker's protocol, over loopback HTTP.

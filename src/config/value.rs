@@ -93,7 +93,7 @@ pub(super) fn integer(value: &DeValue<'_>) -> Result<u64, String> {
     parse(number).map_err(|_| format!("expected a whole number from 0 upwards, found {number}"))
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
 
@@ -427,6 +427,8 @@ macro_rules! words {
         }
     )+};
 }
+
+pub(super) use words;
 
 words! {
     /// What waits for the disk.

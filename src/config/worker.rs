@@ -1,4 +1,4 @@
-//! The entries of `[workers]`, the same in our own files and in DevIt's.
+//! The entries of `[workers]`, the same in our own files and in DevIt's; agents are held against the same rules.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -19,10 +19,18 @@ impl Loading {
         for (name, entry) in workers {
             let (name, at) = (name.get_ref().to_string(), name.span().start);
             let full = join("workers", &name);
+            if self.done.origins.get(&join("agent", &name)).is_some_and(|it| it == file.name) {
+                let message =
+                    "is the name of an `[[agent]]` in this file; the agent counts, this entry does not";
+                self.note(file, at, &full, message.into(), Severity::Error);
+                continue;
+            }
             self.done.config.refused_workers.remove(&name);
             let id = AgentId::parse(&name).map_err(|why| format!("the name {why}"));
             if let Ok(id) = &id {
                 self.done.config.workers.remove(id);
+                // An earlier file's.
+                self.done.config.agents.retain(|agent| agent.id != *id);
             }
             let worker = match entry.get_ref() {
                 DeValue::Table(table) => self.worker(file, &full, table),
@@ -49,7 +57,10 @@ impl Loading {
             match worker.set(name, value.get_ref(), &file.context) {
                 Some(result) => result.map_err(|why| format!("`{name}`: {why}"))?,
                 None => {
-                    let message = unknown(name, &rows)?;
+                    let message = match devit::worker_key(name) {
+                        Some(known) => known.into(),
+                        None => unknown(name, &rows, "a worker")?,
+                    };
                     self.note(file, key.span().start, &join(full, name), message, Severity::Warning);
                 }
             }
@@ -63,25 +74,22 @@ impl Loading {
     }
 }
 
-/// What to say about a key that no worker has.
+/// What to say about a key that a worker, or an agent, does not have.
 ///
 /// # Errors
 /// The same for whoever asks for the worker, when the key was meant to restrict it.
-fn unknown(key: &str, rows: &[Row]) -> Result<String, String> {
-    if let Some(known) = devit::worker_key(key) {
-        return Ok(known.into());
-    }
+pub(super) fn unknown(key: &str, rows: &[Row], of: &str) -> Result<String, String> {
     let meant = nearest(key, rows.iter().map(|row| row.key));
     let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
     let restricts = rows.iter().any(|row| meant == Some(row.key) && row.marks.contains(&Mark::Strict));
     if restricts {
-        return Err(format!("`{key}` is not a setting of a worker{hint}"));
+        return Err(format!("`{key}` is not a setting of {of}{hint}"));
     }
-    Ok(format!("is not a setting of a worker{hint}"))
+    Ok(format!("is not a setting of {of}{hint}"))
 }
 
 /// What the keys of a worker demand of each other.
-fn fit_together(worker: Worker) -> Result<Worker, String> {
+pub(super) fn fit_together(worker: Worker) -> Result<Worker, String> {
     let refuse = |reason: &str| Err(reason.to_string());
     match (&worker.binary, worker.kind) {
         (None, WorkerKind::Cli | WorkerKind::Mcp) => {

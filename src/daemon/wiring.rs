@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Prepared, Start, code_owners, pictures};
+use super::{Prepared, Start, agents, code_owners, pictures};
 use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Digest, Json, Ttl};
 use crate::config::env::Environment;
@@ -19,8 +19,8 @@ use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
 use crate::protocols::devit;
-use crate::service::{Base, Fleet, FleetAgent, Profiles};
-use crate::store::Retention;
+use crate::service::{Base, Configured, Fleet, FleetAgent, Profiles};
+use crate::store::{Artifacts, Retention};
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -55,7 +55,11 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
             settings.workers.insert(id.clone(), setting);
             continue;
         }
-        let usable = secrets(worker, vault).and_then(|secrets| Ok((profile(id, worker, &secrets)?, secrets)));
+        let agent = config.agents.iter().find(|agent| agent.id == *id);
+        let usable = secrets(worker, vault).and_then(|secrets| {
+            let profile = agents::profile(profile(id, worker, &secrets)?, agent)?;
+            Ok((profile, secrets))
+        });
         let (secrets, broken) = match usable {
             Ok((mut profile, secrets)) => {
                 profile.protect.extend(config.workspace.protect.iter().cloned());
@@ -75,8 +79,11 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     (settings, Arc::new(profiles))
 }
 
-/// The agents that editors can hand work to.
-pub(super) fn fleet(config: &Config) -> Fleet {
+/// The agents that editors can hand work to; where none is configured, the workers.
+fn fleet(config: &Config) -> Fleet {
+    if !config.agents.is_empty() {
+        return config.agents.iter().map(agents::in_the_fleet).collect();
+    }
     let cli = config.workers.iter().filter(|(_, it)| it.kind != config::WorkerKind::Polling);
     let agent = |(id, _): (&AgentId, &Worker)| FleetAgent {
         id: id.clone(),
@@ -111,10 +118,11 @@ fn posts(config: &Config) -> PostSettings {
 }
 
 /// The same as [`workers_and_settings`], with what the repository says of who owns which files.
-pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Profiles) {
+pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Configured) {
     let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
     settings.posts.code_owners = code_owners::read(&places.root);
-    (settings, profiles)
+    let agents = Arc::new(agents::agents(config, &settings));
+    (settings, Configured { profiles, agents, fleet: fleet(config), artifacts: Artifacts::at(&places.state) })
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.
@@ -255,6 +263,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
         protect: worker.protect.clone(),
         copy: worker.copy,
         bounds: bounds(worker),
+        agent: None,
     }
 }
 

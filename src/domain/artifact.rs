@@ -1,22 +1,172 @@
-//! Files as a worker would have them.
+//! What a run has changed in its private copy, as it is offered for the user's own files. A6s: `Artifact`.
+//!
+//! An artifact holds a whole new file. What the file was when the run began is known by its hash, and its content is
+//! kept beside the artifact, so that somebody's later edit is merged and not overwritten.
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Digest;
+use crate::base::{Digest, TaskId};
 
-/// One file. A6s 3.0 and 6.2.
+/// One changed file. Paths are relative to the workspace, with `/`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Artifact {
-    /// By which it is asked for.
+    /// Nobody else's.
     pub id: Box<str>,
-    /// What it is: `file`, `test`, `delete`, `binary`, `log`, `snippet`, or anything that a client says.
+    /// `file`, `test`, `delete`, `binary`, `log`, `snippet`, or a client's own word.
     pub kind: Box<str>,
-    /// Where it belongs, relative to the workspace, with `/`.
+    /// Which file.
     pub path: Box<str>,
-    /// All of it, as it would be; empty for `binary` and `delete`.
+    /// The whole new text; empty for what is deleted, and for bytes that are no text, which are kept by id.
     pub content: Box<str>,
-    /// By its name.
+    /// By the file's name; empty where that says nothing.
     pub language: Box<str>,
-    /// Of what was there when it was made; `None` where nothing was, or nobody knows.
+    /// What was there when the run began; `None` for a new file, and where it is not known.
     pub base_hash: Option<Digest>,
+    /// Permissions of the new file, where they are known.
+    #[serde(default)]
+    pub mode: Option<u32>,
+}
+
+/// An artifact on its way to where it is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gathered {
+    /// What it will be shown as.
+    pub artifact: Artifact,
+    /// Its bytes, where they are no text.
+    pub bytes: Option<Vec<u8>>,
+    /// What was there when the run began, as far as that is small enough to be kept.
+    pub base: Option<Vec<u8>>,
+}
+
+/// Everything that one run has left.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Harvest {
+    /// In the order of their paths.
+    pub gathered: Vec<Gathered>,
+    /// Changes that are no artifacts: which, and why. Each safe to show.
+    pub left_out: Vec<Box<str>>,
+}
+
+/// What is kept of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// In the order of their paths.
+    pub artifacts: Vec<Artifact>,
+    /// Changes that are no artifacts: which, and why. Each safe to show.
+    pub left_out: Vec<Box<str>>,
+    /// What the agent has answered, whole; of one that writes text, all its text.
+    #[serde(default)]
+    pub answer: Box<str>,
+}
+
+impl Kept {
+    /// What was left out, in one text for people; `None` when nothing was.
+    pub fn left_out(&self) -> Option<String> {
+        (!self.left_out.is_empty()).then(|| format!("left out: {}", self.left_out.join("; ")))
+    }
+}
+
+/// Under what the artifacts of a task are kept, and how their ids begin. Whatever a task's id is made of, this is a
+/// plain file name.
+pub fn shelf(task: &TaskId) -> String {
+    Digest::of_fields([b"artifacts of".as_slice(), task.as_str().as_bytes()])
+        .to_string()
+        .chars()
+        .take(24)
+        .collect()
+}
+
+/// The id of a task's artifact, counted from one.
+pub fn artifact_id(task: &TaskId, number: usize) -> Box<str> {
+    format!("{PREFIX}{}_{number}", shelf(task)).into()
+}
+
+const PREFIX: &str = "art_";
+
+/// The shelf and the number that an id of [`artifact_id`] names.
+pub fn place_of(id: &str) -> Option<(&str, usize)> {
+    let (shelf, number) = id.strip_prefix(PREFIX)?.rsplit_once('_')?;
+    let plain = shelf.len() == 24 && shelf.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number: usize = number.parse().ok()?;
+    // The one spelling only.
+    (plain && number > 0 && *id == *format!("{PREFIX}{shelf}_{number}")).then_some((shelf, number))
+}
+
+/// Whether a file is a test, by the conventions of its language.
+pub fn is_test(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = |it: &str| matches!(it, "test" | "tests" | "__tests__" | "spec" | "specs");
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let named = ["_test", "_spec", ".test", ".spec"].iter().any(|end| stem.ends_with(end))
+        || stem.starts_with("test_")
+        || (name.ends_with(".java") || name.ends_with(".kt")) && stem.ends_with("Test");
+    named || folders.split('/').any(folder)
+}
+
+/// Endings of names, and what is written in such files.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("bash", "shell"),
+    ("c", "c"),
+    ("cc", "cpp"),
+    ("clj", "clojure"),
+    ("cpp", "cpp"),
+    ("cs", "csharp"),
+    ("css", "css"),
+    ("cts", "typescript"),
+    ("dart", "dart"),
+    ("el", "emacs-lisp"),
+    ("erl", "erlang"),
+    ("ex", "elixir"),
+    ("exs", "elixir"),
+    ("go", "go"),
+    ("h", "c"),
+    ("hpp", "cpp"),
+    ("hs", "haskell"),
+    ("html", "html"),
+    ("java", "java"),
+    ("js", "javascript"),
+    ("json", "json"),
+    ("jsx", "javascriptreact"),
+    ("kt", "kotlin"),
+    ("lua", "lua"),
+    ("md", "markdown"),
+    ("mjs", "javascript"),
+    ("ml", "ocaml"),
+    ("mts", "typescript"),
+    ("php", "php"),
+    ("pl", "perl"),
+    ("py", "python"),
+    ("r", "r"),
+    ("rb", "ruby"),
+    ("rs", "rust"),
+    ("scala", "scala"),
+    ("scss", "scss"),
+    ("sh", "shell"),
+    ("sql", "sql"),
+    ("swift", "swift"),
+    ("tf", "terraform"),
+    ("toml", "toml"),
+    ("ts", "typescript"),
+    ("tsx", "typescriptreact"),
+    ("txt", "text"),
+    ("vim", "vim"),
+    ("vue", "vue"),
+    ("xml", "xml"),
+    ("yaml", "yaml"),
+    ("yml", "yaml"),
+    ("zig", "zig"),
+];
+
+/// What a file is written in, by its name; empty where that says nothing.
+pub fn language_by_name(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name {
+        "Dockerfile" => return "dockerfile",
+        "Makefile" => return "makefile",
+        _ => {}
+    }
+    let Some((stem, ending)) = name.rsplit_once('.') else { return "" };
+    let ending = ending.to_ascii_lowercase();
+    let found = LANGUAGES.iter().find(|(known, _)| *known == ending && !stem.is_empty());
+    found.map_or("", |(_, language)| language)
 }

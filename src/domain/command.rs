@@ -321,6 +321,24 @@ pub struct Delegate {
     pub format: Option<Box<str>>,
     /// The request as it came, relayed to a polling worker to the letter.
     pub payload: Json,
+    /// What it is a part of, where an editor's job asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errand: Option<Box<Errand>>,
+}
+
+/// What a delegation is a part of. Its worker is told, and an approver approves it with the rest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Errand {
+    /// The job.
+    pub job: Box<str>,
+    /// What the job is about, as its protocol calls it: `code.review`.
+    pub method: Box<str>,
+    /// Which of the job's phases: `generate`.
+    pub phase: Box<str>,
+    /// The JSON Schema that the worker's answer has to satisfy.
+    pub schema: Option<Json>,
+    /// Whether what it changes in its private copy is kept as artifacts.
+    pub harvest: bool,
 }
 
 impl Delegate {

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod approval;
-mod artifact;
+pub mod artifact;
 mod assignment;
 mod claim;
 pub mod command;
@@ -46,11 +46,11 @@ use std::sync::Arc;
 use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
-pub use artifact::Artifact;
+pub use artifact::{Artifact, Gathered, Harvest, Kept};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
-pub use command::{Command, Delegate, Durability, Reply, Status, Tool, Verb};
+pub use command::{Command, Delegate, Durability, Errand, Reply, Status, Tool, Verb};
 pub use conflict::{Meeting, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use crew::{

@@ -139,6 +139,7 @@ impl State {
             working_dir: None,
             format: None,
             payload: Json::null(),
+            errand: None,
         };
         let facts = Facts { worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
         Task { capture: true, ..self.tasks.draft(now, who, &order, &facts, rule, terms) }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX};
+use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,10 @@ pub(super) enum NoCopy {
     TooLarge,
     #[error("the working directory has more than {COPY_ENTRIES_MAX} entries, too many for copy = true")]
     TooMany,
+    #[error(
+        "the workspace has more than {HARVEST_FILES_MAX} files that git does not ignore, too many for an agent's copy"
+    )]
+    TooManyFiles,
     #[error("the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for copy = true")]
     TooDeep,
     #[error("the working directory could not be copied: {0}")]
@@ -39,16 +43,22 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
-    pub(super) fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
+    /// A new folder beneath `into`, with nothing in it.
+    pub(super) fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
         fs::DirBuilder::new().mode(0o700).create(&copied.path)?;
+        Ok(copied)
+    }
+
+    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
+    pub(super) fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
+        let copied = Self::empty(into)?;
         let target = rustix::fs::openat(CWD, &copied.path, directory_flags(), Mode::empty())?;
         // The handle may be one that only stands for the directory; this one also lists it.
         let source = rustix::fs::openat(directory, c".", directory_flags(), Mode::empty())?;
-        let mut copier = Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX };
-        copier.directory(source.as_fd(), target.as_fd(), COPY_DEPTH_MAX)?;
+        let mut room = Room::default();
+        room.directory(source.as_fd(), target.as_fd(), COPY_DEPTH_MAX)?;
         Ok(copied)
     }
 
@@ -70,7 +80,9 @@ impl Drop for Copied {
 pub(super) fn remove_leftovers(copies: &Path) {
     let Ok(entries) = fs::read_dir(copies) else { return };
     for entry in entries.flatten() {
-        if let Err(err) = remove(&entry.path()) {
+        let is_file = entry.file_type().is_ok_and(|it| it.is_file());
+        let removed = if is_file { fs::remove_file(entry.path()) } else { remove(&entry.path()) };
+        if let Err(err) = removed {
             tracing::warn!(%err, path = %entry.path().display(), "a worker's copy was not removed");
         }
     }
@@ -97,12 +109,23 @@ fn directory_flags() -> OFlags {
 }
 
 /// What may still be copied.
-struct Copier {
-    bytes: u64,
-    entries: u64,
+pub(super) struct Room {
+    pub(super) bytes: u64,
+    pub(super) entries: u64,
 }
 
-impl Copier {
+impl Default for Room {
+    fn default() -> Self {
+        Self { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX }
+    }
+}
+
+impl Room {
+    /// Copies everything in a folder into another one.
+    pub(super) fn all_of(&mut self, from: &cap_std::fs::Dir, to: &cap_std::fs::Dir) -> Result<(), NoCopy> {
+        self.directory(from.as_fd(), to.as_fd(), COPY_DEPTH_MAX)
+    }
+
     fn directory(&mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, depth: usize) -> Result<(), NoCopy> {
         let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
         for entry in Dir::read_from(from)? {
@@ -167,11 +190,11 @@ impl Copier {
 
 /// Lets the copy share its blocks with the original, where the file system can.
 #[cfg(target_os = "linux")]
-fn share(source: &File, target: &File) -> rustix::io::Result<()> {
+pub(super) fn share(source: impl AsFd, target: impl AsFd) -> rustix::io::Result<()> {
     rustix::fs::ioctl_ficlone(target, source)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn share(_source: &File, _target: &File) -> rustix::io::Result<()> {
+pub(super) fn share(_source: impl AsFd, _target: impl AsFd) -> rustix::io::Result<()> {
     Err(rustix::io::Errno::NOSYS)
 }

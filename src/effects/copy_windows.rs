@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
-use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX};
+use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
 
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,10 @@ pub(super) enum NoCopy {
     TooLarge,
     #[error("the working directory has more than {COPY_ENTRIES_MAX} entries, too many for copy = true")]
     TooMany,
+    #[error(
+        "the workspace has more than {HARVEST_FILES_MAX} files that git does not ignore, too many for an agent's copy"
+    )]
+    TooManyFiles,
     #[error("the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for copy = true")]
     TooDeep,
     #[error("the working directory could not be copied: {0}")]
@@ -34,14 +38,19 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
-    pub(super) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
+    /// A new folder beneath `into`, with nothing in it.
+    pub(super) fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::create_dir_all(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
         crate::jail::make_worker_folder(&copied.path)?;
+        Ok(copied)
+    }
+
+    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
+    pub(super) fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
+        let copied = Self::empty(into)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
-        let mut copier = Copier { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX };
-        copier.directory(source, &target, COPY_DEPTH_MAX)?;
+        Room::default().directory(source, &target, COPY_DEPTH_MAX)?;
         Ok(copied)
     }
 
@@ -70,12 +79,28 @@ pub(super) fn remove_leftovers(copies: &Path) {
 }
 
 /// What may still be copied.
-struct Copier {
-    bytes: u64,
-    entries: u64,
+pub(super) struct Room {
+    pub(super) bytes: u64,
+    pub(super) entries: u64,
 }
 
-impl Copier {
+impl Default for Room {
+    fn default() -> Self {
+        Self { bytes: COPY_BYTES_MAX, entries: COPY_ENTRIES_MAX }
+    }
+}
+
+/// This system's file systems share no blocks between files.
+pub(super) fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+impl Room {
+    /// Copies everything in a folder into another one.
+    pub(super) fn all_of(&mut self, from: &Dir, to: &Dir) -> Result<(), NoCopy> {
+        self.directory(from, to, COPY_DEPTH_MAX)
+    }
+
     fn directory(&mut self, from: &Dir, to: &Dir, depth: usize) -> Result<(), NoCopy> {
         let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
         for entry in from.entries()? {

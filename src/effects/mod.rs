@@ -10,6 +10,7 @@
 
 #[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
+mod apart;
 mod camera;
 mod capture;
 mod compact;
@@ -19,8 +20,10 @@ mod desk;
 #[cfg_attr(not(target_os = "linux"), path = "desktop_elsewhere.rs")]
 mod desktop;
 mod door;
+mod errand;
 #[cfg(target_os = "linux")]
 mod gallery;
+mod gather;
 mod git;
 mod handoff;
 mod hints;
@@ -55,6 +58,7 @@ mod worker;
 pub use camera::{Backend, Camera, Gallery};
 pub use desktop::{DesktopOptions, DesktopParts, TaskNotices};
 pub use door::{OpenDoor, WorkersDoor};
+pub use errand::Keep;
 pub use hook::{HookCommand, HookParts, Told};
 pub use keeper::keep_if_asked;
 pub use network::not_ours;

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::copy::Copied;
 use super::door::{self, OpenDoor, WorkersDoor};
+use super::errand::{self, Private};
 use super::handoff::Before;
 use super::mcp::Call;
 use super::network;
@@ -65,14 +65,16 @@ pub(super) struct Prepared {
         reason = "held open until the worker runs, so that no other directory gets its inode"
     )]
     directory: Resolved,
+    /// What it reads on its standard input; taken when it runs.
+    pub(super) input: Option<Vec<u8>>,
     /// Removed when this is dropped.
-    copied: Option<Copied>,
+    pub(super) private: Private,
 }
 
 impl Prepared {
     /// Who starts it. Nothing is kept for the next run in a copy: there is none.
     pub(super) fn supervisor(&self, usual: &Supervisor) -> Supervisor {
-        match self.copied {
+        match self.private.copied {
             Some(_) => usual.clone().without_spares(),
             None => usual.clone(),
         }
@@ -109,15 +111,15 @@ pub(super) fn prepare_words(
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
-    let copied = profile.copy.then(|| Copied::of(directory.handle(), &place.copies)).transpose();
-    let copied = copied.map_err(jail_refused)?;
+    let mut private = Private::of(place, task, profile, &directory)?;
+    let copied = private.copied.is_some();
 
-    let work = match &copied {
+    let work = match &private.copied {
         Some(copied) => find_place(copied.path()).map_err(jail_refused)?,
         None => directory.place().clone(),
     };
     let root = place.root.place();
-    let workspace = text(if copied.is_some() { work.path() } else { root.path() })?;
+    let workspace = text(if copied { work.path() } else { root.path() })?;
     let fill = Fill {
         goal: &task.order.goal,
         workspace: &workspace,
@@ -127,6 +129,7 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref())?, work);
     draft.args = words.map_or_else(|| arguments(profile, &fill), Ok)?;
     draft.tier = of_jail(tier);
+    private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
     let secrets = given.on_record(task.id());
     draft.home_files = given.files;
@@ -146,7 +149,7 @@ pub(super) fn prepare_words(
     for path in &profile.read_only {
         draft.toolchain(find_place(path).map_err(jail_refused)?);
     }
-    if copied.is_none() && directory.place() != root {
+    if !copied && directory.place() != root {
         draft.surroundings(root.clone());
     }
     // Last, so that nothing is opened for a worker that cannot start.
@@ -154,13 +157,14 @@ pub(super) fn prepare_words(
     let door = place.doors.as_ref().map(open).transpose()?;
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
     let mut before = None;
-    if copied.is_none() {
+    if !copied {
         let shield = shield(&profile.protect, root, directory.place())?;
         (draft.guards, before) = (shield.guards, Some(shield.before));
     }
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
-    Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, copied })
+    let input = errand::input(task, profile);
+    Ok(Prepared { plan, secrets, outlets, tier, limit, model, door, call, before, directory, input, private })
 }
 
 /// The tightest of what worker, task and policy say.

@@ -93,6 +93,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         working_dir: None,
         format: None,
         payload: Json::null(),
+        errand: None,
     };
     Task {
         request: order.digest(),

@@ -15,8 +15,8 @@ use crate::base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
 };
 use crate::base::{Json, Timestamp, Ttl};
-use crate::domain::{Failure, Report, Status, Task, Tier};
-use crate::jail::{Limits, ParseMode, Profile, Space, plain_text};
+use crate::domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
+use crate::jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
 const TEXT_SUMMARY_MAX: usize = 240;
@@ -128,6 +128,8 @@ pub(super) struct Reading {
 
 /// Reads the result off a run that is over.
 pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
+    let spoken = spoken(run.profile, output);
+    let output = spoken.as_ref().map_or(output, |(output, _)| output);
     let (stdout, stderr) = (plain_text(&output.stdout), plain_text(&output.stderr));
     let parsed = (run.profile.parse == ParseMode::Json).then(|| parse(stdout.trim())).flatten();
     let told = if let End::Told(told) = end { Some(&told.0) } else { None };
@@ -135,7 +137,10 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
     let parsed = told.cloned().or(parsed);
     let mut reading = match end {
         End::Told(told) => told::read(&told.0, longest(run.profile)),
-        End::Code(0) => read(run, &stdout, &stderr, parsed.as_ref()),
+        End::Code(0) => match spoken.as_ref().and_then(|(_, transcript)| transcript.failure()) {
+            Some(why) => gave_up(run, why, &stdout, &stderr),
+            None => read(run, &stdout, &stderr, parsed.as_ref()),
+        },
         _ => failed(run, end, &stdout, &stderr),
     };
     let original_size = shorten(run.profile, &mut reading, &stdout, output.stdout_dropped);
@@ -143,7 +148,8 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
         (Some(Failure::WorkerFailed { why }), End::Code(0) | End::Told(_)) => (0, why.to_string()),
         _ => (code(end), reason(run, end)),
     };
-    let usage = parsed.as_ref().map(Usage::of).unwrap_or_default();
+    let told = || spoken.as_ref().map(|(_, transcript)| Usage::from(transcript.used()));
+    let usage = parsed.as_ref().map(Usage::of).or_else(told).unwrap_or_default();
     let mut metadata = metadata(run, exit_code, &exit_reason, &usage);
     metadata["stdout_dropped_bytes"] = json!(output.stdout_dropped);
     metadata["stderr_dropped_bytes"] = json!(output.stderr_dropped);
@@ -167,6 +173,22 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
     }
 }
 
+/// Adds to a result what of it was kept: which files, and where they are found.
+pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest) -> Outcome {
+    let mut members = match outcome.report.details.as_ref().map(Json::value) {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    };
+    let row =
+        |it: &Gathered| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
+    members.insert("artifacts".into(), harvest.gathered.iter().map(row).collect());
+    if !harvest.left_out.is_empty() {
+        members.insert("left_out".into(), json!(harvest.left_out));
+    }
+    outcome.report.details = details(members);
+    outcome
+}
+
 /// A process that ended well: what its output says depends on how the worker is read.
 fn read(run: &Run<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
     let mut reading = match (run.profile.parse, parsed) {
@@ -188,6 +210,26 @@ fn read(run: &Run<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Re
         reading.verbatim = false;
     }
     reading
+}
+
+/// The answer of an agent that writes messages, in place of all that it has written.
+fn spoken(profile: &Profile, output: &Output) -> Option<(Output, Transcript)> {
+    let reader = profile.agent.map(|agent| agent.reader).filter(|reader| *reader != Reader::Lines)?;
+    let transcript = Transcript::of(reader, &output.stdout);
+    if !transcript.understood() {
+        return None;
+    }
+    // What was not kept came before the answer.
+    let stdout = transcript.answer().to_owned();
+    let (stderr, stderr_dropped) = (output.stderr.clone(), output.stderr_dropped);
+    Some((Output { stdout, stderr, stdout_dropped: 0, stderr_dropped }, transcript))
+}
+
+/// It ended well, and says that it has not done what it was to do.
+fn gave_up(run: &Run<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
+    let summary = format!("Worker '{}' failed: {why}", run.profile.program.display());
+    let failure = Failure::WorkerFailed { why: why.into() };
+    Reading { failure: Some(failure), ..verbatim(summary, stdout, stderr) }
 }
 
 fn text(run: &Run<'_>, stdout: &str, stderr: &str) -> Reading {

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
 use super::desk::now;
+use super::errand::Yield;
 use super::handoff::Before;
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
-use super::result::{End, Outcome, Output, Run, outcome};
+use super::result::{End, Outcome, Output, Run, outcome, with_artifacts};
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use crate::domain::{Failure, Handoff, Task, TaskState, Tier, Watched};
+use crate::domain::{Failure, Handoff, Harvest, Task, TaskState, Tier, Watched};
 use crate::egress::{Open, Outlets};
 use crate::jail::{
     ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
@@ -47,6 +49,8 @@ struct Over {
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
+    /// What of it was kept.
+    harvest: Option<Harvest>,
 }
 
 impl Over {
@@ -55,7 +59,8 @@ impl Over {
     }
 
     fn of(end: End, started: Option<Timestamp>) -> Self {
-        Self { end, output: Output::default(), prepared: None, started, processes_reached: false }
+        let output = Output::default();
+        Self { end, output, prepared: None, started, processes_reached: false, harvest: None }
     }
 }
 
@@ -87,12 +92,12 @@ impl Once {
 
     async fn wait_and_run(&self) {
         let (workers, order) = (&self.workers, &self.order);
-        let _place = tokio::select! {
+        let _places = tokio::select! {
             biased;
             // What has not begun stays owed, for the next start.
             () = workers.desk.shutdown.cancelled() => return,
             () = order.stop.cancelled() => return workers.desk.settle(self.effect).await,
-            place = workers.free.acquire() => place,
+            places = self.places() => places,
         };
         let Ok(found) = workers.desk.look(&self.task).await else { return };
         match found {
@@ -102,6 +107,20 @@ impl Once {
             // Finished meanwhile: cancelled, or kept too long.
             _ => workers.desk.settle(self.effect).await,
         }
+    }
+
+    /// Its worker's own first, so that one that is waited for keeps nobody else from running.
+    async fn places(&self) -> (Option<OwnedSemaphorePermit>, Option<SemaphorePermit<'_>>) {
+        let workers = &self.workers;
+        let lane = match workers.desk.look(&self.task).await {
+            Ok(Some((task, _))) => workers.lane(&task.order.worker),
+            _ => None,
+        };
+        let own = match lane {
+            Some(lane) => lane.acquire_owned().await.ok(),
+            None => None,
+        };
+        (own, workers.free.acquire().await.ok())
     }
 
     async fn run(&self, task: Arc<Task>, tier: Option<Tier>) {
@@ -150,7 +169,7 @@ impl Once {
         let mut door = prepared.door.take();
         let outlets = prepared.outlets.take();
         let socket = door.as_mut().and_then(|door| door.socket.take());
-        let handed = Handed { door: socket, ..Handed::default() };
+        let handed = Handed { door: socket, input: prepared.input.take(), ..Handed::default() };
         let over = match self.record_secrets(prepared.secrets.take()).await {
             Ok(()) => self.watch(&prepared, handed, outlets).await,
             Err(failure) => Over::not_started(failure),
@@ -171,9 +190,32 @@ impl Once {
             let compared = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
             hand_off(workers, &self.task, compared, watched).await;
         }
+        let (prepared, over) = self.keep(&task, &profile, prepared, over).await;
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
+    }
+
+    /// What an agent has changed and answered is on the disk before its end is on record.
+    async fn keep(&self, task: &Task, profile: &Profile, prepared: Prepared, over: Over) -> (Prepared, Over) {
+        let ended = matches!(over.end, End::Code(_) | End::Told(_) | End::Untold(_) | End::TimedOut);
+        let Some(yields) = Yield::of(task, profile).filter(|_| ended) else { return (prepared, over) };
+        let keep = self.workers.keep.clone();
+        let work = move || {
+            let kept = yields.keep(&prepared.private, &over.output, &keep);
+            (prepared, over, kept)
+        };
+        let (prepared, over, kept) = match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        let over = match kept {
+            Ok(harvest) => Over { harvest: Some(harvest), ..over },
+            Err(why) => {
+                Over { end: End::Untold(format!("what it has changed is lost: {why}").into()), ..over }
+            }
+        };
+        (prepared, over)
     }
 
     /// What a worker is given of secrets is on record before it has them.
@@ -217,7 +259,8 @@ impl Once {
                     stdout_dropped: live.dropped(Stream::Out),
                     stderr_dropped: live.dropped(Stream::Err),
                 };
-                Over { end, output, prepared: prepared_as, started: Some(started), processes_reached }
+                let over = Over::of(end, Some(started));
+                Over { output, prepared: prepared_as, processes_reached, ..over }
             }
         };
         let (outputs, task) = (workers.outputs.clone(), self.task.clone());
@@ -337,5 +380,9 @@ fn read_off(task: &Task, profile: &Profile, over: &Over) -> Outcome {
         limits: prepared.map(|it| &it.limits),
         processes_reached: over.processes_reached,
     };
-    outcome(&run, &over.end, &over.output)
+    let outcome = outcome(&run, &over.end, &over.output);
+    match &over.harvest {
+        Some(harvest) => with_artifacts(outcome, harvest),
+        None => outcome,
+    }
 }

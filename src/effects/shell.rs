@@ -29,5 +29,6 @@ pub fn shell_profile() -> Profile {
         protect: Vec::new(),
         copy: cfg!(windows),
         bounds: Bounds::default(),
+        agent: None,
     }
 }

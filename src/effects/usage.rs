@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::jail::Used;
+
 const INPUT: [&str; 4] = ["input_tokens", "tokens_input", "prompt_tokens", "prompt_token_count"];
 const OUTPUT: [&str; 5] = [
     "output_tokens",
@@ -26,6 +28,13 @@ pub(super) struct Usage {
     pub(super) output: Option<u64>,
     pub(super) reasoning: Option<u64>,
     pub(super) cost_usd: Option<f64>,
+}
+
+impl From<Used> for Usage {
+    fn from(used: Used) -> Self {
+        let Used { input, output, reasoning, cost_usd } = used;
+        Self { input, output, reasoning, cost_usd }
+    }
 }
 
 impl Usage {

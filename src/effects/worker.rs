@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::copy::remove_leftovers;
 use super::desk::Desk;
 use super::door::OpenDoor;
+use super::errand::Keep;
 use super::prepare::Place;
 use super::run::{Once, lost};
 use super::watcher::Watchers;
@@ -51,6 +52,8 @@ pub struct WorkerParts {
     pub outputs: OutputBoard,
     /// Workers that may run at once; at least one. The others wait.
     pub concurrent: usize,
+    /// Keeps what agents have changed.
+    pub keep: Keep,
 }
 
 /// What every run shares.
@@ -62,7 +65,10 @@ pub(super) struct Workers {
     pub(super) outputs: OutputBoard,
     pub(super) free: Semaphore,
     pub(super) watchers: Arc<Watchers>,
+    pub(super) keep: Keep,
     known: Mutex<HashMap<TaskId, Arc<Order>>>,
+    /// How many of one agent's tasks may run, and the places for them.
+    lanes: Mutex<HashMap<AgentId, (u32, Arc<Semaphore>)>>,
 }
 
 /// The switch of one task's run.
@@ -86,7 +92,9 @@ impl Workers {
             supervisor: parts.supervisor,
             outputs: parts.outputs,
             free: Semaphore::new(parts.concurrent.max(1)),
+            keep: parts.keep,
             known: Mutex::default(),
+            lanes: Mutex::default(),
         })
     }
 
@@ -132,6 +140,19 @@ impl Workers {
             known.remove(task);
         }
         order.over.cancel();
+    }
+
+    /// The places of an agent's tasks; `None` for a worker that has as many as there are. Where the configuration has
+    /// another number by now, those that run in the old places are not counted.
+    pub(super) fn lane(&self, worker: &AgentId) -> Option<Arc<Semaphore>> {
+        let parallel = (self.profiles)(worker)?.agent?.parallel;
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || (parallel, Arc::new(Semaphore::new(parallel as usize)));
+        let lane = lanes.entry(worker.clone()).or_insert_with(new);
+        if lane.0 != parallel {
+            *lane = new();
+        }
+        Some(lane.1.clone())
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Arc<Order>>> {

@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cap_std::fs::Dir;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::read::{Stamp, text};
-use crate::base::RepoPath;
 use crate::base::limits::{IGNORE_BYTES_MAX, INDEX_DEPTH_MAX, INDEX_ENTRIES_MAX, SEEN_FILES_MAX};
+use crate::base::{IgnoreRules, RepoPath};
 use crate::graph::is_settings;
 use crate::syntax::language_of;
 
@@ -54,33 +53,17 @@ pub(super) struct Walk<'a> {
 
 /// What `.gitignore` files say, from the root down.
 #[derive(Clone, Default)]
-struct Rules(Vec<(usize, std::sync::Arc<Gitignore>)>);
+struct Rules(IgnoreRules);
 
 impl Rules {
     /// Adds what a file says about what is below a folder.
     fn add(&mut self, root: &Dir, file: &str, folder: &str) {
         let Some(text) = text(root, file, IGNORE_BYTES_MAX) else { return };
-        let mut builder = GitignoreBuilder::new(".");
-        for line in text.lines() {
-            // What is no pattern says nothing; git, too, goes on to the next line.
-            let _unread = builder.add_line(None, line);
-        }
-        if let Ok(rules) = builder.build()
-            && !rules.is_empty()
-        {
-            let below = if folder.is_empty() { 0 } else { folder.len() + 1 };
-            self.0.push((below, rules.into()));
-        }
+        self.0.add(&text, folder);
     }
 
     fn ignore(&self, path: &str, is_folder: bool) -> bool {
-        for (below, rules) in self.0.iter().rev() {
-            let found = rules.matched(&path[*below..], is_folder);
-            if !found.is_none() {
-                return found.is_ignore();
-            }
-        }
-        false
+        self.0.ignores(path, is_folder)
     }
 
     /// All that hold in a folder.

@@ -41,6 +41,7 @@ mod plan;
 mod profile;
 mod root;
 mod seatbelt;
+mod transcript;
 
 pub use bounds::{Limits, Space, size};
 pub use child::inherited_socket;
@@ -66,6 +67,7 @@ pub use launch::{
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
 pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
-pub use profile::{BadRun, Bounds, Fill, McpCall, ParseMode, Profile};
+pub use profile::{AsAgent, BadRun, Bounds, Fill, McpCall, ParseMode, Profile};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};
+pub use transcript::{Reader, Transcript, Used};

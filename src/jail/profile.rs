@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::transcript::Reader;
 use crate::base::{AgentId, Digest, Json, RepoPath, Ttl};
 
 /// How a worker's standard output is read.
@@ -23,7 +24,7 @@ pub struct Profile {
     pub id: AgentId,
     /// The executable, absolute.
     pub program: PathBuf,
-    /// Arguments with placeholders; without `{goal}` among them, the goal becomes the last one.
+    /// Arguments with placeholders; without `{goal}` (or an agent's `{prompt}`) among them, the goal becomes the last one.
     pub args: Vec<String>,
     /// How its output is read.
     pub parse: ParseMode,
@@ -51,6 +52,21 @@ pub struct Profile {
     pub copy: bool,
     /// What it may use, other than the usual.
     pub bounds: Bounds,
+    /// Set for one that editors ask.
+    pub agent: Option<AsAgent>,
+}
+
+/// What is different for a worker that is an agent of the configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AsAgent {
+    /// Whether its goal is what it reads on its standard input; otherwise it is an argument.
+    pub by_stdin: bool,
+    /// How its standard output is read.
+    pub reader: Reader,
+    /// Whether what it changes in its copy is kept.
+    pub edits: bool,
+    /// Tasks of it that run at the same time.
+    pub parallel: u32,
 }
 
 /// How a worker that speaks MCP is called. DevIt 1.10, "mcp worker".
@@ -83,10 +99,12 @@ pub struct Bounds {
     pub growth_entries: Option<u64>,
 }
 
+const GOAL: &str = "{goal}";
+
 /// What the placeholders of one run stand for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fill<'a> {
-    /// `{goal}`.
+    /// `{goal}`, and an agent's `{prompt}`.
     pub goal: &'a str,
     /// `{workspace}`: the workspace root as the worker sees it.
     pub workspace: &'a str,
@@ -150,11 +168,18 @@ impl Profile {
         for arg in &self.args {
             args.push(self.filled(arg, fill)?);
         }
+        let prompt = |arg: &String| self.agent.is_some() && arg.contains("{prompt}");
+        let placed = || self.args.iter().any(|arg| arg.contains("{goal}") || prompt(arg));
         // One that is spoken to hears its goal in the call.
-        if self.mcp.is_none() && !self.args.iter().any(|arg| arg.contains("{goal}")) {
+        if self.mcp.is_none() && !self.reads_its_goal() && !placed() {
             args.push(fill.goal.to_owned());
         }
         Ok(args)
+    }
+
+    /// Whether its goal comes on its standard input.
+    pub fn reads_its_goal(&self) -> bool {
+        self.agent.is_some_and(|it| it.by_stdin)
     }
 
     /// One text with its placeholders replaced, in a single pass, so that a goal that contains `{model}` is
@@ -169,7 +194,8 @@ impl Profile {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
             let values = [
-                ("{goal}", Some(fill.goal)),
+                (GOAL, Some(fill.goal)),
+                (if self.agent.is_some() { "{prompt}" } else { GOAL }, Some(fill.goal)),
                 ("{workspace}", Some(fill.workspace)),
                 ("{task_id}", Some(fill.task_id)),
                 ("{model}", fill.model),

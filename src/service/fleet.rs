@@ -1,6 +1,6 @@
 //! The agents that editors can hand work to, and whether they could begin now.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::Provost;
 use crate::base::{AgentId, Digest};
@@ -56,12 +56,7 @@ pub struct FleetMember {
 impl Provost {
     /// The agents of the configuration.
     pub fn fleet(&self) -> Fleet {
-        self.0.fleet.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes over other agents from now on.
-    pub fn set_fleet(&self, fleet: Fleet) {
-        *self.0.fleet.write().unwrap_or_else(PoisonError::into_inner) = fleet;
+        self.configured().fleet
     }
 
     /// Each agent, and whether it could begin now.

@@ -5,6 +5,7 @@
 //! decides nothing.
 #![forbid(unsafe_code)]
 
+mod agents;
 mod code;
 mod conflicts;
 mod contracts;
@@ -21,6 +22,8 @@ mod mail;
 mod output;
 mod posts;
 mod programs;
+mod prompts;
+mod replies;
 mod screenshot;
 mod versions;
 
@@ -29,6 +32,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Stream};
+pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Role, preamble_of};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
@@ -40,6 +44,10 @@ pub use import::{ImportFault, Imported};
 pub use intents::IntentOrder;
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
+pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, render, review_focus};
+pub use replies::{
+    Issue, Review, Severity, as_code, as_markdown, reply_as, review, review_schema, unread_review,
+};
 pub use screenshot::Screenshot;
 pub use versions::Versions;
 
@@ -50,12 +58,26 @@ use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
+pub use crate::store::Artifacts;
 use crate::store::StoreError;
 pub use crate::store::{TimelineOrder, TimelineQuery};
 use programs::Programs;
 
 /// The workers of the configuration, replaced as a whole on reload.
 pub type Profiles = Arc<BTreeMap<AgentId, Arc<Profile>>>;
+
+/// What the configuration makes of workers and agents, replaced as a whole on reload.
+#[derive(Clone)]
+pub struct Configured {
+    /// The workers.
+    pub profiles: Profiles,
+    /// Those of them that editors ask.
+    pub agents: Arc<Agents>,
+    /// The same, as those have it who ask whether they could begin now.
+    pub fleet: Fleet,
+    /// What they have changed.
+    pub artifacts: Artifacts,
+}
 
 /// Everything a door may use. Cheap to clone.
 #[derive(Clone)]
@@ -67,8 +89,7 @@ struct Parts {
     base: Base,
     code: Arc<Code>,
     outputs: OutputBoard,
-    profiles: RwLock<Profiles>,
-    fleet: RwLock<Fleet>,
+    configured: RwLock<Configured>,
     programs: Programs,
     index: Index,
     /// Turns to read claimed files.
@@ -85,11 +106,11 @@ impl Provost {
         host: Principal,
         root: Root,
         outputs: OutputBoard,
-        profiles: Profiles,
+        configured: Configured,
         index: Index,
         versions: Versions,
     ) -> Self {
-        let profiles = RwLock::new(profiles);
+        let configured = RwLock::new(configured);
         let programs = Programs::default();
         let (base, code) = (Base::new(root), Arc::new(Code::sharing(index.cache().clone())));
         Self(Arc::new(Parts {
@@ -98,8 +119,7 @@ impl Provost {
             base,
             code,
             outputs,
-            profiles,
-            fleet: RwLock::new(Arc::new([])),
+            configured,
             programs,
             index,
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
@@ -142,14 +162,28 @@ impl Provost {
         &self.0.outputs
     }
 
+    fn configured(&self) -> Configured {
+        self.0.configured.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The workers of the configuration.
     pub fn profiles(&self) -> Profiles {
-        self.0.profiles.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.configured().profiles
+    }
+
+    /// The agents of the configuration.
+    pub fn agents(&self) -> Arc<Agents> {
+        self.configured().agents
+    }
+
+    /// What agents have changed, and answered. Reading it blocks.
+    pub fn artifacts(&self) -> Artifacts {
+        self.configured().artifacts
     }
 
     /// Takes over other workers from the next task on.
-    pub fn set_profiles(&self, profiles: Profiles) {
-        *self.0.profiles.write().unwrap_or_else(PoisonError::into_inner) = profiles;
+    pub fn set_configured(&self, configured: Configured) {
+        *self.0.configured.write().unwrap_or_else(PoisonError::into_inner) = configured;
     }
 
     /// Submits a verb that needs no facts.

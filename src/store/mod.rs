@@ -10,6 +10,7 @@
 //! What happens when a commit fails is the engine's business; where the anchors go is the daemon's.
 #![forbid(unsafe_code)]
 
+mod artifacts;
 mod codec;
 mod files;
 pub mod journal;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use crate::base::{AgentId, Digest, EventSeq, JobId, PostSeq, Slug, TaskId, Timestamp};
 use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
+pub use artifacts::Artifacts;
 pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
 #[doc(hidden)]
 pub use memory::{Kept, MemoryControl, MemoryStore};

@@ -49,6 +49,18 @@ pub fn shell() -> (PathBuf, &'static [&'static str]) {
     ("/bin/sh".into(), &["-c"])
 }
 
+/// A file in a folder that has no name by the time this returns, so that nothing is left of it when nobody has it open
+/// any more. Only ours to read and write.
+///
+/// # Errors
+/// What the system says.
+pub fn nameless_file(folder: &Path) -> io::Result<File> {
+    let path = folder.join(uuid::Uuid::new_v4().simple().to_string());
+    let file = private_file(OpenOptions::new().read(true).write(true).create_new(true)).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
 /// Device and inode.
 ///
 /// # Errors

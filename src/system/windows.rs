@@ -117,6 +117,20 @@ pub fn shell() -> (PathBuf, &'static [&'static str]) {
     (system_root().join(r"System32\cmd.exe"), &["/d", "/s", "/c"])
 }
 
+/// A file in a folder that goes with its last handle, so that nothing is left of it when nobody has it open any more.
+/// Nobody else can open it meanwhile.
+///
+/// # Errors
+/// What the system says.
+pub fn nameless_file(folder: &Path) -> io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt as _;
+    const DELETE_ON_CLOSE: u32 = 0x0400_0000;
+    let path = folder.join(uuid::Uuid::new_v4().simple().to_string());
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).share_mode(0).custom_flags(DELETE_ON_CLOSE);
+    options.open(path)
+}
+
 /// The volume's number, and the file's on it.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Configuration: layers and mistakes, through real files.
 
+mod agents;
 mod environment;
 mod pins;
 mod places;

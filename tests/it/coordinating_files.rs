@@ -1,6 +1,7 @@
 //! Locks, intents and contracts on real files: what the code says, beneath the root and within bounds.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
-    Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost, Staged, Versions, Violation,
+    Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost, Staged,
+    Versions, Violation,
 };
-use provost::store::{MemoryStore, Retention};
+use provost::store::{Artifacts, MemoryStore, Retention};
 use tempfile::TempDir;
 
 use crate::coordinating::{at, path};
@@ -44,15 +46,11 @@ impl World {
         let options = Options { on: false, files_max: 0 };
         let index = Index::start(dir.path(), Arc::default(), options).unwrap();
         let versions = Versions::open(&dir.path().join(".state")).unwrap();
-        let provost = Provost::new(
-            started.engine,
-            host(),
-            root,
-            OutputBoard::default(),
-            Arc::default(),
-            index,
-            versions,
-        );
+        let artifacts = Artifacts::at(Path::new("/nowhere"));
+        let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
+        let workers = Configured { profiles, agents, fleet, artifacts };
+        let provost =
+            Provost::new(started.engine, host(), root, OutputBoard::default(), workers, index, versions);
         Self { dir, provost }
     }
 

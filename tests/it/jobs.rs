@@ -56,6 +56,7 @@ fn result() -> JobResult {
         content: "fn a() {}\n".into(),
         language: "rust".into(),
         base_hash: Some(Digest::of(b"before")),
+        mode: None,
     };
     JobResult { text: Some("done".into()), answer: None, artifacts: vec![artifact] }
 }

@@ -273,6 +273,7 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         working_dir: request.cwd.clone(),
         format: None,
         payload: Json::null(),
+        errand: None,
     })
 }
 

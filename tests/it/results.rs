@@ -32,6 +32,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         working_dir: None,
         format: None,
         payload: Json::null(),
+        errand: None,
     };
     let task = Task {
         request: order.digest(),
@@ -74,6 +75,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         protect: vec![],
         copy: false,
         bounds: Bounds::default(),
+        agent: None,
     };
     let output = Output { stdout: stdout.into(), ..Output::default() };
     Case { task, profile, output }

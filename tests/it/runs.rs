@@ -22,12 +22,12 @@ use provost::domain::{
     WorkerSetting,
 };
 use provost::effects::{
-    Camera, DesktopOptions, DesktopParts, Hands, HookParts, Parts, TaskNotices, Told, WorkerParts,
+    Camera, DesktopOptions, DesktopParts, Hands, HookParts, Keep, Parts, TaskNotices, Told, WorkerParts,
     shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
 use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
-use provost::store::{MemoryControl, MemoryStore, Retention};
+use provost::store::{Artifacts, MemoryControl, MemoryStore, Retention};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -45,14 +45,14 @@ impl Judge for Yes {
 }
 
 /// A repository with a daemon's inner half: core, store in memory, and effects that wait for hands.
-struct World {
+pub(crate) struct World {
     dir: tempfile::TempDir,
     store: MemoryControl,
     engine: Engine,
     thread: Option<JoinHandle<()>>,
     effects: Option<UnboundedReceiver<(EffectId, Effect)>>,
     owed: Vec<Owed>,
-    profile: Profile,
+    pub(crate) profile: Profile,
     outputs: OutputBoard,
     concurrent: usize,
 }
@@ -64,7 +64,7 @@ fn no_desktop() -> DesktopParts {
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::under(Terms::default())
     }
 
@@ -93,12 +93,12 @@ impl World {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().unwrap().join(name)
     }
 
     /// The engine ends and another one goes on with its store.
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.engine.stop();
         self.thread.take().unwrap().join().unwrap();
         let started = started(self.store.reopen(), &Terms::default());
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Hands for what is owed and for what comes.
-    fn hands(&mut self) -> Hands {
+    pub(crate) fn hands(&mut self) -> Hands {
         let profile = Arc::new(self.profile.clone());
         let workers = WorkerParts {
             profiles: Arc::new(move |id| (*id == profile.id).then(|| profile.clone())),
@@ -121,6 +121,7 @@ impl World {
             supervisor: Supervisor::at(provost()),
             outputs: self.outputs.clone(),
             concurrent: self.concurrent,
+            keep: keeper(Artifacts::at(&self.path("state"))),
         };
         let hooks = HookParts {
             command: tokio::sync::watch::channel(None).1,
@@ -163,7 +164,20 @@ impl World {
         self.order(folder, task, goal, Ttl::minutes(2)).await
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     async fn order(&self, folder: &str, task: &str, goal: &str, timeout: Ttl) -> TaskId {
+        let (order, facts) = self.delegation(folder, task, goal, timeout);
+        let id = order.task.clone();
+        let answer = self.engine.submit_with(&asker(), order, facts).await;
+        assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
+        id
+    }
+
+    /// A delegation of this world's worker, and what is found out before it is judged.
+    pub(crate) fn delegation(&self, folder: &str, task: &str, goal: &str, timeout: Ttl) -> (Delegate, Facts) {
         let id = TaskId::parse(task).unwrap();
         let root = Root::open(&self.path("repo")).unwrap();
         let relative = RepoPath::parse(folder).unwrap();
@@ -176,7 +190,7 @@ impl World {
             ..Facts::default()
         };
         let order = Delegate {
-            task: id.clone(),
+            task: id,
             goal: goal.into(),
             worker: self.profile.id.clone(),
             return_to: None,
@@ -188,10 +202,9 @@ impl World {
             working_dir: None,
             format: None,
             payload: Json::null(),
+            errand: None,
         };
-        let answer = self.engine.submit_with(&asker(), order, facts).await;
-        assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
-        id
+        (order, facts)
     }
 
     async fn cancel(&self, task: &TaskId) {
@@ -200,7 +213,7 @@ impl World {
     }
 
     /// The task as it was left. Waits for its end.
-    async fn finished(&self, task: &TaskId) -> Task {
+    pub(crate) async fn finished(&self, task: &TaskId) -> Task {
         let mut events = self.engine.subscribe();
         while self.engine.view(LiveTask(task.clone())).await.unwrap().is_some() {
             let next = tokio::time::timeout(Duration::from_secs(60), events.recv()).await;
@@ -267,7 +280,13 @@ fn started(store: MemoryStore, terms: &Terms) -> Started {
     provost::engine::start(Box::new(store), judge, settings, Box::new(SystemClock), retention).unwrap()
 }
 
-fn asker() -> Principal {
+fn keeper(artifacts: Artifacts) -> Keep {
+    Arc::new(move |task, harvest, answer| {
+        artifacts.keep(task, harvest, answer).map_err(|error| error.to_string())
+    })
+}
+
+pub(crate) fn asker() -> Principal {
     caller("orch", Door::Own, &[Scope::Delegate, Scope::Read], Proof::PeerUid)
 }
 
@@ -280,16 +299,16 @@ fn provost() -> PathBuf {
     built.map_or_else(|| env!("CARGO_BIN_EXE_provost").into(), PathBuf::from)
 }
 
-fn status(task: &Task) -> Status {
+pub(crate) fn status(task: &Task) -> Status {
     task.state.status()
 }
 
 #[track_caller]
-fn summary(task: &Task) -> String {
+pub(crate) fn summary(task: &Task) -> String {
     task.notes.last().expect("an end has a note").report.summary.to_string()
 }
 
-fn details(task: &Task) -> Value {
+pub(crate) fn details(task: &Task) -> Value {
     task.notes.last().unwrap().report.details.as_ref().unwrap().value()
 }
 

@@ -302,6 +302,7 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         working_dir: None,
         format: None,
         payload,
+        errand: None,
     }
 }
 

@@ -120,6 +120,7 @@ pub(super) fn order(
         working_dir: text(order.working_dir),
         format: text(order.format),
         payload: json,
+        errand: None,
         task,
     })
 }

@@ -161,6 +161,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
         working_dir,
         format,
         payload: Json::from_value(&payload),
+        errand: None,
     })
 }
 

@@ -1,0 +1,39 @@
+//! Which files git ignores, by what its ignore files say. They are read by whoever looks around; this only understands
+//! them.
+
+use std::sync::Arc;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// What ignore files say, from the root of the repository down. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct IgnoreRules(Vec<(usize, Arc<Gitignore>)>);
+
+impl IgnoreRules {
+    /// Adds what the text of an ignore file says about what lies below a folder, which is given from the root; the root
+    /// itself is the empty name.
+    pub fn add(&mut self, text: &str, folder: &str) {
+        let mut builder = GitignoreBuilder::new(".");
+        for line in text.lines() {
+            // What is no pattern says nothing; git, too, goes on to the next line.
+            let _unread = builder.add_line(None, line);
+        }
+        if let Ok(rules) = builder.build()
+            && !rules.is_empty()
+        {
+            let below = if folder.is_empty() { 0 } else { folder.len() + 1 };
+            self.0.push((below, rules.into()));
+        }
+    }
+
+    /// Whether git ignores a path, given from the root; folders above it are not asked about.
+    pub fn ignores(&self, path: &str, is_folder: bool) -> bool {
+        for (below, rules) in self.0.iter().rev() {
+            let found = rules.matched(&path[*below..], is_folder);
+            if !found.is_none() {
+                return found.is_ignore();
+            }
+        }
+        false
+    }
+}

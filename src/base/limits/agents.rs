@@ -1,0 +1,65 @@
+//! Bounds of agents that editors ask: of their configuration, their prompts, their answers and what they change.
+
+/// Agents of a configuration; a person must be able to keep an eye on them.
+pub const AGENTS_CONFIGURED_MAX: usize = 64;
+
+/// Size of a template of prompts, in bytes; they are a page at the most.
+pub const TEMPLATE_BYTES_MAX: usize = 64 << 10;
+
+/// Size of a prompt as it is rendered, in bytes: what a worker reads on its standard input.
+pub const PROMPT_BYTES_MAX: usize = super::STDIN_BYTES_MAX;
+
+/// Size of the JSON Schema that a worker's answer has to satisfy, in bytes.
+pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
+
+/// Files and links of a workspace that is copied for an agent, those that git ignores not counted, at some two hundred
+/// bytes of memory each while it runs.
+pub const HARVEST_FILES_MAX: usize = 200_000;
+
+/// Entries that are looked at in the copy when the run is over, what git ignores included.
+pub const HARVEST_ENTRIES_MAX: u64 = 1_000_000;
+
+/// Size of a file whose content is remembered as it was when it was copied, in bytes; a larger one is no source.
+pub const BASE_FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Bytes of all such contents, on the disk and for the time of one run.
+pub const BASE_BYTES_MAX: u64 = 1 << 30;
+
+/// Artifacts of one run. More is no change that anybody looks through.
+pub const ARTIFACTS_MAX: usize = 200;
+
+/// Bytes of the contents of one run's artifacts.
+pub const ARTIFACTS_BYTES_MAX: usize = 8 << 20;
+
+/// Changes that are named beside the artifacts because they are none; further ones are counted.
+pub const LEFT_OUT_MAX: usize = 50;
+
+/// Runs whose artifacts are kept; the oldest go first.
+pub const HARVESTS_KEPT_MAX: usize = 500;
+
+/// For how long they are kept, in days.
+pub const HARVESTS_KEPT_DAYS: u64 = 7;
+
+/// Longest line of an agent's stream that is read as a message, in bytes: an edit of a large file is in one.
+pub const STREAM_LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Longest answer of an agent, in bytes.
+pub const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of lines for people that wait to be taken from a stream's reader; the oldest give way.
+pub const STREAM_LOG_BYTES_MAX: usize = 256 << 10;
+
+/// Longest of these lines, in bytes.
+pub const STREAM_LOG_LINE_MAX: usize = 2_000;
+
+/// Size of a reply that is looked through for JSON, in bytes.
+pub const REPLY_BYTES_MAX: usize = ANSWER_BYTES_MAX;
+
+/// Places in a reply at which JSON may begin that are tried.
+pub const REPLY_STARTS_MAX: usize = 1_000;
+
+/// Issues of one review.
+pub const REVIEW_ISSUES_MAX: usize = 200;
+
+/// Longest message of one of them, and longest suggestion, in characters.
+pub const REVIEW_TEXT_MAX: usize = 4_000;

@@ -1,0 +1,116 @@
+//! From the configuration's words about agents to what runs them and what doors say of them.
+
+use std::sync::Arc;
+
+use crate::base::TaskId;
+use crate::config::{self, Config};
+use crate::domain::{Harvest, Settings};
+use crate::effects::Keep;
+use crate::jail::{AsAgent, Profile, Reader};
+use crate::service::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Provost, Role};
+
+/// The profile of a worker, as an agent if it is one.
+///
+/// # Errors
+/// Why it cannot be used, as a sentence.
+pub(super) fn profile(profile: Profile, agent: Option<&config::Agent>) -> Result<Profile, String> {
+    let Some(agent) = agent else { return Ok(profile) };
+    if !agent.enabled {
+        return Err("it is switched off: `enabled = false` in its entry".into());
+    }
+    let as_agent = AsAgent {
+        by_stdin: agent.prompt_by() == config::PromptBy::Stdin,
+        reader: reader(agent.stream),
+        edits: agent.output == config::Output::Edit,
+        parallel: agent.max_parallel,
+    };
+    Ok(Profile { agent: Some(as_agent), timeout: agent.timeout, ..profile })
+}
+
+fn reader(reader: config::Reader) -> Reader {
+    match reader {
+        config::Reader::Lines => Reader::Lines,
+        config::Reader::Claude => Reader::Claude,
+        config::Reader::Codex => Reader::Codex,
+    }
+}
+
+/// What doors say of them. Which of them cannot be used is in the core's settings already.
+pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
+    let agent = |it: &config::Agent| Agent {
+        id: it.id.clone(),
+        name: it.name.as_deref().unwrap_or(it.id.as_str()).into(),
+        description: it.description.as_deref().unwrap_or_default().into(),
+        capability: it.capability.as_str().into(),
+        region: it.region.as_str().into(),
+        output: match it.output {
+            config::Output::Edit => AgentOutput::Edit,
+            config::Output::Json => AgentOutput::Json,
+            config::Output::Text => AgentOutput::Text,
+        },
+        reader: reader(it.stream),
+        parallel: it.max_parallel,
+        timeout: it.timeout,
+        methods: it.methods.iter().map(|it| it.as_str().into()).collect(),
+        enabled: it.enabled,
+        trouble: settings.workers.get(&it.id).and_then(|it| it.broken.clone()),
+    };
+    let role = |(id, it): (&crate::base::AgentId, &config::Role)| {
+        let preamble = it.preamble.as_deref().map(Into::into);
+        (id.clone(), Role { id: id.clone(), agent: it.agent.clone(), preamble })
+    };
+    Agents {
+        agents: config.agents.iter().map(agent).collect(),
+        roles: config.roles.iter().map(role).collect(),
+        list_roles: config.a6s.list_roles,
+        role_aliases: config.a6s.role_aliases,
+        prompts: prompts(&config.prompts),
+    }
+}
+
+/// The same, as a list of those who could begin now has it.
+pub(super) fn in_the_fleet(agent: &config::Agent) -> FleetAgent {
+    FleetAgent {
+        id: agent.id.clone(),
+        name: agent.name.as_deref().unwrap_or(agent.id.as_str()).into(),
+        description: agent.description.as_deref().unwrap_or_default().into(),
+        capability: agent.capability.as_str().into(),
+        region: agent.region.as_str().into(),
+        max_parallel: agent.max_parallel,
+        enabled: agent.enabled,
+    }
+}
+
+fn prompts(from: &config::A6sPrompts) -> Prompts {
+    let templates = [
+        (PromptFor::Invoke, &from.invoke),
+        (PromptFor::Explain, &from.explain),
+        (PromptFor::Refactor, &from.refactor),
+        (PromptFor::GenerateTests, &from.generate_tests),
+        (PromptFor::Review, &from.review),
+        (PromptFor::Repair, &from.repair),
+        (PromptFor::Scan, &from.scan),
+    ];
+    let mut prompts = Prompts::default();
+    for (what, template) in templates {
+        if let Some(template) = template {
+            prompts.set(what, &template.0);
+        }
+    }
+    prompts
+}
+
+/// Keeps what agents have changed, and lets go of what is too old. What an earlier daemon did not finish goes first.
+pub(super) fn keeper(provost: &Provost) -> Keep {
+    let artifacts = provost.artifacts();
+    artifacts.remove_unfinished();
+    artifacts.remove_old();
+    Arc::new(move |task: &TaskId, harvest: &Harvest, answer: &str| {
+        artifacts.keep(task, harvest, answer).map_err(|error| {
+            tracing::error!(%error, %task, "what a run has changed is not kept");
+            error.to_string()
+        })?;
+        artifacts.remove_old();
+        Ok(())
+    })
+}

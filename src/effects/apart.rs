@@ -1,0 +1,319 @@
+//! A private copy of a workspace for a run whose changes are kept, and what the workspace was at that moment. Blocking.
+//!
+//! Copied is what git does not ignore, as it is on the disk now, and with it a copy of the repository itself where that
+//! is a folder; git is never run. A work tree's `.git` file, which leads back to the repository, stays out. Links are
+//! copied as links and never followed; what has a name that is no text is left out. What each file was is remembered by its hash, and its content in a nameless
+//! file, so that nothing is left of it however the daemon ends.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata, OpenOptions};
+
+use super::copy::{Copied, NoCopy, Room, share};
+use crate::base::limits::{
+    BASE_BYTES_MAX, BASE_FILE_BYTES_MAX, COPY_DEPTH_MAX, HARVEST_FILES_MAX, IGNORE_BYTES_MAX,
+};
+use crate::base::{Digest, IgnoreRules, RepoPath};
+use crate::system;
+
+/// What the system says of a file. Two that are alike are the same file, unchanged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stamp {
+    pub(super) mode: u32,
+    pub(super) size: u64,
+    mark: (u64, i64, i64),
+}
+
+impl Stamp {
+    #[cfg(unix)]
+    pub(super) fn of(meta: &Metadata) -> Self {
+        use cap_std::fs::MetadataExt as _;
+        Self { mode: meta.mode(), size: meta.len(), mark: (meta.ino(), meta.ctime(), meta.ctime_nsec()) }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(meta: &Metadata) -> Self {
+        let since =
+            |time: cap_std::time::SystemTime| time.into_std().duration_since(std::time::UNIX_EPOCH).ok();
+        let modified = meta.modified().ok().and_then(since).unwrap_or_default();
+        let seconds = i64::try_from(modified.as_secs()).unwrap_or(i64::MAX);
+        Self { mode: 0o644, size: meta.len(), mark: (0, seconds, modified.subsec_nanos().into()) }
+    }
+}
+
+/// What was at a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Was {
+    /// A file.
+    File {
+        /// Permissions of the original.
+        mode: u32,
+        /// The copy, once it was made.
+        copy: Stamp,
+        /// Its hash; `None` for one that is too large.
+        hash: Option<Digest>,
+        /// Where its content is; `None` when there was no room for it.
+        at: Option<u64>,
+    },
+    /// A link that leads there.
+    Link(PathBuf),
+}
+
+/// The workspace as it was when it was copied.
+#[derive(Debug)]
+pub(super) struct Base {
+    /// By the path from the workspace.
+    pub(super) was: BTreeMap<String, Was>,
+    /// What ignore files above the copied folder say.
+    pub(super) above: IgnoreRules,
+    /// The copied folder, from the workspace.
+    pub(super) below: RepoPath,
+    contents: Contents,
+}
+
+/// Contents one after the other.
+#[derive(Debug)]
+struct Contents {
+    file: File,
+    end: u64,
+}
+
+impl Base {
+    /// What a file held.
+    pub(super) fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
+        let mut file = self.contents.file.try_clone()?;
+        file.seek(SeekFrom::Start(at))?;
+        let mut bytes = Vec::new();
+        file.take(size).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Copies a folder of a workspace into a new one beneath `into`.
+pub(super) fn copy(
+    workspace: &Dir,
+    folder: &Dir,
+    below: &RepoPath,
+    into: &Path,
+) -> Result<(Copied, Base), NoCopy> {
+    let copied = Copied::empty(into)?;
+    let target = Dir::open_ambient_dir(copied.path(), ambient_authority())?;
+    let contents = Contents { file: system::nameless_file(into)?, end: 0 };
+    let above = rules_above(workspace, below);
+    let base = Base { was: BTreeMap::new(), above: above.clone(), below: below.clone(), contents };
+    let mut copier = Copier { base, room: Room::default() };
+    let source = folder.open_dir(".")?;
+    copier.folder(&source, &target, below.as_str(), above, COPY_DEPTH_MAX)?;
+    if below.is_root() && is_folder(&source, ".git") {
+        target.create_dir(".git")?;
+        copier.room.all_of(&open_folder(&source, ".git".as_ref())?, &target.open_dir(".git")?)?;
+    }
+    Ok((copied, copier.base))
+}
+
+/// What holds in a folder of the workspace because of files above it.
+fn rules_above(workspace: &Dir, below: &RepoPath) -> IgnoreRules {
+    let mut rules = IgnoreRules::default();
+    if is_folder(workspace, ".git")
+        && let Ok(git) = open_folder(workspace, ".git".as_ref())
+        && let Ok(info) = open_folder(&git, "info".as_ref())
+    {
+        add_rules(&mut rules, &info, "exclude", "");
+    }
+    let mut at = String::new();
+    let mut dir = workspace.try_clone().ok();
+    for part in below.as_str().split('/').filter(|part| !part.is_empty()) {
+        let Some(here) = &dir else { break };
+        add_rules(&mut rules, here, ".gitignore", &at);
+        dir = open_folder(here, part.as_ref()).ok();
+        at = joined(&at, part);
+    }
+    rules
+}
+
+/// Adds what an ignore file says, if there is one.
+pub(super) fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
+    let Ok(file) = open_file(dir, name.as_ref()) else { return };
+    let mut text = Vec::new();
+    let most = IGNORE_BYTES_MAX as u64;
+    let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
+    if is_file && file.take(most).read_to_end(&mut text).is_ok() {
+        rules.add(&String::from_utf8_lossy(&text), folder);
+    }
+}
+
+pub(super) fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+fn is_folder(dir: &Dir, name: &str) -> bool {
+    dir.symlink_metadata(name).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Opens a folder in another one, and no link.
+pub(super) fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    no_links(&mut options, true);
+    Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
+}
+
+/// Opens a file in a folder, and no link; without waiting, since it may be a pipe by now.
+pub(super) fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    no_links(&mut options, false);
+    dir.open_with(name, &options)
+}
+
+#[cfg(unix)]
+fn no_links(options: &mut OpenOptions, folder: bool) {
+    use cap_std::fs::OpenOptionsExt as _;
+    use rustix::fs::OFlags;
+    let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    if folder {
+        flags |= OFlags::DIRECTORY;
+    }
+    options.custom_flags(flags.bits().cast_signed());
+}
+
+/// A folder is opened as such with this flag alone; a link, as a link, which lists nothing and reads nothing.
+#[cfg(windows)]
+fn no_links(options: &mut OpenOptions, folder: bool) {
+    use cap_std::fs::OpenOptionsExt as _;
+    const BACKUP_SEMANTICS: u32 = 0x0200_0000;
+    const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+    options.custom_flags(OPEN_REPARSE_POINT | if folder { BACKUP_SEMANTICS } else { 0 });
+}
+
+struct Copier {
+    base: Base,
+    room: Room,
+}
+
+impl Copier {
+    fn folder(
+        &mut self,
+        from: &Dir,
+        to: &Dir,
+        at: &str,
+        mut rules: IgnoreRules,
+        depth: usize,
+    ) -> Result<(), NoCopy> {
+        let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
+        add_rules(&mut rules, from, ".gitignore", at);
+        for entry in from.entries()? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == ".git" {
+                continue;
+            }
+            // No artifact could have such a name.
+            let Some(path) = name.to_str().map(|name| joined(at, name)) else { continue };
+            let meta = match from.symlink_metadata(&name) {
+                // Removed since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                meta => meta?,
+            };
+            if rules.ignores(&path, meta.is_dir()) {
+                continue;
+            }
+            self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
+            if meta.is_dir() {
+                to.create_dir(&name)?;
+                let (inner_from, inner_to) = (open_folder(from, &name)?, to.open_dir(&name)?);
+                self.folder(&inner_from, &inner_to, &path, rules.clone(), depth)?;
+            } else if meta.is_symlink() {
+                self.link(from, to, &name, path)?;
+            } else if meta.is_file() {
+                self.file(from, to, &name, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {
+        let target = from.read_link_contents(name)?;
+        // Where links take a right that users rarely have, they stay out.
+        if make_link(to, &target, name).is_ok() {
+            self.remember(path, Was::Link(target))?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {
+        let mut source = open_file(from, name)?;
+        let meta = source.metadata()?;
+        if !meta.is_file() {
+            return Ok(());
+        }
+        self.room.bytes = self.room.bytes.checked_sub(meta.len()).ok_or(NoCopy::TooLarge)?;
+        let mode = Stamp::of(&meta).mode & 0o777;
+        let mut target = to.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+        let (hash, at) = if meta.len() <= BASE_FILE_BYTES_MAX {
+            let mut bytes = Vec::new();
+            source.take(BASE_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+            target.write_all(&bytes)?;
+            (Some(Digest::of(&bytes)), self.base.contents.add(&bytes)?)
+        } else {
+            if share(&source, &target).is_err() {
+                // A file that grows while it is read does not get past its bound.
+                let most = meta.len().saturating_add(self.room.bytes);
+                let copied = io::copy(&mut io::Read::take(&mut source, most), &mut target)?;
+                self.room.bytes = self.room.bytes.saturating_sub(copied.saturating_sub(meta.len()));
+            }
+            (None, None)
+        };
+        permit(&target, mode)?;
+        let copy = Stamp::of(&target.metadata()?);
+        self.remember(path, Was::File { mode, copy, hash, at })
+    }
+
+    fn remember(&mut self, path: String, was: Was) -> Result<(), NoCopy> {
+        if self.base.was.len() >= HARVEST_FILES_MAX {
+            return Err(NoCopy::TooManyFiles);
+        }
+        self.base.was.insert(path, was);
+        Ok(())
+    }
+}
+
+impl Contents {
+    /// Keeps a content as long as there is room.
+    fn add(&mut self, bytes: &[u8]) -> io::Result<Option<u64>> {
+        let at = self.end;
+        if at.saturating_add(bytes.len() as u64) > BASE_BYTES_MAX {
+            return Ok(None);
+        }
+        self.file.write_all(bytes)?;
+        self.end += bytes.len() as u64;
+        Ok(Some(at))
+    }
+}
+
+#[cfg(unix)]
+fn make_link(to: &Dir, target: &Path, name: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::symlinkat(target, to, name)?)
+}
+
+#[cfg(not(unix))]
+fn make_link(_to: &Dir, _target: &Path, _name: &OsStr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// As the original, whatever mask the daemon was started with; and its owner's to read and write.
+#[cfg(unix)]
+fn permit(file: &cap_std::fs::File, mode: u32) -> io::Result<()> {
+    use cap_std::fs::PermissionsExt as _;
+    file.set_permissions(cap_std::fs::Permissions::from_mode(mode | 0o600))
+}
+
+#[cfg(not(unix))]
+fn permit(_file: &cap_std::fs::File, _mode: u32) -> io::Result<()> {
+    Ok(())
+}

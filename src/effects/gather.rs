@@ -1,0 +1,350 @@
+//! What a run has changed in its private copy, as artifacts. Blocking; afterwards, when nothing of the run is left.
+//!
+//! The copy is hostile: its worker may have made anything in it. Everything is reached through handles that follow no
+//! link, and has a bound. Links and special files are never artifacts; they are named. What git ignores is left out,
+//! save for files that were there before.
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
+use std::ops::Bound;
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata};
+
+use super::apart::{Base, Stamp, Was, add_rules, joined, open_file, open_folder};
+use super::handoff::shown;
+use crate::base::limits::{
+    ARTIFACTS_BYTES_MAX, ARTIFACTS_MAX, COPY_DEPTH_MAX, HARVEST_ENTRIES_MAX, LEFT_OUT_MAX,
+};
+use crate::base::{Digest, IgnoreRules, RepoPath, TaskId};
+use crate::domain::artifact::{artifact_id, is_test, language_by_name};
+use crate::domain::{Artifact, Gathered, Harvest};
+
+/// What has happened to a file.
+enum Found {
+    /// It is there and not as it was, or was not there before.
+    Content { path: String, stamp: Stamp, bytes: Vec<u8> },
+    /// It is gone.
+    Gone { path: String },
+}
+
+impl Found {
+    fn path(&self) -> &str {
+        match self {
+            Found::Content { path, .. } | Found::Gone { path } => path,
+        }
+    }
+}
+
+/// Looks through a copy.
+pub(super) fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
+    let mut look = Look {
+        base,
+        found: Vec::new(),
+        seen: std::collections::BTreeSet::new(),
+        left_out: LeftOut::default(),
+        entries: HARVEST_ENTRIES_MAX,
+        bytes: ARTIFACTS_BYTES_MAX as u64,
+        more: 0,
+    };
+    let top = Dir::open_ambient_dir(copy, ambient_authority());
+    let walked = top
+        .map_err(Stop::Io)
+        .and_then(|top| look.folder(&top, base.below.as_str(), base.above.clone(), false, COPY_DEPTH_MAX));
+    match walked {
+        // Only who has seen everything knows what is missing.
+        Ok(()) => look.missing(),
+        Err(stop) => look.left_out.say(stop.why()),
+    }
+    look.harvest(task)
+}
+
+/// Why a look was given up.
+enum Stop {
+    TooMany,
+    TooDeep,
+    Io(io::Error),
+}
+
+impl Stop {
+    fn why(self) -> String {
+        match self {
+            Stop::TooMany => format!("everything beyond {HARVEST_ENTRIES_MAX} files and folders"),
+            Stop::TooDeep => format!("everything nested deeper than {COPY_DEPTH_MAX}"),
+            Stop::Io(error) => format!("what could not be looked at: {error}"),
+        }
+    }
+}
+
+#[derive(Default)]
+struct LeftOut {
+    said: Vec<Box<str>>,
+    more: usize,
+}
+
+impl LeftOut {
+    fn say(&mut self, what: String) {
+        match self.said.len() < LEFT_OUT_MAX {
+            true => self.said.push(what.into()),
+            false => self.more += 1,
+        }
+    }
+
+    fn done(mut self) -> Vec<Box<str>> {
+        if self.more > 0 {
+            self.said.push(format!("{} more", self.more).into());
+        }
+        self.said
+    }
+}
+
+struct Look<'a> {
+    base: &'a Base,
+    found: Vec<Found>,
+    seen: std::collections::BTreeSet<String>,
+    left_out: LeftOut,
+    entries: u64,
+    /// How much may still be read into memory.
+    bytes: u64,
+    /// Changes beyond what one run may have.
+    more: usize,
+}
+
+impl Look<'_> {
+    fn folder(
+        &mut self,
+        dir: &Dir,
+        at: &str,
+        mut rules: IgnoreRules,
+        ignored: bool,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        let depth = depth.checked_sub(1).ok_or(Stop::TooDeep)?;
+        add_rules(&mut rules, dir, ".gitignore", at);
+        let mut names = Vec::new();
+        for entry in dir.entries().map_err(Stop::Io)? {
+            self.entries = self.entries.checked_sub(1).ok_or(Stop::TooMany)?;
+            names.push(entry.map_err(Stop::Io)?.file_name());
+        }
+        names.sort();
+        for name in names.iter().filter(|name| *name != ".git") {
+            self.entry(dir, name, at, &rules, ignored, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        at: &str,
+        rules: &IgnoreRules,
+        ignored: bool,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        let Ok(meta) = dir.symlink_metadata(name) else { return Ok(()) };
+        let Some(path) = fit_path(at, name) else {
+            let path = format!("{}/{}", at, name.to_string_lossy());
+            self.left_out
+                .say(format!("{}: is no name that a file can be offered under", shown(path.as_bytes())));
+            return Ok(());
+        };
+        let ignored = ignored || rules.ignores(&path, meta.is_dir());
+        if meta.is_dir() {
+            if ignored && !self.had_below(&path) {
+                return Ok(());
+            }
+            return match open_folder(dir, name) {
+                Ok(inner) => self.folder(&inner, &path, rules.clone(), ignored, depth),
+                Err(error) => {
+                    // It is there, whatever is in it.
+                    self.seen.extend(self.below(&path));
+                    self.left_out.say(format!("{}: cannot be looked into: {error}", shown(path.as_bytes())));
+                    Ok(())
+                }
+            };
+        }
+        let was = self.base.was.get(&path);
+        if was.is_some() {
+            self.seen.insert(path.clone());
+        } else if ignored || is_placeholder(&meta) {
+            return Ok(());
+        }
+        if meta.is_symlink() {
+            let same = matches!(was, Some(Was::Link(target)) if dir.read_link_contents(name).is_ok_and(|it| it == *target));
+            if !same {
+                self.left_out.say(format!("{}: is a symbolic link", shown(path.as_bytes())));
+            }
+        } else if !meta.is_file() {
+            self.left_out.say(format!("{}: is neither a file nor a folder", shown(path.as_bytes())));
+        } else if !matches!(was, Some(Was::File { copy, .. }) if *copy == Stamp::of(&meta)) {
+            self.changed(dir, name, path);
+        }
+        Ok(())
+    }
+
+    fn changed(&mut self, dir: &Dir, name: &OsStr, path: String) {
+        match self.read(dir, name) {
+            Ok((stamp, bytes)) if self.differs(&path, &stamp, &bytes) => {
+                if self.found.len() >= ARTIFACTS_MAX {
+                    self.more += 1;
+                } else {
+                    self.bytes -= bytes.len() as u64;
+                    self.found.push(Found::Content { path, stamp, bytes });
+                }
+            }
+            Ok(_) => {}
+            Err(why) => self.left_out.say(format!("{}: {why}", shown(path.as_bytes()))),
+        }
+    }
+
+    fn read(&self, dir: &Dir, name: &OsStr) -> Result<(Stamp, Vec<u8>), String> {
+        let unread = |error: io::Error| format!("cannot be read: {error}");
+        let file = open_file(dir, name).map_err(unread)?;
+        let meta = file.metadata().map_err(unread)?;
+        if !meta.is_file() {
+            return Err("is neither a file nor a folder".into());
+        }
+        let too_large = |size: u64| match size > ARTIFACTS_BYTES_MAX as u64 {
+            true => format!("has {size} bytes, too many"),
+            false => format!("has {size} bytes, and with the others it is more than {ARTIFACTS_BYTES_MAX}"),
+        };
+        if meta.len() > self.bytes {
+            return Err(too_large(meta.len()));
+        }
+        let mut bytes = Vec::new();
+        file.take(self.bytes + 1).read_to_end(&mut bytes).map_err(unread)?;
+        match bytes.len() as u64 > self.bytes {
+            true => Err(too_large(bytes.len() as u64)),
+            false => Ok((Stamp::of(&meta), bytes)),
+        }
+    }
+
+    /// A file that was only touched has not changed.
+    fn differs(&self, path: &str, stamp: &Stamp, bytes: &[u8]) -> bool {
+        match self.base.was.get(path) {
+            Some(Was::File { copy, hash: Some(hash), .. }) => {
+                *hash != Digest::of(bytes) || is_program(copy.mode) != is_program(stamp.mode)
+            }
+            _ => true,
+        }
+    }
+
+    fn had_below(&self, folder: &str) -> bool {
+        self.below(folder).next().is_some()
+    }
+
+    fn below(&self, folder: &str) -> impl Iterator<Item = String> + use<> {
+        let (from, to) = (format!("{folder}/"), format!("{folder}0"));
+        // `0` follows `/`.
+        let range = self.base.was.range::<str, _>((Bound::Included(&*from), Bound::Excluded(&*to)));
+        range.map(|(path, _)| path.clone()).collect::<Vec<_>>().into_iter()
+    }
+
+    fn missing(&mut self) {
+        for (path, was) in &self.base.was {
+            if self.seen.contains(path) {
+                continue;
+            }
+            match was {
+                Was::Link(_) => {
+                    self.left_out
+                        .say(format!("{}: was a symbolic link, and is gone", shown(path.as_bytes())));
+                }
+                Was::File { .. } if self.found.len() >= ARTIFACTS_MAX => self.more += 1,
+                Was::File { .. } => self.found.push(Found::Gone { path: path.clone() }),
+            }
+        }
+    }
+
+    fn harvest(mut self, task: &TaskId) -> Harvest {
+        if self.more > 0 {
+            let more = self.more;
+            self.left_out
+                .say(format!("{more} more changed files, since one run has at most {ARTIFACTS_MAX}"));
+        }
+        self.found.sort_by(|a, b| a.path().cmp(b.path()));
+        let base = self.base;
+        let artifact = |(number, found): (usize, Found)| gathered(base, artifact_id(task, number + 1), found);
+        let gathered = self.found.into_iter().enumerate().map(artifact).collect();
+        Harvest { gathered, left_out: self.left_out.done() }
+    }
+}
+
+/// A path from the workspace; `None` for a name that would mean another one.
+fn fit_path(at: &str, name: &OsStr) -> Option<String> {
+    let path = joined(at, name.to_str()?);
+    RepoPath::parse(&path).is_ok_and(|parsed| parsed.as_str() == path).then_some(path)
+}
+
+/// What a jail whose supervisor was killed has left behind.
+#[cfg(unix)]
+fn is_placeholder(meta: &Metadata) -> bool {
+    use cap_std::fs::MetadataExt as _;
+    meta.is_file() && meta.len() <= 2 && meta.mtime() == crate::jail::PLACEHOLDER_MTIME
+}
+
+#[cfg(not(unix))]
+fn is_placeholder(_meta: &Metadata) -> bool {
+    false
+}
+
+fn is_program(mode: u32) -> bool {
+    mode & 0o111 != 0
+}
+
+fn gathered(base: &Base, id: Box<str>, found: Found) -> Gathered {
+    let (old_mode, base_hash, before) = match base.was.get(found.path()) {
+        Some(Was::File { mode, copy, hash, at }) => {
+            let content = at.and_then(|at| base.content(at, copy.size).ok());
+            // What cannot be read back is as if it had not been kept.
+            (Some(*mode), *hash, content.filter(|it| *hash == Some(Digest::of(it))))
+        }
+        _ => (None, None, None),
+    };
+    let path: Box<str> = found.path().into();
+    let language = language_by_name(&path).into();
+    let artifact = |kind: &str, content: String, mode| Artifact {
+        id,
+        kind: kind.into(),
+        content: content.into(),
+        language,
+        base_hash,
+        mode,
+        path: path.clone(),
+    };
+    match found {
+        Found::Gone { .. } => {
+            Gathered { artifact: artifact("delete", String::new(), None), bytes: None, base: before }
+        }
+        Found::Content { stamp, bytes, .. } => {
+            let mode = Some(mode_of(old_mode, is_program(stamp.mode)));
+            match String::from_utf8(bytes) {
+                Ok(text) if !text.contains('\0') => {
+                    let kind = if is_test(&path) { "test" } else { "file" };
+                    Gathered { artifact: artifact(kind, text, mode), bytes: None, base: before }
+                }
+                other => {
+                    let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
+                    Gathered {
+                        artifact: artifact("binary", String::new(), mode),
+                        bytes: Some(bytes),
+                        base: before,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// As it was, save for whether it can be run; a worker's own mask says nothing about the user's files.
+fn mode_of(old: Option<u32>, program: bool) -> u32 {
+    match (old, program) {
+        (Some(old), true) if is_program(old) => old,
+        (Some(old), true) => old | (old & 0o444) >> 2,
+        (Some(old), false) => old & !0o111,
+        (None, true) => 0o755,
+        (None, false) => 0o644,
+    }
+}

@@ -1,0 +1,279 @@
+//! What an agent says while it works: its answer so far, how much it has done, what it has used, and lines for people.
+//!
+//! Some agents write messages, a JSON object a line; others write text. All of it is hostile: a line has a bound, what
+//! is no message is a line for people, and nothing that could act on a terminal comes through. Bytes are taken as they
+//! come; what a [`LiveOutput`](super::LiveOutput) could not keep is a gap, and said to be one.
+#![forbid(unsafe_code)]
+
+mod claude;
+mod codex;
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::output::{Page, Stream, plain_text};
+use crate::base::limits::{
+    ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX, STREAM_LOG_BYTES_MAX, STREAM_LOG_LINE_MAX,
+};
+
+/// How an agent's standard output is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reader {
+    /// As text.
+    Lines,
+    /// As `claude --output-format stream-json` writes it.
+    Claude,
+    /// As `codex exec --json` writes it.
+    Codex,
+}
+
+/// What an agent says that it has used. Claims, shown and never counted on.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Used {
+    /// Tokens read.
+    pub input: Option<u64>,
+    /// Tokens written.
+    pub output: Option<u64>,
+    /// Tokens of thinking.
+    pub reasoning: Option<u64>,
+    /// Money.
+    pub cost_usd: Option<f64>,
+}
+
+/// A reader of one run's output.
+#[derive(Debug)]
+pub struct Transcript {
+    reader: Reader,
+    at: u64,
+    out: Line,
+    err: Line,
+    said: Said,
+}
+
+/// A line that is not complete yet.
+#[derive(Debug, Default)]
+struct Line {
+    bytes: Vec<u8>,
+    /// The rest of a line that is too long, or whose beginning is missing, is not looked at.
+    skipping: bool,
+}
+
+/// What is known so far.
+#[derive(Debug, Default)]
+struct Said {
+    /// Text that is no message: all there is of an agent that writes text.
+    text: String,
+    /// The last message of the agent.
+    answer: Option<String>,
+    /// What it has given as its result, which counts more.
+    result: Option<String>,
+    failure: Option<Box<str>>,
+    messages: u64,
+    steps: u64,
+    used: Used,
+    log: VecDeque<String>,
+    log_bytes: usize,
+    log_lost: u64,
+}
+
+impl Transcript {
+    /// Nothing was said yet.
+    pub fn new(reader: Reader) -> Self {
+        Self { reader, at: 0, out: Line::default(), err: Line::default(), said: Said::default() }
+    }
+
+    /// All that was said in a run that is over.
+    pub fn of(reader: Reader, stdout: &str) -> Self {
+        let mut transcript = Self::new(reader);
+        transcript.push(Stream::Out, stdout.as_bytes());
+        transcript.finish();
+        transcript
+    }
+
+    /// How far it has read; where the next page has to begin.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Takes a page of output. One that begins before [`Transcript::at`] has been read already.
+    pub fn read(&mut self, page: &Page) {
+        for chunk in &page.chunks {
+            if chunk.at < self.at {
+                continue;
+            }
+            if chunk.at > self.at {
+                self.gap(chunk.at - self.at);
+            }
+            self.push(chunk.stream, &chunk.bytes);
+            self.at = chunk.at + chunk.bytes.len() as u64;
+        }
+        self.at = self.at.max(page.next);
+    }
+
+    /// Takes one chunk, whatever came before.
+    pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let line = self.line(stream);
+            if !line.skipping {
+                line.bytes.extend_from_slice(part);
+            }
+            if line.bytes.len() > STREAM_LINE_BYTES_MAX {
+                *line = Line { bytes: Vec::new(), skipping: true };
+                self.said.log(&format!("[a line of more than {STREAM_LINE_BYTES_MAX} bytes]"));
+            }
+            if part.ends_with(b"\n") {
+                self.line_ended(stream);
+            }
+        }
+    }
+
+    /// Nothing will follow.
+    pub fn finish(&mut self) {
+        self.line_ended(Stream::Out);
+        self.line_ended(Stream::Err);
+    }
+
+    /// The answer so far: the result, or else the last message, or else the text. Cleaned, and at most
+    /// [`ANSWER_BYTES_MAX`] long.
+    pub fn answer(&self) -> &str {
+        let spoken = self.said.result.as_deref().or(self.said.answer.as_deref());
+        spoken.unwrap_or(&self.said.text)
+    }
+
+    /// Whether anything was understood as a message; of an agent that writes text, whether it has written any.
+    pub fn understood(&self) -> bool {
+        match self.reader {
+            Reader::Lines => !self.said.text.trim().is_empty(),
+            Reader::Claude | Reader::Codex => self.said.messages > 0,
+        }
+    }
+
+    /// Messages and calls of tools so far; lines, of an agent that writes text.
+    pub fn steps(&self) -> u64 {
+        self.said.steps
+    }
+
+    /// What it says that it has used.
+    pub fn used(&self) -> Used {
+        self.said.used
+    }
+
+    /// Why it says that it has failed.
+    pub fn failure(&self) -> Option<&str> {
+        self.said.failure.as_deref()
+    }
+
+    /// Lines for people since the last time, without line breaks.
+    pub fn take_log(&mut self) -> Vec<String> {
+        let said = &mut self.said;
+        said.log_bytes = 0;
+        let lost = std::mem::take(&mut said.log_lost);
+        let told = (lost > 0).then(|| format!("[{lost} lines left out]"));
+        told.into_iter().chain(said.log.drain(..)).collect()
+    }
+
+    fn line(&mut self, stream: Stream) -> &mut Line {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
+
+    fn gap(&mut self, bytes: u64) {
+        // Whatever is half there misses its end.
+        for stream in [Stream::Out, Stream::Err] {
+            *self.line(stream) = Line { bytes: Vec::new(), skipping: true };
+        }
+        self.said.log(&format!("[... {bytes} bytes dropped ...]"));
+    }
+
+    fn line_ended(&mut self, stream: Stream) {
+        let line = std::mem::take(self.line(stream));
+        if line.skipping || line.bytes.is_empty() {
+            return;
+        }
+        match (stream, self.reader) {
+            (Stream::Err, _) => self.said.log_each(&String::from_utf8_lossy(&line.bytes)),
+            (Stream::Out, Reader::Lines) => {
+                self.said.steps += 1;
+                self.said.plain(&line.bytes);
+            }
+            (Stream::Out, reader) => self.message(reader, &line.bytes),
+        }
+    }
+
+    fn message(&mut self, reader: Reader, line: &[u8]) {
+        let text = line.trim_ascii();
+        let value = text.starts_with(b"{").then(|| serde_json::from_slice::<Value>(text).ok()).flatten();
+        let known = value.is_some_and(|value| match reader {
+            Reader::Claude => claude::read(&mut self.said, &value),
+            Reader::Codex => codex::read(&mut self.said, &value),
+            Reader::Lines => false,
+        });
+        match known {
+            true => self.said.messages += 1,
+            false => self.said.plain(line),
+        }
+    }
+}
+
+impl Said {
+    /// What is no message.
+    fn plain(&mut self, line: &[u8]) {
+        let text = plain_text(&String::from_utf8_lossy(line));
+        append(&mut self.text, &text);
+        self.log_each(&text);
+    }
+
+    /// The agent has said something whole.
+    fn speaks(&mut self, text: &str) {
+        self.steps += 1;
+        let text = plain_text(text);
+        self.log_each(&text);
+        self.answer = Some(clip(&text, ANSWER_BYTES_MAX).to_owned());
+    }
+
+    fn ends_with(&mut self, result: &str) {
+        self.result = Some(clip(&plain_text(result), ANSWER_BYTES_MAX).to_owned());
+    }
+
+    fn fails(&mut self, why: &str) {
+        let why = plain_text(why);
+        let why = clip(why.trim(), STREAM_LOG_LINE_MAX);
+        self.failure = Some(if why.is_empty() { "it says that it has failed" } else { why }.into());
+        self.log(why);
+    }
+
+    fn log_each(&mut self, text: &str) {
+        text.lines().filter(|line| !line.trim().is_empty()).for_each(|line| self.log(line));
+    }
+
+    fn log(&mut self, line: &str) {
+        let plain = plain_text(line).replace('\n', " ");
+        let plain = plain.trim_end();
+        let clipped = clip(plain, STREAM_LOG_LINE_MAX);
+        let more = if clipped.len() < plain.len() { "…" } else { "" };
+        self.log_bytes += clipped.len() + more.len();
+        self.log.push_back(format!("{clipped}{more}"));
+        while self.log_bytes > STREAM_LOG_BYTES_MAX {
+            let Some(oldest) = self.log.pop_front() else { break };
+            self.log_bytes -= oldest.len().min(self.log_bytes);
+            self.log_lost += 1;
+        }
+    }
+}
+
+/// Adds as much as there is room for.
+fn append(to: &mut String, text: &str) {
+    to.push_str(clip(text, ANSWER_BYTES_MAX.saturating_sub(to.len())));
+}
+
+fn clip(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most.min(text.len()))]
+}
+
+/// A member that is text.
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,135 @@
+//! Agents and roles as doors speak of them, and whom a name means.
+
+mod roles;
+
+use std::collections::BTreeMap;
+
+use super::prompts::Prompts;
+use crate::base::{AgentId, Ttl};
+use crate::jail::Reader;
+
+pub use roles::{BUILT_IN_ROLES, preamble_of};
+
+/// What an agent's work consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AgentOutput {
+    /// It changes files in its copy.
+    Edit,
+    /// It answers with JSON.
+    Json,
+    /// It answers with text.
+    Text,
+}
+
+/// An agent of the configuration. It is a worker of the same name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Agent {
+    /// The name tasks are delegated to.
+    pub id: AgentId,
+    /// For people.
+    pub name: Box<str>,
+    /// What it is good for; may be empty.
+    pub description: Box<str>,
+    /// `BUILD` and the like.
+    pub capability: Box<str>,
+    /// Where it runs.
+    pub region: Box<str>,
+    /// What its work consists of.
+    pub output: AgentOutput,
+    /// How its standard output is read.
+    pub reader: Reader,
+    /// Tasks of it that run at the same time.
+    pub parallel: u32,
+    /// How long a task of it may take.
+    pub timeout: Ttl,
+    /// What it may be asked for, as patterns.
+    pub methods: Vec<Box<str>>,
+    /// Whether it works at all.
+    pub enabled: bool,
+    /// Why it cannot be used, if it cannot.
+    pub trouble: Option<Box<str>>,
+}
+
+impl Agent {
+    /// Whether it may be asked for something: `code.review`.
+    pub fn takes(&self, method: &str) -> bool {
+        self.methods.iter().any(|pattern| {
+            let domain = pattern.strip_suffix('*').and_then(|it| it.strip_suffix('.'));
+            let within = |domain: &str| method.strip_prefix(domain).is_some_and(|rest| rest.starts_with('.'));
+            **pattern == *"*" || **pattern == *method || domain.is_some_and(within)
+        })
+    }
+}
+
+/// Another name for an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Role {
+    /// Its id.
+    pub id: AgentId,
+    /// The agent behind it; `None` is the first one.
+    pub agent: Option<AgentId>,
+    /// What its prompts begin with.
+    pub preamble: Option<Box<str>>,
+}
+
+/// Whom a name means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Meant<'a> {
+    /// Who does it.
+    pub agent: &'a Agent,
+    /// The role, by the spelling of the configuration or of the protocol.
+    pub role: Option<&'a str>,
+    /// What its prompts begin with.
+    pub preamble: Option<&'a str>,
+}
+
+/// The agents of the configuration, replaced as a whole on reload.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Agents {
+    /// In the order of the configuration.
+    pub agents: Vec<Agent>,
+    /// By id.
+    pub roles: BTreeMap<AgentId, Role>,
+    /// Whether roles are listed beside the agents.
+    pub list_roles: bool,
+    /// Whether ids that editors' plugins know from the beginning are names for the first agent.
+    pub role_aliases: bool,
+    /// What agents are told.
+    pub prompts: Prompts,
+}
+
+impl Agents {
+    /// The one that is meant when nobody is named: the first that works.
+    pub fn first(&self) -> Option<&Agent> {
+        let works = |agent: &&Agent| agent.enabled && agent.trouble.is_none();
+        self.agents.iter().find(works).or(self.agents.first())
+    }
+
+    /// An agent by its id, to the letter.
+    pub fn get(&self, id: &AgentId) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.id == *id)
+    }
+
+    /// Whom a name means: an agent's id, its name, a role, or one of the ids that plugins know. The size of letters does
+    /// not matter.
+    pub fn find(&self, name: &str) -> Option<Meant<'_>> {
+        let name = name.trim();
+        let same = |known: &str| known.to_lowercase() == name.to_lowercase();
+        let by_id = self.agents.iter().find(|agent| same(agent.id.as_str()));
+        if let Some(agent) = by_id.or_else(|| self.agents.iter().find(|agent| same(&agent.name))) {
+            return Some(Meant { agent, role: None, preamble: None });
+        }
+        if let Some(role) = self.roles.values().find(|role| same(role.id.as_str())) {
+            let agent = role.agent.as_ref().map_or_else(|| self.first(), |id| self.get(id))?;
+            let preamble = role.preamble.as_deref().or_else(|| preamble_of(role.id.as_str()));
+            return Some(Meant { agent, role: Some(role.id.as_str()), preamble });
+        }
+        let (id, preamble) = BUILT_IN_ROLES.iter().find(|(id, _)| self.role_aliases && same(id))?;
+        self.first().map(|agent| Meant { agent, role: Some(id), preamble: Some(preamble) })
+    }
+
+    /// The ids of all agents, for whoever has named none of them.
+    pub fn ids(&self) -> String {
+        self.agents.iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}

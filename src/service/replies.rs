@@ -1,0 +1,253 @@
+//! What agents answer where JSON or plain text was asked for: found in their words, brought into form, held against its
+//! schema. Nothing here reads or writes anything.
+
+use serde_json::{Map, Value, json};
+
+use crate::base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
+
+/// How bad something is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// It is wrong.
+    Error,
+    /// It may be wrong.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// The protocol's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
+
+    /// What a reviewer means by a word of its own.
+    pub fn meant_by(word: &str) -> Self {
+        match word.trim().to_ascii_lowercase().as_str() {
+            "error" | "critical" | "blocker" | "fatal" | "high" | "major" | "severe" => Severity::Error,
+            "warning" | "warn" | "medium" | "moderate" | "minor" => Severity::Warning,
+            _ => Severity::Info,
+        }
+    }
+}
+
+/// Something that a reviewer has found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Issue {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is.
+    pub message: String,
+    /// In which line of the code that was sent, from one.
+    pub line: Option<u64>,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+}
+
+/// A review.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Review {
+    /// The worst need not come first.
+    pub issues: Vec<Issue>,
+    /// In a few sentences.
+    pub summary: String,
+}
+
+/// The JSON Schema of a review.
+pub fn review_schema() -> Value {
+    let text = |most: usize| json!({ "type": "string", "minLength": 1, "maxLength": most });
+    json!({
+        "type": "object",
+        "required": ["issues", "summary"],
+        "properties": {
+            "summary": { "type": "string" },
+            "issues": {
+                "type": "array",
+                "maxItems": REVIEW_ISSUES_MAX,
+                "items": {
+                    "type": "object",
+                    "required": ["severity", "message"],
+                    "properties": {
+                        "severity": { "enum": ["error", "warning", "info"] },
+                        "message": text(REVIEW_TEXT_MAX),
+                        "line": { "type": "integer", "minimum": 1 },
+                        "suggestion": text(REVIEW_TEXT_MAX)
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Reads a review of code that has so many lines.
+///
+/// # Errors
+/// What is wrong with it, as a sentence for whoever is to put it right.
+pub fn review(reply: &str, lines: u64) -> Result<Review, String> {
+    let schema = review_schema();
+    let value = reply_as(reply, "issues", &schema, |value| in_form(value, lines))?;
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let issue = |value: &Value| Issue {
+        severity: Severity::meant_by(&text(value, "severity").unwrap_or_default()),
+        message: text(value, "message").unwrap_or_default(),
+        line: value.get("line").and_then(Value::as_u64),
+        suggestion: text(value, "suggestion"),
+    };
+    let issues = value.get("issues").and_then(Value::as_array);
+    Ok(Review {
+        issues: issues.into_iter().flatten().map(issue).collect(),
+        summary: text(&value, "summary").unwrap_or_default(),
+    })
+}
+
+/// A review whose reply could not be read: visibly so, since none at all would look like praise.
+pub fn unread_review(reply: &str) -> Review {
+    let message = "The reviewer's reply was not in the asked form".to_owned();
+    let issue = Issue { severity: Severity::Info, message, line: None, suggestion: None };
+    Review { issues: vec![issue], summary: reply.trim().to_owned() }
+}
+
+/// The JSON object in a reply that satisfies a schema, once `in_form` has put right what needs no asking. Tried are the
+/// whole reply, its last block of JSON, and the last object in it that has `member`.
+///
+/// # Errors
+/// What is wrong with the first of them, or that there is none.
+pub fn reply_as(
+    reply: &str,
+    member: &str,
+    schema: &Value,
+    in_form: impl Fn(Value) -> Value,
+) -> Result<Value, String> {
+    let reply = &reply[..reply.floor_char_boundary(REPLY_BYTES_MAX.min(reply.len()))];
+    let validator = jsonschema::validator_for(schema).map_err(|error| format!("the schema: {error}"))?;
+    let mut wrong = None;
+    for candidate in [whole(reply), last_block(reply), last_object(reply, member)].into_iter().flatten() {
+        let value = in_form(candidate);
+        let Some(error) = validator.iter_errors(&value).next() else { return Ok(value) };
+        let at = error.instance_path().to_string();
+        let at = if at.is_empty() { "the reply".to_owned() } else { format!("`{at}`") };
+        // Its own words can be as long as the reply.
+        let words: String = error.to_string().chars().take(LONGEST_ERROR).collect();
+        wrong.get_or_insert(format!("{at}: {words}"));
+    }
+    Err(wrong.unwrap_or_else(|| format!("it holds no JSON object with `{member}`")))
+}
+
+const LONGEST_ERROR: usize = 300;
+
+fn whole(reply: &str) -> Option<Value> {
+    serde_json::from_str::<Value>(reply.trim()).ok().filter(Value::is_object)
+}
+
+/// The last block between fences that is said to be JSON, or is.
+fn last_block(reply: &str) -> Option<Value> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, &str)> = None;
+    let mut at = 0;
+    for line in reply.split_inclusive('\n') {
+        let bare = line.trim();
+        let ticks = &bare[..bare.len() - bare.trim_start_matches('`').len()];
+        match open {
+            Some((from, fence)) if bare == fence => {
+                blocks.push(&reply[from..at]);
+                open = None;
+            }
+            None if ticks.len() >= 3 => open = Some((at + line.len(), ticks)),
+            _ => {}
+        }
+        at += line.len();
+    }
+    blocks.into_iter().rev().find_map(whole)
+}
+
+/// The last object in a text that has a member of this name.
+fn last_object(reply: &str, member: &str) -> Option<Value> {
+    let starts = memchr::memrchr_iter(b'{', reply.as_bytes()).take(REPLY_STARTS_MAX);
+    starts
+        .filter_map(|at| serde_json::Deserializer::from_str(&reply[at..]).into_iter::<Value>().next()?.ok())
+        .find(|value| value.get(member).is_some())
+}
+
+/// What needs no asking: other words for the same, numbers as text, nulls, what is too long or too much.
+fn in_form(value: Value, lines: u64) -> Value {
+    let Value::Object(mut review) = value else { return value };
+    if let Some(Value::Array(issues)) = review.get_mut("issues") {
+        issues.truncate(REVIEW_ISSUES_MAX);
+        for issue in issues {
+            if let Value::Object(issue) = issue {
+                put_right(issue, lines);
+            }
+        }
+    }
+    Value::Object(review)
+}
+
+fn put_right(issue: &mut Map<String, Value>, lines: u64) {
+    issue.retain(|_, value| !value.is_null());
+    if let Some(Value::String(word)) = issue.get("severity") {
+        let meant = Severity::meant_by(word).name();
+        issue.insert("severity".into(), meant.into());
+    }
+    for key in ["message", "suggestion"] {
+        if let Some(Value::String(text)) = issue.get(key) {
+            let text: String = text.trim().chars().take(REVIEW_TEXT_MAX).collect();
+            match text.is_empty() && key == "suggestion" {
+                true => drop(issue.remove(key)),
+                false => drop(issue.insert(key.into(), text.into())),
+            }
+        }
+    }
+    if let Some(said) = issue.remove("line") {
+        let number =
+            said.as_u64().or_else(|| whole_number(&said)).or_else(|| said.as_str()?.trim().parse().ok());
+        if let Some(number) = number.filter(|number| (1..=lines).contains(number)) {
+            issue.insert("line".into(), number.into());
+        }
+    }
+}
+
+/// A number that is written as 12.0.
+fn whole_number(value: &Value) -> Option<u64> {
+    let number = value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..1e9).contains(it))?;
+    format!("{number:.0}").parse().ok()
+}
+
+/// Markdown without the one fence that encloses all of it, if there is one.
+pub fn as_markdown(answer: &str) -> &str {
+    unfenced(answer, &["markdown", "md", ""])
+}
+
+/// New text of some code without the fence that encloses all of it, which agents put there whatever they are told. White
+/// space at both ends stays where there is no fence.
+pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
+    let inner = unfenced(answer, &[]);
+    let said = answer.trim_start().trim_start_matches('`').split('\n').next().unwrap_or_default().trim();
+    // A fence within Markdown is the code itself.
+    let is_the_code = matches!(language, "markdown" | "md") && said != language;
+    if inner.len() == answer.trim().len() || is_the_code { answer } else { inner }
+}
+
+/// What one fence encloses; any, if no words are allowed behind it in particular.
+fn unfenced<'a>(answer: &'a str, allowed: &[&str]) -> &'a str {
+    let text = answer.trim();
+    let ticks = text.len() - text.trim_start_matches('`').len();
+    if ticks < 3 {
+        return text;
+    }
+    let (fence, rest) = text.split_at(ticks);
+    let Some((word, body)) = rest.split_once('\n') else { return text };
+    let fits = allowed.is_empty() || allowed.contains(&word.trim());
+    let Some(inner) =
+        body.strip_suffix(fence).filter(|inner| fits && (inner.is_empty() || inner.ends_with('\n')))
+    else {
+        return text;
+    };
+    // Two blocks with words between them are not one.
+    let closed_before = inner.lines().any(|line| line.trim_end() == fence);
+    if closed_before { text } else { inner }
+}

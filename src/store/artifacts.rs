@@ -1,0 +1,200 @@
+//! What runs have changed, kept in files of the state folder: a folder for each task, whole or not there.
+//!
+//! A folder is made under another name, written, brought to the disk and then given its own; whatever still has another
+//! name at a start was not finished and is removed. The oldest go when there are too many or they are too old.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+use crate::base::TaskId;
+use crate::base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
+use crate::domain::artifact::{place_of, shelf};
+use crate::domain::{Artifact, Harvest, Kept};
+use crate::system;
+
+const FOLDER: &str = "artifacts";
+const LIST: &str = "kept.json";
+/// Begins the names of folders that are not finished.
+const UNFINISHED: &str = ".new-";
+/// Largest list, in bytes: every byte of its texts may be spelt out in six.
+const LIST_BYTES_MAX: u64 = 6 * (ARTIFACTS_BYTES_MAX + ANSWER_BYTES_MAX) as u64 + (4 << 20);
+
+/// What is kept of runs. Cheap to clone. Blocking.
+#[derive(Clone, Debug)]
+pub struct Artifacts(Arc<Path>);
+
+/// The list of a folder.
+#[derive(Serialize, Deserialize)]
+struct List {
+    task: TaskId,
+    #[serde(flatten)]
+    kept: Kept,
+}
+
+impl Artifacts {
+    /// Those of a state folder, which need not be there.
+    pub fn at(state: &Path) -> Self {
+        Self(state.join(FOLDER).into())
+    }
+
+    /// Keeps what a run has left. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// The disk's; then nothing of it is kept.
+    pub fn keep(&self, task: &TaskId, harvest: &Harvest, answer: &str) -> Result<(), StoreError> {
+        system::make_private_folders(&self.0).map_err(StoreError::io(&self.0))?;
+        let half = self.0.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
+        system::make_private_folders(&half).map_err(StoreError::io(&half))?;
+        let written = self.write(&half, task, harvest, answer).and_then(|()| self.put(&half, task));
+        if written.is_err() {
+            // The next start tries again.
+            let _left = fs::remove_dir_all(&half);
+        }
+        written
+    }
+
+    fn write(&self, half: &Path, task: &TaskId, harvest: &Harvest, answer: &str) -> Result<(), StoreError> {
+        for (number, gathered) in (1..).zip(&harvest.gathered) {
+            for (content, ending) in [(&gathered.base, BASE), (&gathered.bytes, BYTES)] {
+                if let Some(content) = content {
+                    write(&half.join(format!("{number}.{ending}")), content)?;
+                }
+            }
+        }
+        let kept = Kept {
+            artifacts: harvest.gathered.iter().map(|it| it.artifact.clone()).collect(),
+            left_out: harvest.left_out.clone(),
+            answer: answer.into(),
+        };
+        let list = List { task: task.clone(), kept };
+        write(&half.join(LIST), &serde_json::to_vec(&list).map_err(StoreError::damaged)?)?;
+        sync(half)
+    }
+
+    fn put(&self, half: &Path, task: &TaskId) -> Result<(), StoreError> {
+        let whole = self.0.join(shelf(task));
+        match fs::remove_dir_all(&whole) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(StoreError::io(&whole)(error)),
+            _ => {}
+        }
+        fs::rename(half, &whole).map_err(StoreError::io(&whole))?;
+        sync(&self.0)
+    }
+
+    /// What is kept of a task; `None` when nothing is, or nothing any more.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn of(&self, task: &TaskId) -> Result<Option<Kept>, StoreError> {
+        Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
+    }
+
+    /// An artifact by its id.
+    ///
+    /// # Errors
+    /// As for [`Artifacts::of`].
+    pub fn get(&self, id: &str) -> Result<Option<Artifact>, StoreError> {
+        let Some((shelf, number)) = place_of(id) else { return Ok(None) };
+        let list = self.list(shelf)?;
+        Ok(list.and_then(|list| list.kept.artifacts.into_iter().nth(number - 1)).filter(|it| *it.id == *id))
+    }
+
+    /// What an artifact's file held when its run began; `None` for a new file, and where that was not kept.
+    ///
+    /// # Errors
+    /// As for [`Artifacts::of`].
+    pub fn base_of(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.beside(id, BASE)
+    }
+
+    /// The bytes of an artifact that is no text.
+    ///
+    /// # Errors
+    /// As for [`Artifacts::of`].
+    pub fn bytes_of(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.beside(id, BYTES)
+    }
+
+    fn beside(&self, id: &str, ending: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some((shelf, number)) = place_of(id) else { return Ok(None) };
+        read(&self.0.join(shelf).join(format!("{number}.{ending}")), ARTIFACTS_BYTES_MAX as u64)
+    }
+
+    fn list(&self, shelf: &str) -> Result<Option<List>, StoreError> {
+        let Some(bytes) = read(&self.0.join(shelf).join(LIST), LIST_BYTES_MAX)? else { return Ok(None) };
+        serde_json::from_slice(&bytes).map(Some).map_err(StoreError::damaged)
+    }
+
+    /// Removes what was not finished; only before the first run.
+    pub fn remove_unfinished(&self) {
+        for folder in self.folders().filter(|it| is_unfinished(it)) {
+            remove(&folder);
+        }
+    }
+
+    /// Removes what is too old, or too much.
+    pub fn remove_old(&self) {
+        let age = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        let since = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        let written = |folder: PathBuf| {
+            let at = fs::metadata(folder.join(LIST)).and_then(|meta| meta.modified());
+            (at.unwrap_or(SystemTime::UNIX_EPOCH), folder)
+        };
+        let mut kept: Vec<_> = self.folders().filter(|it| !is_unfinished(it)).map(written).collect();
+        kept.sort_by(|a, b| b.cmp(a));
+        for (number, (at, folder)) in kept.iter().enumerate() {
+            if number >= HARVESTS_KEPT_MAX || *at < since {
+                remove(folder);
+            }
+        }
+    }
+
+    fn folders(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.path())
+    }
+}
+
+const BASE: &str = "base";
+const BYTES: &str = "bytes";
+
+fn is_unfinished(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()))
+}
+
+fn remove(folder: &Path) {
+    if let Err(error) = fs::remove_dir_all(folder) {
+        tracing::warn!(%error, path = %folder.display(), "what a run has left was not removed");
+    }
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
+    let file = system::private_file(options.write(true).create_new(true)).open(path);
+    let written = file.and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()));
+    written.map_err(StoreError::io(path))
+}
+
+fn sync(folder: &Path) -> Result<(), StoreError> {
+    if cfg!(unix) {
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::io(folder))?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Ok(_) if bytes.len() as u64 > most => {
+            Err(StoreError::io(path)(io::Error::other(format!("has more than {most} bytes"))))
+        }
+        read => read.map(|_| Some(bytes)).map_err(StoreError::io(path)),
+    }
+}

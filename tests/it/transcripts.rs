@@ -1,0 +1,114 @@
+//! What agents say while they work, read as it comes.
+
+use provost::base::limits::{ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX};
+use provost::jail::{Capture, LiveOutput, Reader, Stream, Transcript};
+
+const CLAUDE: &str = r#"{"type":"system","subtype":"init","model":"a-model","tools":["Edit"]}
+{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"src/a.rs"}}]}}
+{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"no such file"}]}}
+{"type":"assistant","parent_tool_use_id":"x","message":{"content":[{"type":"text","text":"a helper's word"}]}}
+{"type":"assistant","message":{"content":[{"type":"text","text":"Done.\nAll of it."}]}}
+"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","usage":{"input_tokens":5,"output_tokens":7},"total_cost_usd":0.5}
+"#;
+const CODEX: &str = r#"{"type":"thread.started","thread_id":"1"}
+{"type":"turn.started"}
+{"type":"item.started","item":{"id":"0","type":"command_execution","command":"ls","status":"in_progress"}}
+{"type":"item.completed","item":{"id":"0","type":"command_execution","command":"ls","exit_code":2,"status":"failed"}}
+{"type":"item.completed","item":{"id":"1","type":"file_change","changes":[{"path":"a.rs","kind":"update"}],"status":"completed"}}
+{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"It is done."}}
+{"type":"error","message":"Reconnecting... 1/5"}
+{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":1,"output_tokens":3}}
+"#;
+
+#[test]
+fn claudes_messages_are_counted_and_its_last_word_is_the_answer() {
+    let mut read = Transcript::of(Reader::Claude, CLAUDE);
+    assert_eq!((read.answer(), read.steps(), read.failure()), ("Done.\nAll of it.", 4, None));
+    let log = read.take_log();
+    assert_eq!(log[..4], ["[session of a-model]", "* Read src/a.rs", "I look.", "  failed: no such file"]);
+    assert!(read.take_log().is_empty());
+    read.push(Stream::Out, RESULT.as_bytes());
+    assert_eq!(read.answer(), "Done.");
+    let used = read.used();
+    assert_eq!((used.input, used.output, used.cost_usd), (Some(5), Some(7), Some(0.5)));
+    let failed = RESULT.replace("false", "true").replace("Done.", "Credit is used up");
+    assert_eq!(Transcript::of(Reader::Claude, &failed).failure(), Some("Credit is used up"));
+}
+
+#[test]
+fn codexs_items_are_counted_and_a_passing_error_is_taken_back() {
+    let mut read = Transcript::of(Reader::Codex, CODEX);
+    assert_eq!((read.answer(), read.steps(), read.failure()), ("It is done.", 3, None));
+    assert_eq!((read.used().input, read.used().output), (Some(9), Some(3)));
+    assert_eq!(
+        read.take_log(),
+        ["$ ls", "  failed with 2: ls", "* update a.rs", "It is done.", "Reconnecting... 1/5"]
+    );
+    read.push(Stream::Out, b"{\"type\":\"turn.failed\",\"error\":{\"message\":\"no more\"}}\n");
+    assert_eq!(read.failure(), Some("no more"));
+}
+
+#[test]
+fn it_does_not_matter_how_the_bytes_are_cut() {
+    let whole = Transcript::of(Reader::Claude, &format!("{CLAUDE}{RESULT}"));
+    let mut bytewise = Transcript::new(Reader::Claude);
+    let live = LiveOutput::new(1 << 20);
+    for byte in format!("{CLAUDE}{RESULT}").bytes() {
+        live.push(Stream::Out, &[byte]);
+        bytewise.read(&live.read_from(bytewise.at()));
+    }
+    bytewise.finish();
+    assert_eq!(
+        (bytewise.answer(), bytewise.steps(), bytewise.used()),
+        (whole.answer(), whole.steps(), whole.used())
+    );
+    bytewise.read(&live.read_from(0));
+    assert_eq!(bytewise.steps(), whole.steps(), "what was read is not read again");
+}
+
+#[test]
+fn garbage_is_a_line_for_people_and_nothing_acts() {
+    let garbage = "\u{1b}]0;title\u{7}plain \u{1b}[31mred\u{202e}\n{\"type\":\n[[[{{{\n{\"type\":\"unheard of\"}\n{}\nnull\n\0\n";
+    for reader in [Reader::Lines, Reader::Claude, Reader::Codex] {
+        let mut read = Transcript::of(reader, garbage);
+        assert!(read.answer().starts_with("plain red\n"), "{reader:?}: {:?}", read.answer());
+        assert_eq!(read.understood(), reader == Reader::Lines);
+        let log = read.take_log().concat();
+        assert!(!log.contains('\u{1b}') && !log.contains('\0') && !log.contains('\u{202e}'), "{log:?}");
+    }
+    let hostile = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\\u001b[2Jall\"}]}}\n";
+    assert_eq!(Transcript::of(Reader::Claude, hostile).answer(), "all");
+    assert_eq!(Transcript::of(Reader::Lines, "").answer(), "");
+}
+
+#[test]
+fn however_much_comes_memory_stays_bounded_and_later_words_count() {
+    let mut read = Transcript::new(Reader::Claude);
+    let block = vec![b'x'; 1 << 20];
+    for _ in 0..(STREAM_LINE_BYTES_MAX >> 20) + 3 {
+        read.push(Stream::Out, &block);
+    }
+    read.push(Stream::Out, format!("\n{CLAUDE}").as_bytes());
+    assert_eq!(read.answer(), "Done.\nAll of it.");
+    assert!(read.take_log().iter().any(|line| line.contains("a line of more than")));
+    for _ in 0..20_000 {
+        read.push(Stream::Err, b"again and again and again and again\n");
+    }
+    let log = read.take_log();
+    assert!(log[0].ends_with("lines left out]") && log.len() < 20_000, "{}", log[0]);
+    let text = "line\n".repeat(ANSWER_BYTES_MAX);
+    assert_eq!(Transcript::of(Reader::Lines, &text).answer().len(), ANSWER_BYTES_MAX);
+}
+
+#[test]
+fn what_was_dropped_is_a_gap_and_spoils_no_later_message() {
+    let mut capture = Capture::new(4_096);
+    capture.push(Stream::Out, CLAUDE.as_bytes());
+    capture.push(Stream::Out, &vec![b'x'; 100_000]);
+    capture.push(Stream::Out, format!("\n{RESULT}").as_bytes());
+    let mut read = Transcript::new(Reader::Claude);
+    read.read(&capture.read_from(0));
+    assert_eq!(read.answer(), "Done.");
+    assert!(read.take_log().iter().any(|line| line.contains("bytes dropped")));
+}
