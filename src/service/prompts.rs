@@ -73,7 +73,7 @@ impl Prompts {
 
     /// The template for something.
     pub fn template(&self, what: PromptFor) -> &str {
-        self.0.get(&what).map_or_else(|| built_in(what), |it| it)
+        self.0.get(&what).map_or_else(|| built_in(what), AsRef::as_ref)
     }
 
     /// A prompt.
