@@ -1,5 +1,6 @@
 //! The agents that editors can hand work to, and whether they could begin now.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Provost;
@@ -49,8 +50,6 @@ pub struct FleetMember {
     pub availability: Availability,
     /// Tasks of it that run.
     pub running: usize,
-    /// Of its program.
-    pub version: Option<Digest>,
 }
 
 impl Provost {
@@ -62,38 +61,44 @@ impl Provost {
     /// Each agent, and whether it could begin now.
     ///
     /// # Errors
-    /// When the engine gives no answer.
+    /// When nobody has time to answer.
     pub async fn fleet_now(&self) -> Result<Vec<FleetMember>, Refusal> {
         let (fleet, profiles) = (self.fleet(), self.profiles());
         let live = self.view(LiveTasks).await?.tasks;
-        let runs = |id: &AgentId| {
-            let running = |it: &&Arc<_>| is_running_on(it, id);
-            live.iter().filter(running).count()
-        };
-        let with_tasks: Vec<(FleetAgent, usize)> =
-            fleet.iter().map(|it| (it.clone(), runs(&it.id))).collect();
-        let provost = self.clone();
+        let mut running: BTreeMap<AgentId, usize> = BTreeMap::new();
+        for task in live.iter().filter(|task| matches!(task.state, TaskState::Running { .. })) {
+            *running.entry(task.order.worker.clone()).or_default() += 1;
+        }
         let look = move || {
-            let member = |(agent, running): (FleetAgent, usize)| {
-                let program = profiles.get(&agent.id).map(|it| it.program.clone());
-                let version = program.and_then(|it| provost.0.programs.digest(&it));
-                let availability = match version {
-                    None => Availability::Offline,
-                    Some(_) if !agent.enabled => Availability::Offline,
-                    Some(_) if running >= agent.max_parallel as usize => Availability::Busy,
-                    Some(_) => Availability::Available,
+            let member = |agent: &FleetAgent| {
+                let program = profiles.get(&agent.id).map(|it| &it.program);
+                let is_there = program.is_some_and(|it| std::fs::metadata(it).is_ok_and(|it| it.is_file()));
+                let running = running.get(&agent.id).copied().unwrap_or(0);
+                let availability = match is_there && agent.enabled {
+                    false => Availability::Offline,
+                    true if running >= agent.max_parallel as usize => Availability::Busy,
+                    true => Availability::Available,
                 };
-                FleetMember { agent, availability, running, version }
+                FleetMember { agent: agent.clone(), availability, running }
             };
-            with_tasks.into_iter().map(member).collect()
+            fleet.iter().map(member).collect()
         };
-        // Programs are looked at, and read when they have changed.
-        tokio::task::spawn_blocking(look)
-            .await
-            .map_err(|_| Refusal::Unavailable { why: "programs cannot be looked at".into() })
+        off_thread(look).await
+    }
+
+    /// What tells an agent's program from another version of it; `None` where there is no program.
+    ///
+    /// # Errors
+    /// When nobody has time to answer.
+    pub async fn program_of(&self, agent: &AgentId) -> Result<Option<Digest>, Refusal> {
+        let Some(program) = self.profiles().get(agent).map(|it| it.program.clone()) else { return Ok(None) };
+        let provost = self.clone();
+        off_thread(move || provost.0.programs.digest(&program)).await
     }
 }
 
-fn is_running_on(task: &crate::domain::Task, worker: &AgentId) -> bool {
-    task.order.worker == *worker && matches!(task.state, TaskState::Running { .. })
+/// Looks at files, where that holds nobody up.
+async fn off_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let looked = tokio::task::spawn_blocking(look).await;
+    looked.map_err(|_| Refusal::Unavailable { why: "programs cannot be looked at".into() })
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::a6s_client;
 use crate::loopback_client::{Answer, Http};
 use crate::support::World;
 
-fn doors(world: &World) -> [Http; 2] {
-    [Http::agent_protocol(world), Http::broker(world)]
+fn doors(world: &World) -> [Http; 3] {
+    Http::all(world)
 }
 
 /// What a door says to whom it does not let in, which is always the same.
@@ -17,8 +18,8 @@ fn is_refused(answer: &Answer) -> bool {
 }
 
 #[test]
-fn both_doors_listen_at_both_addresses_and_nowhere_else() {
-    let world = World::new();
+fn the_doors_listen_at_both_addresses_and_nowhere_else() {
+    let world = a6s_client::world();
     let _daemon = world.start();
     for door in doors(&world) {
         for address in ["127.0.0.1", "::1"] {
@@ -130,7 +131,7 @@ const HEADS: &[(Field, Field, Field, bool)] = {
 
 #[test]
 fn a_request_passes_under_the_doors_own_names_alone_and_from_no_other_page() {
-    let world = World::new();
+    let world = a6s_client::world();
     let _daemon = world.start();
     for door in doors(&world) {
         for (host, origin, site, passes) in HEADS {
@@ -149,7 +150,7 @@ fn a_request_passes_under_the_doors_own_names_alone_and_from_no_other_page() {
 
 #[test]
 fn a_target_that_names_another_place_is_refused_whatever_the_host_says() {
-    let world = World::new();
+    let world = a6s_client::world();
     let _daemon = world.start();
     for door in doors(&world) {
         let own = [("Host", "127.0.0.1:PORT")];
@@ -166,13 +167,14 @@ fn a_target_that_names_another_place_is_refused_whatever_the_host_says() {
 
 #[test]
 fn ports_are_shown_and_printed_for_clients_and_kept_over_a_restart() {
-    let world = World::new();
+    let world = a6s_client::world();
     let daemon = world.start();
     let before = doors(&world).map(|it| it.port);
     let output = world.command(&["env", "--json"]).output().unwrap();
     let env: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(env["AGENT_PROTOCOL_URL"], format!("http://127.0.0.1:{}", before[0]));
     assert_eq!(env["GIT_PAW_BROKER_URL"], format!("http://127.0.0.1:{}", before[1]));
+    assert_eq!(env["A6S_URL"], format!("ws://127.0.0.1:{}/ws", before[2]));
     daemon.stop();
     let _daemon = world.start();
     assert_eq!(doors(&world).map(|it| it.port), before);

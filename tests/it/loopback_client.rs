@@ -16,6 +16,11 @@ pub(crate) struct Http {
 }
 
 impl Http {
+    /// All of them, in a world that has them open.
+    pub(crate) fn all(world: &World) -> [Self; 3] {
+        [Self::agent_protocol(world), Self::broker(world), Self::a6s(world)]
+    }
+
     /// Of Agent Protocol's door.
     pub(crate) fn agent_protocol(world: &World) -> Self {
         Self::of(world, "agent_protocol")

@@ -8,6 +8,7 @@ use provost::auth::Rejected;
 use provost::auth::loopback::LoopbackPeer;
 use serde_json::json;
 
+use crate::a6s_client::{self, OPEN};
 use crate::loopback_client::{Answer, Http};
 use crate::support::{Daemon, World, eventually};
 
@@ -137,7 +138,7 @@ fn a_process_in_another_pid_namespace_is_taken_for_a_worker() {
 /// A world in which a worker runs until a file is there.
 fn with_a_worker(goal: &str) -> (World, Daemon, String) {
     let world = World::new();
-    world.configure("[policy]\nfile = \"builtin:open\"\n");
+    world.configure(&format!("[policy]\nfile = \"builtin:open\"\n{OPEN}"));
     let daemon = world.start();
     let (task, reply) = world.client(&daemon, "orch").delegate("shell", goal, json!({}));
     reply.ack();
@@ -163,7 +164,7 @@ fn asked_by(door: Http, before: &[&str]) -> String {
 fn while_a_worker_runs_a_jailed_peer_is_refused_and_others_are_not() {
     let (world, daemon, task) = with_a_worker("while [ ! -e over ]; do sleep 0.05; done");
     let jail = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
-    for door in [Http::agent_protocol(&world), Http::broker(&world)] {
+    for door in Http::all(&world) {
         assert!(asked_by(door, &jail).contains(" 403 "), "{door:?}");
         assert!(asked_by(door, &["env"]).contains(" 404 "), "{door:?}");
         assert_eq!(door.get("/nowhere").status, 404);
@@ -176,10 +177,10 @@ fn while_a_worker_runs_a_jailed_peer_is_refused_and_others_are_not() {
 #[test]
 fn a_worker_has_no_way_to_the_doors() {
     let world = World::new();
-    world.configure("[policy]\nfile = \"builtin:open\"\n");
+    world.configure(&format!("[policy]\nfile = \"builtin:open\"\n{OPEN}"));
     let daemon = world.start();
     let client = world.client(&daemon, "orch");
-    for door in [Http::agent_protocol(&world), Http::broker(&world)] {
+    for door in Http::all(&world) {
         let goal = format!(
             "for a in 127.0.0.1 ::1; do nc -z -w 2 $a {} && echo reached || echo none; done",
             door.port
@@ -225,9 +226,9 @@ fn no_worker_is_granted_a_door_as_a_port_or_as_a_host() {
 fn another_user_is_refused_whatever_it_asks() {
     let program = std::env::var("PROVOST_TEST_OTHER")
         .expect("a program that connects as another user: run scripts/test as root, which makes one");
-    let world = World::new();
+    let world = a6s_client::world();
     let _daemon = world.start();
-    for door in [Http::agent_protocol(&world), Http::broker(&world)] {
+    for door in Http::all(&world) {
         for address in ["127.0.0.1", "::1"] {
             let mut other = Command::new(&program)
                 .args([address, &door.port.to_string()])

@@ -6,6 +6,9 @@
 
 mod a6s_client;
 mod a6s_door;
+mod a6s_events;
+mod a6s_habits;
+mod a6s_hostile;
 mod adapt;
 mod agent_protocol;
 mod agent_protocol_vectors;

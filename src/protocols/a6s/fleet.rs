@@ -34,12 +34,13 @@ impl A6s {
         let fleet = self.provost().fleet_now().await?;
         let Some(of) = of else { return Said::new(&totals(&fleet)) };
         let it = find(&fleet, of.as_str())?;
+        let version = self.provost().program_of(&it.agent.id).await?;
         Said::new(&FleetOne {
             agent_id: it.agent.id.to_string(),
             name: it.agent.name.to_string(),
             status: status(it.availability),
             uptime: duration(self.runs_for().as_secs()),
-            version: it.version.map(|it| format!("sha256:{}", it.short())),
+            version: version.map(|it| format!("sha256:{}", it.short())),
             active_tasks: it.running,
             max_parallel: it.agent.max_parallel,
         })

@@ -37,6 +37,8 @@ pub(super) struct Session {
     /// Told when a request was answered.
     answered: Notify,
     stopping: AtomicBool,
+    /// Set when its token was found not to be good any more.
+    revoked: AtomicBool,
     listener: OnceLock<Listener>,
 }
 
@@ -70,6 +72,7 @@ pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: 
         requests: Mutex::default(),
         answered: Notify::new(),
         stopping: AtomicBool::new(false),
+        revoked: AtomicBool::new(false),
         listener: OnceLock::new(),
     });
     let heard = |message| Arc::clone(&session).hear(message);
@@ -113,7 +116,11 @@ impl Session {
     async fn carry_out(self: &Arc<Self>, call: super::call::Call) -> Outcome {
         self.check_token().await?;
         // From now on it may be told things. Before, a client would not be ready for them.
-        self.listener.get_or_init(|| self.door.hub().join(self.outbox.clone()));
+        let listener = *self.listener.get_or_init(|| self.door.hub().join(self.outbox.clone()));
+        if self.outbox.is_closed() {
+            // Its connection may have ended before it was there to be taken off the list.
+            self.door.hub().leave(listener);
+        }
         tracing::debug!(door = "a6s", method = call.method(), who = %self.who, "asked");
         self.door.clone().carry_out(self, call).await
     }
@@ -125,7 +132,7 @@ impl Session {
             Some(_) => Ok(()),
             None => {
                 tracing::warn!(door = "a6s", agent = %token.agent, "a connection's token is not good any more");
-                self.outbox.close(Code::NOT_ALLOWED);
+                self.revoked.store(true, Ordering::Release);
                 Err(Fault::new("The token of this connection is not good any more"))
             }
         }
@@ -230,6 +237,9 @@ impl Place {
         self.session.send(answer(id, said.as_ref()));
         if let Some(hold) = hold {
             hold.release();
+        }
+        if self.session.revoked.load(Ordering::Acquire) {
+            self.session.outbox.close(Code::NOT_ALLOWED);
         }
     }
 }
