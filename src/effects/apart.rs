@@ -1,11 +1,11 @@
 //! A private copy of a workspace for a run whose changes are kept, and what the workspace was at that moment. Blocking.
 //!
-//! Copied is what git does not ignore, as it is on the disk now, and with it a copy of the repository itself where that
+//! Copied is what git tracks or does not ignore, as it is on the disk now, and with it a copy of the repository itself where that
 //! is a folder; git is never run. A work tree's `.git` file, which leads back to the repository, stays out. Links are
 //! copied as links and never followed; what has a name that is no text is left out. What each file was is remembered by its hash, and its content in a nameless
 //! file, so that nothing is left of it however the daemon ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -15,6 +15,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::copy::{Copied, NoCopy, Room, share};
+use super::tracked::tracked;
 use crate::base::limits::{
     BASE_BYTES_MAX, BASE_FILE_BYTES_MAX, COPY_DEPTH_MAX, HARVEST_FILES_MAX, IGNORE_BYTES_MAX,
 };
@@ -104,25 +105,24 @@ pub(super) fn copy(
     let copied = Copied::empty(into)?;
     let target = Dir::open_ambient_dir(copied.path(), ambient_authority())?;
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
-    let above = rules_above(workspace, below);
+    let git = is_folder(workspace, ".git").then(|| open_folder(workspace, ".git".as_ref())).transpose()?;
+    let above = rules_above(workspace, git.as_ref(), below);
     let base = Base { was: BTreeMap::new(), above: above.clone(), below: below.clone(), contents };
-    let mut copier = Copier { base, room: Room::default() };
+    let tracked = git.as_ref().map(tracked).unwrap_or_default();
+    let mut copier = Copier { base, room: Room::default(), tracked };
     let source = folder.open_dir(".")?;
-    copier.folder(&source, &target, below.as_str(), above, COPY_DEPTH_MAX)?;
-    if below.is_root() && is_folder(&source, ".git") {
+    copier.folder(&source, &target, below.as_str(), (above, false), COPY_DEPTH_MAX)?;
+    if let Some(git) = git.filter(|_| below.is_root()) {
         target.create_dir(".git")?;
-        copier.room.all_of(&open_folder(&source, ".git".as_ref())?, &target.open_dir(".git")?)?;
+        copier.room.all_of(&git, &target.open_dir(".git")?)?;
     }
     Ok((copied, copier.base))
 }
 
 /// What holds in a folder of the workspace because of files above it.
-fn rules_above(workspace: &Dir, below: &RepoPath) -> IgnoreRules {
+fn rules_above(workspace: &Dir, git: Option<&Dir>, below: &RepoPath) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
-    if is_folder(workspace, ".git")
-        && let Ok(git) = open_folder(workspace, ".git".as_ref())
-        && let Ok(info) = open_folder(&git, "info".as_ref())
-    {
+    if let Some(info) = git.and_then(|git| open_folder(git, "info".as_ref()).ok()) {
         add_rules(&mut rules, &info, "exclude", "");
     }
     let mut at = String::new();
@@ -194,6 +194,8 @@ fn no_links(options: &mut OpenOptions, folder: bool) {
 struct Copier {
     base: Base,
     room: Room,
+    /// What git knows, whatever its ignore files say.
+    tracked: BTreeSet<String>,
 }
 
 impl Copier {
@@ -202,7 +204,7 @@ impl Copier {
         from: &Dir,
         to: &Dir,
         at: &str,
-        mut rules: IgnoreRules,
+        (mut rules, ignored): (IgnoreRules, bool),
         depth: usize,
     ) -> Result<(), NoCopy> {
         let depth = depth.checked_sub(1).ok_or(NoCopy::TooDeep)?;
@@ -220,14 +222,15 @@ impl Copier {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 meta => meta?,
             };
-            if rules.ignores(&path, meta.is_dir()) {
+            let ignored = ignored || rules.ignores(&path, meta.is_dir());
+            if ignored && !self.is_tracked(&path, meta.is_dir()) {
                 continue;
             }
             self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
             if meta.is_dir() {
                 to.create_dir(&name)?;
                 let (inner_from, inner_to) = (open_folder(from, &name)?, to.open_dir(&name)?);
-                self.folder(&inner_from, &inner_to, &path, rules.clone(), depth)?;
+                self.folder(&inner_from, &inner_to, &path, (rules.clone(), ignored), depth)?;
             } else if meta.is_symlink() {
                 self.link(from, to, &name, path)?;
             } else if meta.is_file() {
@@ -235,6 +238,14 @@ impl Copier {
             }
         }
         Ok(())
+    }
+
+    fn is_tracked(&self, path: &str, is_folder: bool) -> bool {
+        let below = format!("{path}/");
+        match is_folder {
+            true => self.tracked.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below)),
+            false => self.tracked.contains(path),
+        }
     }
 
     fn link(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {

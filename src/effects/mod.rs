@@ -49,6 +49,7 @@ mod survey;
 mod suspects;
 mod talk;
 mod told;
+mod tracked;
 mod usage;
 #[cfg_attr(windows, path = "watch_windows.rs")]
 mod watch;

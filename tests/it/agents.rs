@@ -255,3 +255,75 @@ fn what_is_kept_outlives_the_daemon_and_what_was_half_kept_does_not() {
     let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+#[test]
+fn what_git_tracks_is_there_although_it_is_ignored() {
+    let world = World::new();
+    world.put(&world.repo().join(".gitignore"), "generated/\n*.env\n");
+    world.put(&world.repo().join("generated/tracked.rs"), "old\n");
+    world.put(&world.repo().join("generated/other.rs"), "not tracked\n");
+    world.put(&world.repo().join("a-rather-long-name-of-a-file.txt"), "x\n");
+    world.put(&world.repo().join("app.env"), "tracked\n");
+    git(
+        &world,
+        &["add", "-f", ".gitignore", "generated/tracked.rs", "app.env", "a-rather-long-name-of-a-file.txt"],
+    );
+    world.configure(&entry(&world, "coder-ai", "lines", ""));
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    for version in ["2", "4"] {
+        git(&world, &["update-index", "--index-version", version]);
+        let prompt = "DO list generated\nDO write generated/tracked.rs new\\n\nDO write generated/new.rs x";
+        let (task, reply) = client.delegate("coder-ai", prompt, json!({}));
+        reply.ack();
+        let result = client.result_of(&task);
+        assert_eq!(result["artifacts"]["details"]["stdout"], "tracked.rs\n", "version {version}: {result}");
+        let kept = kept(&world, &task);
+        assert_eq!(kept.artifacts.len(), 1, "{kept:#?}");
+        assert_eq!(&*artifact(&kept, "generated/tracked.rs").content, "new\n");
+    }
+}
+
+#[test]
+fn a_secret_is_given_to_the_agent_that_names_it_alone() {
+    let world = World::new();
+    let value = world.path("value");
+    std::fs::write(&value, "open sesame\n").unwrap();
+    let mut add = world.command(&["secret", "add", "KEY", "--env", "KEY"]);
+    assert!(add.stdin(std::fs::File::open(value).unwrap()).status().unwrap().success());
+    world.rule(
+        "version = 1\n[[rule]]\nid = \"all\"\ndecision = \"allow\"\nreason = \"a test\"\nwhen.action = [\"delegate\"]\n\
+         limit.credentials = \"env\"\n",
+    );
+    world.configure(&format!(
+        "{}{}",
+        entry(&world, "with-ai", "lines", "env = [\"KEY\"]\noutput = \"text\""),
+        entry(&world, "without-ai", "lines", "output = \"text\"")
+    ));
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    for (agent, found) in [("with-ai", "KEY=open sesame"), ("without-ai", "KEY=None")] {
+        let (task, reply) = client.delegate(agent, "DO environment KEY", json!({}));
+        reply.ack();
+        let result = client.result_of(&task);
+        assert_eq!(result["artifacts"]["summary"], found, "{result}");
+    }
+}
+
+#[test]
+fn a_repositorys_agents_count_once_they_are_allowed_and_only_as_they_were() {
+    let world = World::new();
+    let file = world.repo().join(".provost/provost.toml");
+    let text = entry(&world, "theirs-ai", "lines", "output = \"text\"");
+    world.put(&file, &text);
+    let known = |daemon: crate::support::Daemon| {
+        let said = world.command(&["jail", "explain", "theirs-ai"]).output().unwrap();
+        daemon.stop();
+        said.status.success()
+    };
+    assert!(!known(world.start()), "nobody has allowed it");
+    assert!(world.command(&["allow", ".provost/provost.toml", "--yes"]).status().unwrap().success());
+    assert!(known(world.start()));
+    world.put(&file, &text.replace("lines", "deaf"));
+    assert!(!known(world.start()), "it is another one now");
+}

@@ -16,6 +16,9 @@ pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 /// bytes of memory each while it runs.
 pub const HARVEST_FILES_MAX: usize = 200_000;
 
+/// Size of git's index that is read to know what it tracks, in bytes: of half a million files.
+pub const GIT_INDEX_BYTES_MAX: u64 = 64 << 20;
+
 /// Entries that are looked at in the copy when the run is over, what git ignores included.
 pub const HARVEST_ENTRIES_MAX: u64 = 1_000_000;
 

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::wire;
-use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX};
+use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use crate::domain::view::KnownAgent;
@@ -325,12 +325,19 @@ pub(super) fn kind_word(kind: WorkerKind) -> &'static str {
 
 pub(super) fn tasks(snapshot: &Snapshot) -> wire::Tasks {
     wire::Tasks {
-        active: snapshot.active.iter().map(|it| task(it)).collect(),
-        finished: snapshot.finished.tasks.iter().map(task).collect(),
+        active: snapshot.active.iter().map(|it| listed(it)).collect(),
+        finished: snapshot.finished.tasks.iter().map(listed).collect(),
         truncated: snapshot.finished.truncated,
         completed: snapshot.completed,
         failed: snapshot.failed,
     }
+}
+
+/// A task in a list, with the beginning of its goal: prompts of agents have up to mebibytes.
+fn listed(it: &Task) -> wire::Task {
+    let mut row = task(it);
+    row.goal.truncate(row.goal.floor_char_boundary(SUMMARY_LEN_MAX.min(row.goal.len())));
+    row
 }
 
 /// What the worker would be given of the network, in full: it is what the answer is about.

@@ -1,0 +1,81 @@
+//! Which files git tracks, by its index: what is tracked is never ignored, whatever the ignore files say. Blocking.
+//!
+//! The index is read as it lies there, in each of its versions with SHA-1 names; git is not run. What cannot be read
+//! tracks nothing more, and the ignore files alone count.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+
+use cap_std::fs::Dir;
+
+use super::apart::open_file;
+use crate::base::limits::{GIT_INDEX_BYTES_MAX, HARVEST_FILES_MAX};
+
+/// Bytes of an entry before its flags: times, device, inode, mode, owners, size and the object's name.
+const FIXED: usize = 60;
+/// Two more bytes of flags follow.
+const EXTENDED: u16 = 0x4000;
+
+/// The paths that the index of a repository names.
+pub(super) fn tracked(git: &Dir) -> BTreeSet<String> {
+    let (mut bytes, mut paths) = (Vec::new(), BTreeSet::new());
+    let file = open_file(git, "index".as_ref());
+    if file.is_ok_and(|file| file.take(GIT_INDEX_BYTES_MAX).read_to_end(&mut bytes).is_ok()) {
+        // It may end early; what came before counts.
+        let _whole = read(&bytes, &mut paths);
+    }
+    paths
+}
+
+fn read(bytes: &[u8], paths: &mut BTreeSet<String>) -> Option<()> {
+    let mut rest = bytes.strip_prefix(b"DIRC")?;
+    let version = u32::from_be_bytes(take(&mut rest)?);
+    let count = u32::from_be_bytes(take(&mut rest)?);
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut name: Vec<u8> = Vec::new();
+    for _ in 0..count.min(u32::try_from(HARVEST_FILES_MAX).unwrap_or(u32::MAX)) {
+        let before = rest.len();
+        take::<FIXED>(&mut rest)?;
+        if u16::from_be_bytes(take(&mut rest)?) & EXTENDED != 0 {
+            take::<2>(&mut rest)?;
+        }
+        match version {
+            4 => {
+                let gone = number(&mut rest)?;
+                name.truncate(name.len().checked_sub(gone)?);
+            }
+            _ => name.clear(),
+        }
+        let end = memchr::memchr(0, rest)?;
+        name.extend_from_slice(&rest[..end]);
+        rest = &rest[end + 1..];
+        if version < 4 {
+            // Each entry takes a multiple of eight bytes, its closing zeros counted.
+            let used = before - rest.len();
+            rest = rest.get(used.next_multiple_of(8) - used..)?;
+        }
+        paths.extend(String::from_utf8(name.clone()));
+    }
+    Some(())
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, left) = rest.split_first_chunk::<N>()?;
+    *rest = left;
+    Some(*taken)
+}
+
+/// A number as git packs offsets: seven bits a byte, the highest first, each further byte adding one.
+fn number(rest: &mut &[u8]) -> Option<usize> {
+    let [byte] = take(rest)?;
+    let mut number = usize::from(byte & 0x7f);
+    let mut more = byte & 0x80 != 0;
+    while more {
+        let [byte] = take(rest)?;
+        number = number.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
+        more = byte & 0x80 != 0;
+    }
+    Some(number)
+}
