@@ -78,29 +78,32 @@ impl LoopbackPeer {
     }
 
     /// Whether the peer is a process in our pid namespace, and not ourselves: what our process connects to, it does
-    /// for a worker. Looks through the descriptors of processes, the newest first, and takes the first that has the
-    /// socket for the peer: whoever has a socket can speak for all that share it. Blocking; a millisecond where the
+    /// for a worker. Looks through the descriptors of other processes, the newest first, and takes the first that has
+    /// the socket for the peer: whoever has a socket can speak for all that share it. Blocking; a millisecond where the
     /// peer is new, ten where it is old.
     ///
     /// # Errors
     /// [`Rejected::Jailed`]; [`Rejected::Gone`] when nobody is seen to have the socket.
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
-        if sockets_of("self").any(|it| it == self.inode) {
-            return Err(Rejected::Jailed);
+        match holders(BTreeSet::from([self.inode])).get(&self.inode) {
+            // A namespace that cannot be found out counts as another one.
+            Some(pid) if same_namespace(*pid).unwrap_or(false) => Ok(self),
+            Some(_) => Err(Rejected::Jailed),
+            None if sockets_of("self").any(|it| it == self.inode) => Err(Rejected::Jailed),
+            None => Err(Rejected::Gone),
         }
-        let pid = *holders(BTreeSet::from([self.inode])).get(&self.inode).ok_or(Rejected::Gone)?;
-        // A namespace that cannot be found out counts as another one.
-        if same_namespace(pid).unwrap_or(false) { Ok(self) } else { Err(Rejected::Jailed) }
     }
 }
 
-/// Which processes have these sockets: of several that share one, the newest. One that nobody is seen to have is left
-/// out. Blocking; looks through the descriptors of processes once, however many sockets there are.
+/// Which other processes have these sockets: of several that share one, the newest. One that nobody is seen to have is
+/// left out. Blocking; looks through the descriptors of processes once, however many sockets there are. Our own, of which
+/// there are most when it matters, are none that peers have.
 pub fn holders(mut sockets: BTreeSet<u32>) -> BTreeMap<u32, i32> {
     let mut found = BTreeMap::new();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<i32> =
         processes.filter_map(|it| it.file_name().to_str().and_then(|it| it.parse().ok())).collect();
+    pids.retain(|pid| u32::try_from(*pid) != Ok(std::process::id()));
     pids.sort_unstable_by(|a, b| b.cmp(a));
     for pid in pids {
         for socket in sockets_of(&pid.to_string()) {

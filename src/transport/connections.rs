@@ -2,10 +2,10 @@
 //!
 //! When there are too many, the one that has been idle longest is closed: of peers that keep a proven connection, those
 //! that have proved nothing; of peers that ask and are answered, those that ask nothing. A crowd of silent connections
-//! costs strangers, never those who are at work. Where it is known which process has which connections, one process can
-//! be kept to its share: it then loses its own, and nobody else's.
+//! costs strangers, never those who are at work. Where it is known which process has which connections, the process that
+//! has most of them gives way, and nobody else; see [`Guard::makes_room`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,13 +28,27 @@ struct Open {
 }
 
 /// Who has a connection, as far as anybody has looked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     Unknown,
     /// Whoever holds this socket.
     Socket(u32),
     /// This process; 0 for those that cannot be found, together.
     Process(i32),
+    /// Somebody who is not let in.
+    Stranger,
+}
+
+/// What one process has of a door's connections.
+#[derive(Debug, Default)]
+struct Share {
+    count: usize,
+    /// Those that may be closed without harm, the one that has been idle longest first.
+    idle: VecDeque<u64>,
+    /// How many of these are not closed before they have to be: the newer half may be about to ask.
+    kept: usize,
+    /// Those in use, the oldest first.
+    in_use: VecDeque<u64>,
 }
 
 #[derive(Debug)]
@@ -89,7 +103,7 @@ impl Guard {
         let open = self.connections.open();
         let socket = |it: &Connection| match it.whose {
             Whose::Socket(socket) => Some(socket),
-            Whose::Unknown | Whose::Process(_) => None,
+            Whose::Unknown | Whose::Process(_) | Whose::Stranger => None,
         };
         match open.all.get(&self.id).and_then(socket) {
             Some(_) => open.all.values().filter_map(socket).collect(),
@@ -109,20 +123,19 @@ impl Guard {
         }
     }
 
-    /// Whether the process that has this connection has no more of them than `most`, once those of them that have been
-    /// idle longest are closed. Always, where it is not known.
-    pub fn fits(&self, most: usize) -> bool {
-        let mut open = self.connections.open();
-        let Some(Whose::Process(process)) = open.all.get(&self.id).map(|it| it.whose) else { return true };
-        let of_process = |it: &Connection| it.whose == Whose::Process(process);
-        let count = open.all.values().filter(|it| of_process(it)).count();
-        for _ in most..count {
-            let others = open.idle.values().filter(|id| **id != self.id);
-            let oldest = others.copied().find(|id| open.all.get(id).is_some_and(of_process));
-            let Some(closed) = oldest.and_then(|id| open.forget(id)) else { return false };
-            closed.close.cancel();
+    /// Remembers that the peer is not let in: its connection is closed before those of others.
+    pub fn is_strangers(&self) {
+        if let Some(connection) = self.connections.open().all.get_mut(&self.id) {
+            connection.whose = Whose::Stranger;
         }
-        true
+    }
+
+    /// Whether this connection may stay, where the door has more than `most`. Whoever is not let in gives way first;
+    /// then the process that has most of them loses those that have been idle longest, up to `spare` more than needed, so
+    /// that room is not made for each newcomer anew. One that has all of its connections in use may have no further one;
+    /// for anybody else's it loses its oldest. Those of others are never touched.
+    pub fn makes_room(&self, most: usize, spare: usize) -> bool {
+        self.connections.open().make_room_for(self.id, most, spare)
     }
 
     /// Returns when the door is about to close: finish what was begun, begin nothing new. Cheapest when it is made
@@ -227,9 +240,68 @@ impl Open {
         Some(connection)
     }
 
+    fn close(&mut self, id: u64) -> bool {
+        self.forget(id).inspect(|it| it.close.cancel()).is_some()
+    }
+
     fn close_longest_idle(&mut self) -> bool {
         let id = self.idle.first_key_value().map(|(_, id)| *id);
-        let closed = id.and_then(|id| self.forget(id));
-        closed.inspect(|it| it.close.cancel()).is_some()
+        id.is_some_and(|id| self.close(id))
+    }
+
+    /// What everybody has who is known; `but` is counted, and not to be closed.
+    fn shares(&self, but: u64) -> BTreeMap<Whose, Share> {
+        let mut shares: BTreeMap<Whose, Share> = BTreeMap::new();
+        let known = |id: &u64| {
+            let whose = self.all.get(id)?.whose;
+            matches!(whose, Whose::Process(_) | Whose::Stranger).then_some(whose)
+        };
+        for (id, connection) in &self.all {
+            let Some(whose) = known(id) else { continue };
+            let share = shares.entry(whose).or_default();
+            share.count += 1;
+            if connection.turn.is_none() && *id != but {
+                share.in_use.push_back(*id);
+            }
+        }
+        for id in self.idle.values().filter(|id| **id != but) {
+            if let Some(share) = known(id).and_then(|it| shares.get_mut(&it)) {
+                share.idle.push_back(*id);
+            }
+        }
+        shares.values_mut().for_each(|share| share.kept = share.idle.len() / 2);
+        shares
+    }
+
+    /// See [`Guard::makes_room`].
+    fn make_room_for(&mut self, id: u64, most: usize, spare: usize) -> bool {
+        // One that was closed meanwhile is not in anybody's way.
+        let Some(own) = self.all.get(&id).map(|it| it.whose) else { return true };
+        if self.all.len() <= most {
+            return true;
+        }
+        let mut shares = self.shares(id);
+        while self.all.len() > most.saturating_sub(spare) {
+            let is_needed = self.all.len() > most;
+            let first = |whose: Whose, it: &Share| {
+                (whose == Whose::Stranger && !it.idle.is_empty(), it.count, whose == own)
+            };
+            let largest = shares.iter_mut().max_by_key(|(whose, it)| first(**whose, it));
+            let Some((whose, share)) = largest else { return true };
+            if own == Whose::Stranger && *whose != own {
+                return !is_needed;
+            }
+            let idle = (is_needed || share.idle.len() > share.kept).then(|| share.idle.pop_front());
+            let given = match idle.flatten() {
+                None if !is_needed => return true,
+                None if *whose == own => return false,
+                None => share.in_use.pop_front(),
+                idle => idle,
+            };
+            let Some(given) = given else { return false };
+            share.count -= 1;
+            self.close(given);
+        }
+        true
     }
 }

@@ -1,12 +1,12 @@
-//! One process that takes all the connections it can get at a door over loopback HTTP, and the others beside it.
+//! Processes that take all the connections they can get at a door over loopback HTTP, and the others beside them.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use provost::base::limits::{CONNECTIONS_MAX, LOOPBACK_PROCESS_CONNECTIONS_MAX};
+use provost::base::limits::{CONNECTIONS_MAX, LOOPBACK_CONNECTIONS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
@@ -41,15 +41,44 @@ fn doors(world: &World) -> [(Http, &'static str); 2] {
     [(Http::agent_protocol(world), "/events/stream"), (Http::broker(world), "/messages/feat-nobody?wait=60")]
 }
 
+/// Whether a connection is closed; what else comes on it is read over.
+fn is_closed(mut connection: &TcpStream) -> bool {
+    connection.set_nonblocking(true).unwrap();
+    loop {
+        match connection.read(&mut [0; 4096]) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(err) => return err.kind() != ErrorKind::WouldBlock,
+        }
+    }
+}
+
+/// As many connections as these in use, of which the door says that there may be no further one.
+fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
+    let mut held = Vec::new();
+    for _ in 0..1_000 {
+        // One whose request was not read yet may have had to go.
+        held.retain(|it| !is_closed(it));
+        held.extend((held.len()..count).map(|_| lasting(door, path)));
+        if refused(&door.get("/nowhere")) {
+            return held;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("never refused");
+}
+
+fn refused(answer: &Answer) -> bool {
+    answer.status == 503
+}
+
 #[test]
-fn a_process_that_uses_all_its_connections_is_told_so_and_no_other_one_is() {
+fn a_process_that_uses_all_connections_is_told_so_and_gives_way_to_any_other() {
     many_descriptors();
     let world = World::new();
     let _daemon = world.start();
     for (door, path) in doors(&world) {
-        let mut held: Vec<_> = (0..LOOPBACK_PROCESS_CONNECTIONS_MAX).map(|_| lasting(door, path)).collect();
-        let refused = |answer: &Answer| answer.status == 503;
-        eventually("a refusal", || refused(&door.get("/nowhere")));
+        let mut held = filled(door, path, LOOPBACK_CONNECTIONS_MAX);
         let answer = door.get("/nowhere");
         let error: Value = answer.json();
         assert!(error["error"].as_str().unwrap().contains("close some, and try again"), "{error}");
@@ -57,17 +86,98 @@ fn a_process_that_uses_all_its_connections_is_told_so_and_no_other_one_is() {
         assert_eq!((answer.header("retry-after"), answer.header("connection")), (Some("1"), Some("close")));
         // Whoever is not let in is not told even that.
         assert_eq!(door.bare("GET /nowhere", &[("Host", "evil.example")], b"").status, 403);
+        assert!(!held.iter().any(is_closed), "nothing of its own was closed for it");
         for _ in 0..5 {
             assert_eq!(elsewhere(door), "404");
         }
-        // Refused connections are not counted on top, and one that ends makes room for one.
-        assert!(refused(&door.get("/nowhere")));
+        let closed: Vec<_> = (0..held.len()).filter(|at| is_closed(&held[*at])).collect();
+        assert!(closed.len() <= 5 && closed.iter().copied().eq(0..closed.len()), "{closed:?}: the oldest");
+        // One that ends makes room for one.
+        drop(held);
+        held = filled(door, path, LOOPBACK_CONNECTIONS_MAX);
         held.pop();
         eventually("room", || door.get("/nowhere").status == 404);
-        held.push(lasting(door, path));
-        eventually("a refusal again", || refused(&door.get("/nowhere")));
     }
     assert!(world.log().contains("its process has too many"), "{}", world.log());
+}
+
+/// Another process that keeps so many connections in use.
+struct Holder(Child, BufReader<ChildStdout>);
+
+impl Holder {
+    fn start(door: Http, path: &str, count: usize) -> Self {
+        let mut child = Command::new("python3")
+            .args(["-c", HOLDER, &door.port.to_string(), path, &count.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let mut it = Self(child, said);
+        assert_eq!(it.line(), "all\n");
+        it
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.1.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Ends it; how many of its connections were closed.
+    fn end(mut self) -> usize {
+        drop(self.0.stdin.take());
+        let closed = self.line().trim().parse().unwrap();
+        assert!(self.0.wait().unwrap().success());
+        closed
+    }
+}
+
+/// Says when it has all, and how many of them are closed when there is nothing more to read.
+const HOLDER: &str = r"
+import resource, socket, sys
+port, path, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+held = []
+for _ in range(count):
+    it = socket.create_connection(('127.0.0.1', port))
+    it.sendall(f'GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n'.encode())
+    held.append(it)
+print('all', flush=True)
+sys.stdin.read()
+def is_closed(it):
+    try:
+        while it.recv(4096, socket.MSG_DONTWAIT):
+            pass
+        return True
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+print(sum(map(is_closed, held)), flush=True)
+";
+
+#[test]
+fn processes_that_fill_a_door_together_leave_room_for_a_further_one() {
+    many_descriptors();
+    let world = World::new();
+    let _daemon = world.start();
+    for (door, path) in doors(&world) {
+        let others: Vec<_> =
+            (0..2).map(|_| Holder::start(door, path, LOOPBACK_CONNECTIONS_MAX / 4)).collect();
+        // Most are ours; all are in use.
+        let held = filled(door, path, LOOPBACK_CONNECTIONS_MAX / 2);
+        std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| elsewhere(door))).collect();
+            asking.into_iter().for_each(|it| assert_eq!(it.join().unwrap(), "404"));
+        });
+        let third = Holder::start(door, path, 100);
+        eventually("what it gives", || held.iter().filter(|it| is_closed(it)).count() >= 100);
+        for holder in others.into_iter().chain([third]) {
+            assert_eq!(holder.end(), 0, "who has less keeps it");
+        }
+    }
 }
 
 #[test]

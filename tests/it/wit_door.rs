@@ -1,9 +1,10 @@
 //! The wit door as a client finds it: where its socket is, whose it is, and what is said there.
 
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use serde_json::{Value, json};
@@ -318,6 +319,45 @@ fn a_jailed_process_does_not_get_in() -> io::Result<()> {
     assert!(!said.contains("HTTP/1.1"), "{output:?}");
     assert!(world.log().contains("the peer is in another pid namespace"), "{output:?}: {}", world.log());
     Ok(())
+}
+
+#[test]
+fn another_user_does_not_get_in_even_where_the_socket_is_open_to_all() {
+    let program = std::env::var("PROVOST_TEST_OTHER")
+        .expect("a program that connects as another user: run scripts/test as root, which makes one");
+    let world = world();
+    git(&world.repo(), &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    // A work tree where another user can go to: the rest of this world is ours alone.
+    let place = tempfile::tempdir_in("/tmp").unwrap();
+    let tree = place.path().join("tree");
+    git(&world.repo(), &["worktree", "add", "--quiet", tree.to_str().unwrap()]);
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let _daemon = world.start();
+    let wit = Wit::in_tree(&tree);
+    eventually("an answer", || wit.socket.exists() && wit.answers());
+    [place.path(), &tree, &tree.join(".wit")].into_iter().for_each(|it| open(it, 0o755));
+    let asked_by = |program: &str| {
+        let mut child = Command::new(program)
+            .args(["-U", wit.socket.to_str().unwrap()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let request = b"GET /nowhere HTTP/1.1\r\nHost: l\r\nConnection: close\r\n\r\n";
+        // Who could not connect has ended already.
+        let _ = child.stdin.as_mut().unwrap().write_all(request);
+        let output = child.wait_with_output().unwrap();
+        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned())
+    };
+    assert!(asked_by("nc")[0].starts_with("HTTP/1.1 404"));
+    let [said, why] = asked_by(&program);
+    assert!(said.is_empty() && why.contains("Permission denied"), "{said} {why}");
+    open(&wit.socket, 0o666);
+    let [said, why] = asked_by(&program);
+    assert!(said.is_empty() && !why.contains("Permission denied"), "{said} {why}");
+    assert!(world.log().contains("the peer is another user"), "{}", world.log());
+    assert!(asked_by("nc")[0].starts_with("HTTP/1.1 404"));
 }
 
 #[test]

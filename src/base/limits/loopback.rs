@@ -25,9 +25,13 @@ pub const LOOPBACK_HEAD_MS_MAX: u64 = 12_000;
 /// How long a client may leave an answer unread, in milliseconds.
 pub const LOOPBACK_READ_MS_MAX: u64 = 10_000;
 
-/// Connections that one process may have to one door over loopback HTTP: half of what there is, so that nobody has them
-/// all. One more closes that process's own that has been idle longest, and is refused while all of them are in use.
-pub const LOOPBACK_PROCESS_CONNECTIONS_MAX: usize = 1_024;
+/// Connections to one door over loopback HTTP. One more, and the process that has most of them gives way. The accept loop's
+/// own bound is reached by nobody: there is as much room again for those who arrive, and for those who are refused.
+pub const LOOPBACK_CONNECTIONS_MAX: usize = super::CONNECTIONS_MAX - 2 * LOOPBACK_ARRIVING_MAX;
+
+/// Idle connections of one process that are closed at once, beyond the one that has to be, when a door is full: it is
+/// looked through all processes for each time, which takes milliseconds.
+pub const LOOPBACK_SPARE_MAX: usize = 256;
 
 /// Connections that wait to be accepted at one address of a door over loopback HTTP; the system may have a bound of its
 /// own that is smaller.
@@ -37,9 +41,9 @@ pub const LOOPBACK_WAITING_MAX: u32 = 1_024;
 /// A crowd that comes at once would otherwise be let in, and others closed for it, before anybody knows that it is one.
 pub const LOOPBACK_ARRIVING_MAX: usize = 64;
 
-/// Readers of one door's stream of events: more than one process may have, so that nobody has them all, and less than
-/// there may be connections, so that there are always some for questions.
-pub const STREAM_READERS_MAX: usize = 1_500;
+/// Readers of one door's stream of events: as many as there may be connections, so that it is the process with most of
+/// those that gives way. Events that wait are held once for all readers.
+pub const STREAM_READERS_MAX: usize = super::CONNECTIONS_MAX;
 
 /// Events that wait for one reader of a stream; one that is further behind is cut off.
 pub const STREAM_EVENTS_MAX: usize = 1_000;

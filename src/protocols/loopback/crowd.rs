@@ -1,12 +1,12 @@
-//! Which process has how many of a door's connections.
+//! Which process has how many of a door's connections, so that the one that has most gives way.
 //!
-//! It is asked only once the door has more of them than one process may have: finding a process among all takes
-//! milliseconds, and before that nobody can have too many. One look is for all whose process is not known yet.
+//! It is asked only once a door is full: finding a process among all takes milliseconds, and before that nobody is in
+//! anybody's way. One look is for all whose process is not known yet.
 
 use tokio::sync::Semaphore;
 
 use crate::auth::loopback::{KNOWS_PEERS, holders};
-use crate::base::limits::LOOPBACK_PROCESS_CONNECTIONS_MAX;
+use crate::base::limits::{LOOPBACK_CONNECTIONS_MAX, LOOPBACK_SPARE_MAX};
 use crate::transport::accept::Guard;
 
 /// Looks for the processes of one door's peers, one look at a time.
@@ -17,20 +17,23 @@ impl Crowd {
         Self(Semaphore::new(1))
     }
 
-    /// Whether a connection's process may have one more; those of its own that have been idle longest make room. Where
-    /// the system does not say whose a connection is, the door's own bound is the only one.
+    /// Whether a connection may stay; see [`Guard::makes_room`]. Where the system does not say whose a connection is, the
+    /// accept loop's bound is the only one.
     pub(super) async fn admits(&self, guard: &Guard) -> bool {
-        if !KNOWS_PEERS || !guard.is_among_more_than(LOOPBACK_PROCESS_CONNECTIONS_MAX) {
+        if !KNOWS_PEERS || !guard.is_among_more_than(LOOPBACK_CONNECTIONS_MAX) {
             return true;
         }
         let Ok(_turn) = self.0.acquire().await else { return false };
-        // Whoever looked before may have found this one, too.
+        // Whoever looked before may have found this one, too, and have made room.
+        if !guard.is_among_more_than(LOOPBACK_CONNECTIONS_MAX) {
+            return true;
+        }
         let unknown = guard.unknown_sockets();
         if !unknown.is_empty() {
             let sockets = unknown.clone();
             let Ok(found) = tokio::task::spawn_blocking(move || holders(sockets)).await else { return false };
             guard.found(&unknown, &found);
         }
-        guard.fits(LOOPBACK_PROCESS_CONNECTIONS_MAX)
+        guard.makes_room(LOOPBACK_CONNECTIONS_MAX, LOOPBACK_SPARE_MAX)
     }
 }

@@ -4,8 +4,8 @@
 //! sees a request, this has been found out, in this order: the connection's peer is a process of this user; `Host` is
 //! a loopback name with our port; `Origin`, if there is one, is our own; a browser that says where the request comes
 //! from says that it is this door; a token that is shown, or demanded, is good. What does not pass is answered by
-//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. A process that has
-//! more connections in use than one may have is told so, by [`LoopbackDoor::unavailable`].
+//! [`LoopbackDoor::refuse`] or [`LoopbackDoor::demand`], alike for every cause; the log has the cause. Where a door is full,
+//! the process that has most of its connections gives way, and is told so by [`LoopbackDoor::unavailable`].
 //!
 //! The door then gets an [`Asked`]: the head as it came, the body, which [`Body::take`] takes in within the door's
 //! bounds, and the [`Caller`], whose `speaks_as` makes the principal for an agent's name. It answers with an
@@ -111,15 +111,16 @@ pub struct Gate {
     pub demands_token: bool,
 }
 
-/// Told to a process that has too many connections.
-const CROWDED: &str = "this process has as many connections here as one may have, all of them in use; close some, and try again";
+/// Told to a process that has most of the connections of a door that is full.
+const CROWDED: &str =
+    "no connection is left here, and this process has most of them, all in use; close some, and try again";
 
 /// What a connection's peer has proved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peer {
     /// It is a process of this user.
     Admitted,
-    /// It is one that has as many connections as it may have.
+    /// It is one that has most of the connections, and none is left.
     Crowd,
     /// Nothing.
     Stranger,
@@ -190,7 +191,7 @@ impl<D: LoopbackDoor> Shell<D> {
     pub async fn serve(self, accepted: Accepted, guard: Guard) {
         let name = self.0.door.door().name();
         let Accepted { stream, peer, us, arriving } = accepted;
-        let peer = self.peer(peer, us, &guard).await;
+        let Some(peer) = self.peer(peer, us, &guard).await else { return };
         drop(arriving);
         let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
         let promise = Arc::clone(&promised);
@@ -230,18 +231,19 @@ impl<D: LoopbackDoor> Shell<D> {
         }
     }
 
-    /// Finds out who has connected from `peer` to `us`.
-    async fn peer(&self, peer: SocketAddr, us: SocketAddr, guard: &Guard) -> Peer {
+    /// Finds out who has connected from `peer` to `us`; `None` for a stranger for whom there is no place.
+    async fn peer(&self, peer: SocketAddr, us: SocketAddr, guard: &Guard) -> Option<Peer> {
         let door = self.0.door.door().name();
         if let Err(rejected) = self.0.gate.admit(peer, us, &self.0.looking, guard).await {
             tracing::warn!(door, cause = rejected.cause(), "connection refused");
-            return Peer::Stranger;
+            guard.is_strangers();
+            return self.0.crowd.admits(guard).await.then_some(Peer::Stranger);
         }
         if self.0.crowd.admits(guard).await {
-            return Peer::Admitted;
+            return Some(Peer::Admitted);
         }
         tracing::warn!(door, cause = "its process has too many", "connection refused");
-        Peer::Crowd
+        Some(Peer::Crowd)
     }
 
     /// The answer, and what becomes of the connection where that is 101.
