@@ -10,14 +10,21 @@ use crate::support::World;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// Each door, where it takes things, and what it takes in the name of an agent.
-fn doors(world: &World) -> [(Http, &'static str, fn(Value) -> Value); 2] {
-    let claim: fn(Value) -> Value = |agent| json!({ "agent_id": agent, "path": "src/a.rs" });
-    let status: fn(Value) -> Value = |agent| {
-        json!({ "type": "agent.status", "agent_id": agent,
-            "payload": { "status": "working", "modified_files": ["src/a.rs"] } })
-    };
-    [(Http::agent_protocol(world), "/resources/claim", claim), (Http::broker(world), "/publish", status)]
+/// A door, where it takes things, the member that is an agent's name, and what it takes from one.
+struct Taking {
+    door: Http,
+    path: &'static str,
+    member: &'static str,
+    made: fn(Value) -> Value,
+}
+
+fn doors(world: &World) -> [Taking; 2] {
+    let announced = |id| json!({ "id": id, "tool": "x" });
+    let status = |id| json!({ "type": "agent.status", "agent_id": id, "payload": { "status": "working", "modified_files": [] } });
+    [
+        Taking { door: Http::agent_protocol(world), path: "/agents/announce", member: "id", made: announced },
+        Taking { door: Http::broker(world), path: "/publish", member: "agent_id", made: status },
+    ]
 }
 
 /// What is on record.
@@ -31,10 +38,17 @@ fn record(world: &World) -> String {
 fn is_a_sentence(answer: &Answer) -> bool {
     let text = String::from_utf8(answer.body.clone()).unwrap();
     let inside = ["panicked", "src/", ".rs:", "stack", "    at ", "backtrace", "sqlite"];
+    let said = match answer.header("content-type") {
+        Some(kind) if kind.starts_with("application/json") => {
+            answer.json()["error"].as_str().map(str::to_owned)
+        }
+        // The broker's, as git-paw's has it, where a body is no JSON.
+        Some("text/plain; charset=utf-8") => Some(text.clone()),
+        _ => None,
+    };
     (400..500).contains(&answer.status)
-        && answer.header("content-type").is_some_and(|it| it.starts_with("application/json"))
         && answer.header("x-content-type-options") == Some("nosniff")
-        && answer.json()["error"].as_str().is_some_and(|it| !it.is_empty() && !it.contains('\n'))
+        && said.is_some_and(|it| !it.is_empty() && !it.contains('\n'))
         && !inside.iter().any(|it| text.contains(it))
 }
 
@@ -42,7 +56,7 @@ fn is_a_sentence(answer: &Answer) -> bool {
 fn bad_input_gets_one_sentence_at_both_doors_and_leaves_nothing() {
     let world = World::new();
     let _daemon = world.start();
-    for (door, path, made) in doors(&world) {
+    for Taking { door, path, member, made } in doors(&world) {
         let line = format!("POST {path}");
         let before = record(&world);
         let ids = [
@@ -54,7 +68,6 @@ fn bad_input_gets_one_sentence_at_both_doors_and_leaves_nothing() {
             json!({ "a": 1 }),
             json!(["feat-a"]),
             json!(""),
-            json!(" "),
             json!("a\u{0}b"),
             json!("a\nb"),
             json!("x".repeat(10_000)),
@@ -66,13 +79,14 @@ fn bad_input_gets_one_sentence_at_both_doors_and_leaves_nothing() {
         let whole = made(json!("feat-a")).to_string();
         let half = &whole.as_bytes()[..whole.len() / 2];
         let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
-        let twice = whole.replacen('{', "{\"agent_id\":\"feat-b\",", 1);
+        let twice = whole.replacen('{', &format!("{{\"{member}\":\"feat-b\","), 1);
         let bodies: [&[u8]; 8] =
             [b"", b"null", b"[]", b"{}", half, b"\xff\xfe{}", deep.as_bytes(), b"{\"agent_id\":\"\\ud800\"}"];
         for body in bodies {
             let answer = door.send(&line, &[JSON], body);
             assert!(is_a_sentence(&answer), "{path} {:?}: {answer:?}", String::from_utf8_lossy(body));
         }
+        assert_eq!(record(&world), before, "{path}");
         // Of a member that is there twice nobody takes one for the other.
         let answer = door.send(&line, &[JSON], twice.as_bytes());
         assert!(answer.status < 500, "{answer:?}");
@@ -93,7 +107,7 @@ fn bad_input_gets_one_sentence_at_both_doors_and_leaves_nothing() {
 fn a_body_in_pieces_is_the_same_body_at_both_doors() {
     let world = World::new();
     let _daemon = world.start();
-    for (door, path, made) in doors(&world) {
+    for Taking { door, path, made, .. } in doors(&world) {
         let body = made(json!("feat-a")).to_string();
         let host = format!("127.0.0.1:{}", door.port);
         let mut request =
@@ -123,7 +137,6 @@ fn a_place_is_one_place_at_both_doors_and_what_is_no_file_holds_nobody_up() {
     let repo = world.repo();
     std::fs::create_dir(repo.join("src")).unwrap();
     std::fs::write(repo.join("src/a.rs"), "fn a() {}\n").unwrap();
-    std::os::unix::fs::symlink("src", repo.join("alias")).unwrap();
     assert!(Command::new("mkfifo").arg(repo.join("pipe")).status().unwrap().success());
     let _daemon = world.start();
     let (agents, broker) = (Http::agent_protocol(&world), Http::broker(&world));
@@ -137,8 +150,7 @@ fn a_place_is_one_place_at_both_doors_and_what_is_no_file_holds_nobody_up() {
         let answer = agents.post("/resources/claim", &json!({ "agent_id": "a", "path": path }));
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
     }
-    for file in ["src/a.rs", "./src/a.rs", "src//a.rs", "src/x/../a.rs", "alias/a.rs", "src", "src/", "pipe"]
-    {
+    for file in ["src/a.rs", "./src/a.rs", "src//a.rs", "src/x/../a.rs", "src", "src/", "pipe"] {
         assert_eq!(intend(file), 409, "{file}");
     }
     assert_eq!(intend("src/b.rs"), 202, "nobody has that one");
@@ -149,7 +161,7 @@ fn markup_in_a_name_is_text_at_both_doors() {
     let world = World::new();
     let _daemon = world.start();
     let evil = "<img src=x onerror=alert(1)>";
-    for (door, path, made) in doors(&world) {
+    for Taking { door, path, made, .. } in doors(&world) {
         let answer = door.post(path, &made(json!(evil)));
         assert!(answer.status < 500, "{answer:?}");
         // Whoever asks like a browser is told nothing but JSON, or a page in which it is not.
