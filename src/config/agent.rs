@@ -137,11 +137,6 @@ impl Agent {
         let placed = self.command.iter().skip(1).any(|arg| has_prompt(arg));
         self.prompt.unwrap_or(if placed { PromptBy::Argument } else { PromptBy::Stdin })
     }
-
-    /// Whether it may be asked for something.
-    pub fn takes(&self, method: &str) -> bool {
-        self.methods.iter().any(|it| admits(it, method))
-    }
 }
 
 fn has_prompt(arg: &str) -> bool {

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use crate::index::State as GraphState;
-pub use crate::jail::{Chunk, Stream};
+pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Role, preamble_of};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Provost;
 use crate::base::TaskId;
-use crate::jail::Page;
+use crate::jail::{Page, Transcript};
 
 impl Provost {
     /// What a task's worker has said since `from`, waiting up to `patience` for something new. `None` when
@@ -35,6 +35,25 @@ impl Provost {
         }
     }
 }
+
+impl Provost {
+    /// Lets a transcript catch up with what its agent has said by now, without waiting. `false` when nothing will come
+    /// any more, or nothing is to be had.
+    pub fn catch_up(&self, task: &TaskId, transcript: &mut Transcript) -> bool {
+        let Some(live) = self.outputs().get(task) else { return false };
+        for _ in 0..PAGES_AT_ONCE {
+            let page = live.read_from(transcript.at());
+            if page.chunks.is_empty() {
+                return !page.finished;
+            }
+            transcript.read(&page);
+        }
+        true
+    }
+}
+
+/// Pages after which the rest has to wait: more than is kept at any moment, but a worker can go on writing.
+const PAGES_AT_ONCE: usize = 32;
 
 async fn follow(live: &crate::jail::LiveOutput, from: u64, until: Instant) -> Page {
     timeout_at(until, live.follow(from)).await.unwrap_or_else(|_| live.read_from(from))

@@ -34,7 +34,7 @@ fn an_agent_is_a_worker_of_its_name_with_a_copy_of_its_own() {
     let (a, b) = (&config.agents[0], &config.agents[1]);
     assert_eq!((a.output, a.stream, a.prompt_by()), (Output::Json, Reader::Claude, PromptBy::Stdin));
     assert_eq!((a.max_parallel, a.timeout), (2, Ttl::minutes(15)));
-    assert!(a.takes("code.review") && a.takes("agents.invoke") && !a.takes("workflows.run"));
+    assert_eq!((a.methods.join(" "), b.methods.join(" ")), ("code.* agents.invoke".into(), "*".into()));
     assert_eq!((b.output, b.prompt_by(), b.timeout), (Output::Edit, PromptBy::Argument, Ttl::minutes(60)));
     let worker = &config.workers[&a.id];
     assert_eq!((worker.kind, worker.copy, worker.tier), (WorkerKind::Cli, true, Tier::Ns));
