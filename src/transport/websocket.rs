@@ -27,7 +27,7 @@ use frame::{HEAD_LEN_MAX, Head, Kind, unmask};
 /// Bytes that are read at once while nothing is known of what comes.
 const READ_BYTES: usize = 4 << 10;
 
-/// Bytes of a payload for which room is made at once.
+/// Bytes of a payload for which room is made at once. A multiple of four, as masks are.
 const PART_BYTES: usize = 64 << 10;
 
 /// Why a connection is closed. RFC 6455, 7.4.1.
@@ -210,7 +210,7 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         let mut payload = Vec::new();
         let len = usize::try_from(head.len).map_err(|_| Code::WRONG)?;
         self.fill(&mut payload, len, until).await?;
-        unmask(&mut payload, head.mask, 0);
+        unmask(&mut payload, head.mask);
         Ok(payload)
     }
 
@@ -220,14 +220,13 @@ impl<R: AsyncRead + Unpin> Incoming<'_, R> {
         let most = self.room.limits().most;
         let left = most - begun.bytes.len().min(most);
         let mut len = usize::try_from(head.len).ok().filter(|it| *it <= left).ok_or(Code::TOO_LARGE)?;
-        let mut offset = 0;
         while len > 0 {
             let (from, part) = (begun.bytes.len(), len.min(PART_BYTES));
             let room = begun.share.cover(from + part, begun.until).await;
             room.map_err(|_| Code::NOT_ALLOWED)?;
             self.fill(&mut begun.bytes, part, begun.until).await?;
-            unmask(&mut begun.bytes[from..], head.mask, offset);
-            (len, offset) = (len - part, offset + part);
+            unmask(&mut begun.bytes[from..], head.mask);
+            len -= part;
         }
         if !head.last {
             self.begun = Some(begun);

@@ -221,9 +221,9 @@ async fn nothing_goes_back_and_nothing_comes_after_the_end() {
         ("research", "running", 50),
         ("research", "completed", 100),
         ("research", "running", 60),
-        ("inspect", "running", 250),
+        ("inspect", "running", 33),
         ("research", "completed", 100),
-        ("inspect", "failed", 10),
+        ("inspect", "failed", 0),
     ] {
         hub.tell(phase("exec_1", name, status, progress));
         calm().await;
@@ -237,8 +237,8 @@ async fn nothing_goes_back_and_nothing_comes_after_the_end() {
         [
             "research running 50",
             "research completed 100",
-            "inspect running 100",
-            "inspect failed 10",
+            "inspect running 33",
+            "inspect failed 33",
             "over exec_1"
         ]
     );

@@ -146,12 +146,13 @@ impl Hub {
     }
 
     /// Tells those whom it concerns. Does not wait; must be called within the runtime.
-    pub fn tell(&self, told: Told) {
+    pub fn tell(&self, mut told: Told) {
         let mut book = self.book();
         let subject = book.subject(told.about());
         if subject.over {
             return;
         }
+        subject.hold_level(&mut told);
         let now = Instant::now();
         match subject.judge(&told, now) {
             Due::Now => book.send(&told, now),
@@ -264,6 +265,17 @@ impl Book {
 }
 
 impl Subject {
+    /// What has failed half-way has come as far as it had.
+    fn hold_level(&self, told: &mut Told) {
+        let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return };
+        if stand.part == last.part
+            && stand.is_over()
+            && let Told::Phase { progress, .. } | Told::Task { progress, .. } = told
+        {
+            *progress = stand.progress.max(last.progress);
+        }
+    }
+
     /// Whether and when something is told.
     fn judge(&self, told: &Told, now: Instant) -> Due {
         let (Some(stand), Some(last)) = (told.stand(), &self.last) else { return Due::Now };

@@ -92,15 +92,13 @@ impl Head {
     }
 }
 
-/// Takes the mask off a part of a payload, which begins at `offset` of it.
-pub(super) fn unmask(part: &mut [u8], mask: [u8; 4], offset: usize) {
-    let mut turned = mask;
-    turned.rotate_left(offset % 4);
+/// Takes the mask off a part of a payload, which begins at a multiple of four bytes of it.
+pub(super) fn unmask(part: &mut [u8], mask: [u8; 4]) {
     let (fours, rest) = part.as_chunks_mut::<4>();
     for four in fours {
-        *four = (u32::from_ne_bytes(*four) ^ u32::from_ne_bytes(turned)).to_ne_bytes();
+        *four = (u32::from_ne_bytes(*four) ^ u32::from_ne_bytes(mask)).to_ne_bytes();
     }
-    rest.iter_mut().zip(turned).for_each(|(byte, key)| *byte ^= key);
+    rest.iter_mut().zip(mask).for_each(|(byte, key)| *byte ^= key);
 }
 
 /// Writes the head of a frame of ours, which is a whole message and has no mask.
