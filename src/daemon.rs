@@ -54,7 +54,7 @@ use crate::protocols::FrontDoor;
 use crate::protocols::devit::Devit;
 use crate::protocols::own::{Order, Ordered, Own, wire};
 use crate::protocols::wit::Wit;
-use crate::service::{Provost, Versions};
+use crate::service::Provost;
 use crate::store;
 use crate::system::{self, Signal, Signals};
 use crate::transport::accept::accept_loop;
@@ -199,6 +199,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, own, started, hands) = assemble(start, &prepared, &config, orders).await?;
+    daemon.provost.settle_applies().await;
     // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
     daemon.open_loopback(&prepared.loaded).await?;
     daemon.take_over_published(&config.agent_protocol);
@@ -265,9 +266,9 @@ async fn assemble(
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
     let outputs = OutputBoard::default();
     let index = wiring::index(&root_path, config)?;
-    let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
+    let kept = wiring::kept(places, config)?;
     let provost =
-        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, versions);
+        Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, kept);
     let keys = Arc::new(open_keys(&start, config)?);
     let shared = Arc::new(Mutex::new(Shared(about)));
     let seen = shared.clone();
@@ -500,6 +501,7 @@ impl Daemon {
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_configured(workers);
+        self.provost.set_deny(&loaded.config.a6s.deny);
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
         self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));

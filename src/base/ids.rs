@@ -142,6 +142,8 @@ number_id! {
     EventSeq;
     /// A command that waits for someone's word.
     ApprovalId;
+    /// Files written together, that can be undone together.
+    ApplyId;
     /// A side effect owed to the outside world.
     EffectId;
     /// A message in some agent's queue, numbered over all queues in commit order.

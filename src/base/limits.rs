@@ -3,12 +3,14 @@
 //! Each has a unit in its name or its sentence, and the reason why it is not larger.
 
 mod agents;
+mod applies;
 mod crew;
 mod loopback;
 mod posts;
 mod sockets;
 
 pub use agents::*;
+pub use applies::*;
 pub use crew::*;
 pub use loopback::*;
 pub use posts::*;

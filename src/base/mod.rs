@@ -19,8 +19,8 @@ mod time;
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
 pub use ids::{
-    AgentId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId, JobId,
-    MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
+    AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EventSeq, Fence, IntentId,
+    JobId, MailSeq, PostSeq, RuleId, SessionId, Slug, TaskId, Ticket, TransferId,
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;

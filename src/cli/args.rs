@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    adapt, allow, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook, intents,
-    jail, journal, keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
+    adapt, allow, applies, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook,
+    intents, jail, journal, keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
 };
 use crate::base::Ttl;
 
@@ -90,6 +90,14 @@ pub(super) enum Command {
     /// Say no to one of them, from a terminal
     #[command(after_help = "Example:\n  provost deny 7 --reason \"not on a Friday\"")]
     Deny(approvals::Deny),
+    /// List what was written into your files for agents, the newest first
+    #[command(after_help = "Examples:\n  provost applies\n  provost applies --json")]
+    Applies,
+    /// Bring back what was there before an apply
+    #[command(
+        after_help = "Examples:\n  provost undo 7\n  provost undo 7 --force\n  provost undo 8   # takes the undo back, which was apply 8\n\nA file that has changed since stays as it is, and the exit code is 1."
+    )]
+    Undo(applies::Undo),
     /// List agents that are known, each once, with the doors that they use
     #[command(after_help = "Example:\n  provost agents")]
     Agents,

@@ -8,6 +8,7 @@
 
 mod adapt;
 mod allow;
+mod applies;
 mod approvals;
 mod args;
 mod broker;
@@ -115,6 +116,8 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Approvals => approvals::list(here),
         Command::Approve(it) => approvals::approve(here, it),
         Command::Deny(it) => approvals::deny(here, it),
+        Command::Applies => applies::list(here),
+        Command::Undo(it) => applies::undo(here, &it),
         Command::Agents => status::agents(here),
         Command::Lock(it) => locks::lock(here, it),
         Command::Unlock(it) => locks::unlock(here, it),

@@ -153,6 +153,8 @@ impl Client {
         callees "/graph/callees" (wire::GraphQuery) -> wire::Calls;
         /// Tokens that are good.
         tokens "/tokens" () -> Vec<wire::Token>;
+        /// Applies that can be undone.
+        applies "/applies" () -> Vec<wire::Apply>;
         /// Locks, and who waits for one.
         locks "/locks" (wire::Whose) -> wire::Locks;
         /// Intents.
@@ -216,6 +218,8 @@ impl Client {
         check_contracts "/check-contracts" (wire::CheckContracts) -> wire::Checked;
         /// Whether the caller may write somewhere.
         guard "/guard" (wire::Guard) -> wire::Guarded;
+        /// Brings back what was there before an apply.
+        undo "/undo" (wire::Undo) -> wire::Applied;
         /// Has a token made.
         mint_token "/mint-token" (wire::MintToken) -> wire::Minted;
         /// Ends tokens.

@@ -19,7 +19,7 @@ use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
 use crate::protocols::devit;
-use crate::service::{Base, Configured, Fleet, FleetAgent, Profiles};
+use crate::service::{Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
 use crate::store::{Artifacts, Retention};
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
@@ -123,6 +123,14 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     settings.posts.code_owners = code_owners::read(&places.root);
     let agents = Arc::new(agents::agents(config, &settings));
     (settings, Configured { profiles, agents, fleet: fleet(config), artifacts: Artifacts::at(&places.state) })
+}
+
+/// What is kept of users' files, in the daemon's own folder.
+pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applying)> {
+    let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
+    let applying =
+        Applying::open(&places.state, &config.a6s.deny).context("the folder of records of applies")?;
+    Ok((versions, applying))
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

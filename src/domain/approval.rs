@@ -195,6 +195,7 @@ impl State {
         }
         let details = match &parked.command {
             Command::Delegate(verb) => verb.payload.clone(),
+            Command::ApplyFiles(verb) => verb.shown(),
             _ => Json::null(),
         };
         let question = MailKind::Approval {

@@ -22,7 +22,7 @@ use super::{
     Title, Version,
 };
 use crate::base::limits::{CLAIMS_MAX, CLAIMS_PER_AGENT_MAX};
-use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
+use crate::base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
 
 /// What a file says, as far as that was found out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -36,6 +36,14 @@ pub enum Content {
     Unreadable,
     /// It is larger than files are read.
     TooLarge,
+}
+
+impl Content {
+    /// Of a file whose whole content has this digest.
+    pub fn of(digest: &Digest) -> Self {
+        let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
+        Content::Sha(*first)
+    }
 }
 
 impl fmt::Display for Content {

@@ -1,5 +1,6 @@
 //! Every verb Provost understands, in one table.
 
+mod apply;
 mod coordinate;
 mod crew;
 mod job;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failure, Handoff, Mail, Picture, Principal, Report, Scope, TaskState, Verdict, Watched};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
+pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
 pub use coordinate::{
     AcquireLock, AgentNamed, AnswerContract, Conflict, ContractAnswered, ContractProposed, ContractWithdrawn,
     ContractsFollowed, DeclareIntent, Declared, FollowContracts, FreshSpans, HasLeft, IntendedFile,
@@ -194,6 +196,12 @@ verbs! {
     CancelJob      => JobCancelled, needs Delegate, Durable;
     /// Say what one thinks of a job's outcome.
     NoteFeedback   => FeedbackNoted, needs Delegate, Commit;
+    /// Write files in the workspace.
+    ApplyFiles     => ApplyBegun, needs Delegate,   Durable, judged;
+    /// Say which files were written.
+    TellApplied    => AppliedTold, needs Host,      Commit;
+    /// Say how the writing of files has ended.
+    EndApply       => ApplyEnded, needs Host,       Durable;
     /// Let whoever shows a token speak as an agent.
     MintToken      => TokenMinted, needs Join,      Durable, judged;
     /// End tokens.

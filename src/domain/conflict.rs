@@ -195,6 +195,18 @@ impl State {
         Round::new(now, self, out).meet(title, new)
     }
 
+    /// The first stake of somebody else that is about what this one is about, of those that bind.
+    pub(super) fn first_in_the_way(
+        &self,
+        now: Timestamp,
+        mine: &Stake,
+        binds: impl Fn(&Stake) -> bool,
+    ) -> Option<Stake> {
+        let live = |it: &Stake| it.until.is_none_or(|it| it > now);
+        let foreign = |it: &Stake| binds(it) && live(it) && !mine.is_of_same_agent(it);
+        self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Stake::clone(it))
+    }
+
     fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {
         let mut met: Vec<Meeting> = Vec::new();
         for mine in new {

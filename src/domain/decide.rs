@@ -7,7 +7,8 @@ use super::progress::Ending;
 use super::task::Repeat;
 use super::{
     Answer, Call, Change, Command, Decision, Delegated, Denial, Door, EventKind, Facts, Failure, Judge,
-    MailKind, Outbox, Parked, Refusal, Reply, State, Task, TaskState, Terms, Verdict, approval::Question,
+    MailKind, Outbox, Parked, Refusal, Reply, State, Task, TaskState, Terms, Verdict, Word,
+    approval::Question,
 };
 use crate::base::{AgentId, RuleId, Timestamp};
 
@@ -25,9 +26,10 @@ pub(super) fn decide(
     if call.who.door() == Door::Devit && !matches!(command, Command::Register(_)) {
         state.agents.admit(call.who.agent(), &state.settings)?;
     }
-    // A person at the terminal is the root of authority; policy has a say over agents that approve, and whose names
-    // tokens keep.
-    let by_person = matches!(command, Command::AnswerApproval(_) | Command::MintToken(_));
+    // A person at the terminal is the root of authority; policy has a say over agents that approve, whose names
+    // tokens keep, and over what changes the user's files.
+    let by_person =
+        matches!(command, Command::AnswerApproval(_) | Command::MintToken(_) | Command::ApplyFiles(_));
     let judged = command.judged() && !(by_person && call.who.is_person());
     if !judged {
         return dispatch(state, judge, &call, &command, out).map(Answer::Done);
@@ -52,6 +54,11 @@ pub(super) fn decide(
             Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)))
         }
         Decision::NeedApproval { rule, reason, terms, wait, by } => {
+            if let Command::ApplyFiles(verb) = &command
+                && let Some(answer) = state.asked_to_apply_before(&call, verb, out)
+            {
+                return answer;
+            }
             if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
@@ -179,6 +186,9 @@ fn dispatch(
         Command::EndJob(it) => state.end_job(now, it, out).map(Reply::JobEnded),
         Command::CancelJob(it) => state.cancel_job(now, who, it, out).map(Reply::JobCancelled),
         Command::NoteFeedback(it) => state.note_feedback(it, out).map(Reply::FeedbackNoted),
+        Command::ApplyFiles(it) => Ok(Reply::ApplyBegun(state.begin_apply(it, out))),
+        Command::TellApplied(it) => Ok(Reply::AppliedTold(state.tell_applied(now, it, out))),
+        Command::EndApply(it) => Ok(Reply::ApplyEnded(state.end_apply(it, out))),
         Command::MintToken(it) => state.mint_token(now, who, it, out).map(Reply::TokenMinted),
         Command::RevokeTokens(it) => state.revoke_tokens(who, it, out).map(Reply::TokensRevoked),
         Command::Record(it) => {
@@ -282,6 +292,22 @@ fn grant(
         (reason, failure)
     };
     let refused = |refusal: Refusal| denied(&parked.rule, refusal.to_string().into());
+    if let Command::ApplyFiles(verb) = &parked.command {
+        return match judge.decide(
+            &parked.who,
+            &parked.command,
+            &Facts { now: call.now, ..parked.facts.clone() },
+        ) {
+            Decision::Deny { rule, reason } => Err(denied(&rule, reason)),
+            Decision::NeedApproval { rule, by, .. } if !by.iter().any(|by| by.admits(call.who)) => {
+                Err(refused(Refusal::ApprovalNotYours { rule }))
+            }
+            Decision::NeedApproval { .. } | Decision::Allow { .. } => {
+                state.permit(call.now, parked.who.agent(), verb, Word::Granted, out);
+                Ok(())
+            }
+        };
+    }
     let waiting = parked.task().and_then(|task| state.tasks.get(task));
     let mut task = Task::clone(waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?);
     let facts = match task.capture {
@@ -414,6 +440,15 @@ impl State {
         failure: Failure,
         out: &mut Outbox,
     ) {
+        if let Command::ApplyFiles(verb) = &parked.command {
+            let why = match why {
+                "" => format!("approval {} was denied", parked.id),
+                why => format!("approval {}: {why}", parked.id),
+            };
+            let word = Word::Denied { rule: parked.rule.clone(), why: why.into() };
+            self.permit(now, parked.who.agent(), verb, word, out);
+            return;
+        }
         let Some(task) = parked.task().and_then(|task| self.tasks.get(task)) else { return };
         let summary = match (&failure, why) {
             (Failure::ApprovalDenied { .. }, "") => {

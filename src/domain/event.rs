@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::post::{Post, PostChange};
 use super::{
-    Agent, Contract, ContractStatus, CrewChange, CrewEvent, Door, Failure, Finding, Held, Intent,
-    IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, Principal, Scopes, StakeKind, Status,
-    Task, Token, Uses, Verdict, Waiter,
+    Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
+    Finding, Held, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, Principal, Scopes,
+    StakeKind, Status, Task, Token, Uses, Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -358,6 +358,8 @@ pub enum EventKind {
     },
     /// Something that happened to what an editor has asked for.
     Job(JobEvent),
+    /// Files were written for somebody.
+    Apply(ApplyEvent),
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -414,6 +416,7 @@ impl EventKind {
             EventKind::PostLogBegun { .. } => "post_log_begun",
             EventKind::Crew(event) => event.name(),
             EventKind::Job(event) => event.name(),
+            EventKind::Apply(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
             EventKind::Recorded { .. } => "recorded",
@@ -471,6 +474,8 @@ pub enum Change {
     DropApproval(ApprovalId),
     /// An approved picture that its asker has not come back for, or (with `None`) has. Memory only.
     Hold(AgentId, Option<Held>),
+    /// What memory alone knows of applies.
+    Apply(ApplyChange),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
     /// A lock on a symbol, held or lapsed.
@@ -507,34 +512,6 @@ pub enum Change {
     DropEffect(EffectId),
     /// The last number handed out, of each kind, and what was counted.
     Count(Counters),
-}
-
-/// The last number handed out of each kind, and totals that pruning never lowers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Counters {
-    /// Of events.
-    pub event: EventSeq,
-    /// Of effects.
-    pub effect: EffectId,
-    /// Of approvals.
-    pub approval: ApprovalId,
-    /// Of messages.
-    pub mail: MailSeq,
-    /// Of grants of locks, and of places in lists of intents and contracts.
-    pub fence: Fence,
-    /// Of places in queues for locks.
-    pub ticket: Ticket,
-    /// Of messages between agents.
-    pub post: PostSeq,
-    /// Of agents with a name.
-    pub named: u64,
-    /// Tasks that ended completed or cancelled, since the beginning.
-    pub completed: u64,
-    /// Tasks that failed, since the beginning.
-    pub failed: u64,
-    /// Events on the timeline, since the beginning.
-    pub timeline: u64,
 }
 
 /// Something owed to the outside world: stored with the change that caused it, carried out after the commit.

@@ -6,6 +6,7 @@
 //! a refusal cannot have changed anything.
 #![forbid(unsafe_code)]
 
+mod apply;
 mod approval;
 pub mod artifact;
 mod assignment;
@@ -13,6 +14,7 @@ mod claim;
 pub mod command;
 mod conflict;
 mod contract;
+mod counters;
 mod crew;
 mod decide;
 mod event;
@@ -45,6 +47,7 @@ use std::sync::Arc;
 
 use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
+pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Permits, Word};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Gathered, Harvest, Kept};
 pub use assignment::{Assignment, AssignmentState, Assignments};
@@ -53,10 +56,11 @@ use command::Delegated;
 pub use command::{Command, Delegate, Durability, Errand, Reply, Status, Tool, Verb};
 pub use conflict::{Meeting, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
+pub use counters::Counters;
 pub use crew::{
     Crew, CrewChange, CrewEvent, CrewRefusal, Elected, Member, Note, Origin, Role, Seen, Standing,
 };
-pub use event::{Change, Counters, Effect, Event, EventKind, Owed};
+pub use event::{Change, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
@@ -137,6 +141,8 @@ pub struct State {
     pub hooks: Hooks,
     /// Approved pictures that wait for their askers.
     pub shelf: Shelf,
+    /// Words about applies that wait for their askers.
+    pub permits: Permits,
     /// Locks on symbols.
     pub locks: Locks,
     /// Announced changes.
@@ -179,6 +185,7 @@ impl State {
             quota: Quota::default(),
             hooks: Hooks::default(),
             shelf: Shelf::default(),
+            permits: Permits::default(),
             locks: Locks::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
@@ -215,6 +222,7 @@ impl State {
             Change::PutApproval(parked) => self.approvals.put(parked.clone()),
             Change::DropApproval(id) => self.approvals.remove(*id),
             Change::Hold(agent, held) => self.shelf.put(agent, held.clone()),
+            Change::Apply(change) => self.permits.apply(change),
             Change::PutUses(uses) => self.quota.put(uses),
             Change::PutLock(lock) => self.locks.put(lock.clone()),
             Change::DropLock(at) => self.locks.remove(at),

@@ -10,8 +10,8 @@ use super::command::{
     ChangedFile, FilesSeen, NoteTaken, NotesTaken, SeeFiles, SeenFile, SettledFile, TakeNote, TakeNotes,
 };
 use super::{
-    Ahead, Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal, Refusal, Seen,
-    State, Version,
+    Ahead, ApplyChange, Claim, Content, CrewChange, CrewEvent, CrewRefusal, Hold, Note, Outbox, Principal,
+    Refusal, Seen, State, Version,
 };
 use crate::base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
 use crate::base::{AgentId, Timestamp};
@@ -50,7 +50,7 @@ impl State {
     }
 
     /// Somebody says that it has changed a file. If it is another's, there is a conflict.
-    fn own_up(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
+    pub(super) fn own_up(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
         let Some(claim) = self.claims.get(&changed.file) else { return };
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
             self.in_conflict(claim, ahead, who, changed.content, &changed.versions, out);
@@ -117,6 +117,13 @@ impl State {
 
     fn see(&self, now: Timestamp, seen: &SeenFile, out: &mut Outbox) {
         let claim = self.claims.get(&seen.file);
+        let says = seen.after.unwrap_or(Content::Missing);
+        match self.permits.wrote(&seen.file) {
+            // Told already, with the name of whom it was written for.
+            Some(written) if written == says => return,
+            Some(_) => out.put(ApplyChange::Forget(seen.file.clone()).into()),
+            None => {}
+        }
         let before = claim.map(|it| it.content);
         let same = seen.how == Seen::Changed && before.is_some() && before == seen.after;
         if same {
@@ -133,6 +140,7 @@ impl State {
                 how: seen.how,
                 tracked: claim.is_some(),
                 owner: present.clone(),
+                by: None,
                 before: before.or(seen.before),
                 after: seen.after,
             }

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::event::{Change, Counters, Effect, Event, EventKind};
+use super::event::{Change, Effect, Event, EventKind};
 use super::post::PostChange;
-use super::{Durability, Mail};
-use crate::base::{AgentId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp};
+use super::{Counters, Durability, Mail};
+use crate::base::{
+    AgentId, ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket, Timestamp,
+};
 
 /// The outputs of a batch, in order. The store writes all of them or none.
 #[derive(Debug)]
@@ -125,6 +127,11 @@ impl Outbox {
         self.counters.approval
     }
 
+    pub(super) fn next_apply(&mut self) -> ApplyId {
+        self.counters.apply = self.counters.apply.next();
+        self.counters.apply
+    }
+
     pub(super) fn next_mail(&mut self) -> MailSeq {
         self.counters.mail = self.counters.mail.next();
         self.counters.mail
@@ -194,6 +201,7 @@ impl Change {
                 | Change::CameBy(..)
                 | Change::CarryMail(..)
                 | Change::Hold(..)
+                | Change::Apply(..)
                 | Change::OweHook(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)

@@ -116,7 +116,10 @@ impl Event {
             CrewEvent::ClaimLocked { file, .. } => {
                 Topic { file: Some(file.as_str()), ..topic(actor, "authority.decision") }
             }
-            CrewEvent::FileChanged { file, owner, how, tracked, .. } => {
+            CrewEvent::FileChanged { file, by: Some(by), .. } => {
+                Topic { file: Some(file.as_str()), ..topic(by.as_str(), "resource.modified") }
+            }
+            CrewEvent::FileChanged { file, owner, by: None, how, tracked, .. } => {
                 let agent = match (owner, how, tracked) {
                     (Some(owner), super::Seen::Changed, _) => owner.as_str(),
                     (None, super::Seen::Changed, true) => note::UNKNOWN,

@@ -1,5 +1,6 @@
 //! Questions that change nothing, answered from memory.
 
+mod apply;
 mod at_work;
 mod crew;
 mod foreign;
@@ -15,6 +16,7 @@ use super::{
 };
 use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp};
 
+pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim,

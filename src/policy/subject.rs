@@ -67,6 +67,7 @@ impl<'a> Subject<'a> {
         let (action, work) = match command {
             Command::Delegate(verb) => (Action::Delegate, Some(Work::of(verb, facts))),
             Command::TakeScreenshot(_) => (Action::Screenshot, None),
+            Command::ApplyFiles(_) => (Action::Apply, None),
             Command::AnswerApproval(_) => (Action::Approve, None),
             Command::MintToken(_) => (Action::Token, None),
             _ => return None,

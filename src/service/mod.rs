@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod agents;
+mod artifacts;
 mod code;
 mod conflicts;
 mod contracts;
@@ -33,6 +34,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Role, preamble_of};
+pub use artifacts::{Action, Applied, ApplyFault, Applying, KeptBase, KeptBases, PastApply, Previewed};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
@@ -95,6 +97,7 @@ struct Parts {
     /// Turns to read claimed files.
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
+    applying: Applying,
     /// The turn to settle a conflict.
     settling: tokio::sync::Semaphore,
 }
@@ -108,7 +111,7 @@ impl Provost {
         outputs: OutputBoard,
         configured: Configured,
         index: Index,
-        versions: Versions,
+        (versions, applying): (Versions, Applying),
     ) -> Self {
         let configured = RwLock::new(configured);
         let programs = Programs::default();
@@ -124,6 +127,7 @@ impl Provost {
             index,
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
             versions: Arc::new(versions),
+            applying,
             settling: tokio::sync::Semaphore::new(1),
         }))
     }

@@ -213,6 +213,7 @@ impl Rows {
             | Change::CameBy(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
+            | Change::Apply(..)
             | Change::OweHook(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..) => {}

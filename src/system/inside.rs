@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 
 use cap_std::fs::Dir;
-use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::fs::{Mode, OFlags, RenameFlags, mkdirat, openat};
+use rustix::io::Errno;
 
 /// What every one of these is opened with.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
@@ -55,6 +56,29 @@ pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     Ok(File::from(openat(dir, one(name)?, flags, Mode::RUSR | Mode::WUSR)?))
 }
 
+/// Lets two names in a folder change places, in one step.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::Unsupported`] where it cannot do that.
+pub fn swap_inside(dir: &Dir, a: &str, b: &str) -> io::Result<()> {
+    rename_inside(dir, a, b, RenameFlags::EXCHANGE)
+}
+
+/// Gives a file another name in its folder, which nothing may have yet.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::Unsupported`] where it cannot do that in one step.
+pub fn name_inside(dir: &Dir, from: &str, to: &str) -> io::Result<()> {
+    rename_inside(dir, from, to, RenameFlags::NOREPLACE)
+}
+
+fn rename_inside(dir: &Dir, from: &str, to: &str, flags: RenameFlags) -> io::Result<()> {
+    match rustix::fs::renameat_with(dir, one(from)?, dir, one(to)?, flags) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Err(io::ErrorKind::Unsupported.into()),
+        done => Ok(done?),
+    }
+}
+
 /// Who may do what with a file; `None` where the system has no such number.
 ///
 /// # Errors
@@ -76,5 +100,7 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn sync_folder(dir: &Dir) -> io::Result<()> {
-    dir.try_clone()?.into_std_file().sync_all()
+    // A handle that was opened to find names by cannot be told to sync.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    File::from(openat(dir, ".", flags, Mode::empty())?).sync_all()
 }

@@ -53,6 +53,22 @@ pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     Ok(dir.open_with(one(name)?, OpenOptions::new().write(true).create_new(true))?.into_std())
 }
 
+/// This system does not do that in one step.
+///
+/// # Errors
+/// Always.
+pub fn swap_inside(_dir: &Dir, _a: &str, _b: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// This system does not do that in one step.
+///
+/// # Errors
+/// Always.
+pub fn name_inside(_dir: &Dir, _from: &str, _to: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Who may do what with a file: this system has no such number.
 ///
 /// # Errors

@@ -23,7 +23,8 @@ mod windows;
 pub use windows::*;
 
 pub use inside::{
-    file_inside, folder_inside, make_folder_inside, mode_of, new_file_inside, set_mode, sync_folder,
+    file_inside, folder_inside, make_folder_inside, mode_of, name_inside, new_file_inside, set_mode,
+    swap_inside, sync_folder,
 };
 pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, listener_at};

@@ -20,7 +20,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 90] = [
+const COMMANDS: [&str; 92] = [
     "init",
     "up",
     "down",
@@ -34,6 +34,8 @@ const COMMANDS: [&str; 90] = [
     "approvals",
     "approve",
     "deny",
+    "applies",
+    "undo",
     "agents",
     "key",
     "key add",

@@ -15,8 +15,8 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
-    Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost, Staged,
-    Versions, Violation,
+    Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost,
+    Staged, Versions, Violation,
 };
 use provost::store::{Artifacts, MemoryStore, Retention};
 use tempfile::TempDir;
@@ -49,8 +49,10 @@ impl World {
         let artifacts = Artifacts::at(Path::new("/nowhere"));
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
         let workers = Configured { profiles, agents, fleet, artifacts };
+        let applying = Applying::open(&dir.path().join(".state"), &[]).unwrap();
+        let kept = (versions, applying);
         let provost =
-            Provost::new(started.engine, host(), root, OutputBoard::default(), workers, index, versions);
+            Provost::new(started.engine, host(), root, OutputBoard::default(), workers, index, kept);
         Self { dir, provost }
     }
 

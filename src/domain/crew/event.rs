@@ -81,6 +81,9 @@ pub enum CrewEvent {
         tracked: bool,
         /// Whose it is, if it is anybody's who is there.
         owner: Option<AgentId>,
+        /// Who has changed it, where the daemon did so for somebody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AgentId>,
         /// What it said before, where that is known.
         before: Option<Content>,
         /// What it says now.

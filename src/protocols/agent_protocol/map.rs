@@ -301,8 +301,8 @@ fn of_crew(event: &CrewEvent) -> Details {
             let kind = if *locked { "resource_locked" } else { "resource_unlocked" };
             Details::of(&json!({ "type": kind }))
         }
-        CrewEvent::FileChanged { how, tracked, owner, before, after, .. } => {
-            let metadata = match (how, tracked, owner) {
+        CrewEvent::FileChanged { how, tracked, owner, by, before, after, .. } => {
+            let metadata = match (how, tracked, by.as_ref().or(owner.as_ref())) {
                 (Seen::Created, ..) => json!({ "type": "file_created" }),
                 (Seen::Deleted, ..) => json!({ "type": "file_deleted" }),
                 (Seen::Changed, false, _) => json!({ "tracked": false }),

@@ -373,7 +373,11 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         network: network(parked),
         secrets: parked.facts.secrets.iter().map(|it| format!("{} by {}", it.name, it.by.name())).collect(),
         goal: order.map(|it| it.goal.to_string()),
-        request: order.map(|it| it.payload.value()),
+        request: match &parked.command {
+            Command::Delegate(order) => Some(order.payload.value()),
+            Command::ApplyFiles(verb) => Some(verb.shown().value()),
+            _ => None,
+        },
         by: approvers_text(&parked.by),
         asked_at: parked.asked_at.rfc3339(),
         expires_at: parked.expires_at.rfc3339(),

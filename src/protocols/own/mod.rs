@@ -4,6 +4,7 @@
 //! agent whose name nobody has reserved. Approvals are answered from a terminal that is not below any agent.
 #![forbid(unsafe_code)]
 
+mod applies;
 mod asked;
 mod coordinate;
 mod crew;

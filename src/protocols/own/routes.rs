@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::{Order, Own, coordinate, crew, posts, token, wire};
+use super::{Order, Own, applies, coordinate, crew, posts, token, wire};
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -51,6 +51,7 @@ pub(super) fn router(own: Own) -> Router {
         .route("/reload", post(reload))
         .route("/listen", post(listen))
         .route("/stop", post(stop))
+        .merge(applies::routes())
         .merge(coordinate::routes())
         .merge(crew::routes())
         .merge(token::routes())
@@ -85,7 +86,8 @@ async fn version(request: Request, next: Next) -> Response {
 /// a few of them at once.
 async fn whole_body(State(own): State<Own>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
-    let large = matches!(head.uri.path(), "/check-contracts" | "/guard");
+    let large =
+        matches!(head.uri.path(), "/check-contracts" | "/guard" | "/preview-artifacts" | "/apply-artifacts");
     let _turn = if large { own.0.large.acquire().await.ok() } else { None };
     let most = if large { OWN_FILES_BYTES_MAX } else { FRAME_LEN_MAX };
     let read = axum::body::to_bytes(body, most);

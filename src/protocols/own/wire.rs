@@ -3,6 +3,7 @@
 //! Used by this door and by `client`. Members that are absent are `null` or left out; unknown ones are ignored,
 //! so that an older client can talk to a newer daemon of the same version header.
 
+mod applies;
 mod coordinate;
 mod crew;
 mod posts;
@@ -11,6 +12,7 @@ mod token;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use applies::*;
 pub use coordinate::*;
 pub use crew::*;
 pub use posts::*;

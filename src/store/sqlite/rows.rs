@@ -72,6 +72,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::CameBy(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
+            | Change::Apply(..)
             | Change::OweHook(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..)

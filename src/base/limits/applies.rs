@@ -1,0 +1,34 @@
+//! Bounds of previews and applies.
+
+/// Artifacts of one call. A6s 3.3.
+pub const ARTIFACTS_MAX: usize = 500;
+
+/// Content of one artifact, and of a file that one replaces, in bytes. A6s 3.3; what is replaced is kept for an undo.
+pub const ARTIFACT_BYTES_MAX: usize = 8 << 20;
+
+/// Longest diff that is shown, in bytes; of a longer one only the lines are counted. A6s 6.8.
+pub const DIFF_BYTES_MAX: usize = 1 << 20;
+
+/// How long the diffs of one call may take to be found, in milliseconds; what is found by then is coarser, and right.
+pub const DIFF_MS_MAX: u64 = 3_000;
+
+/// How often a file that keeps changing is looked at anew before an apply gives up on it.
+pub const APPLY_TRIES_MAX: usize = 5;
+
+/// Files that are looked at or written at once, over all calls; each takes a thread meanwhile.
+pub const APPLIERS_MAX: usize = 4;
+
+/// Applies that can be undone; the oldest give way.
+pub const APPLIES_MAX: usize = 200;
+
+/// What they keep of old contents, in bytes; the oldest give way.
+pub const APPLIES_BYTES_MAX: u64 = 256 << 20;
+
+/// Longest line of an apply's record, in bytes: paths, digests, and folders that were made on the way.
+pub const APPLY_LINE_BYTES_MAX: usize = 64 << 10;
+
+/// Files that are told of in one command. So many at once, and whoever reads the timeline does not wait for the last.
+pub const APPLIED_TOLD_AT_ONCE: usize = 32;
+
+/// Files of which is remembered that an apply wrote them, until the watch has seen them.
+pub const APPLIED_REMEMBERED_MAX: usize = 2_000;

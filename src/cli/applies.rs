@@ -1,0 +1,101 @@
+//! Applies: what was written into the user's files for agents, and bringing back what was there.
+
+use clap::Args;
+
+use super::complaint::{DONE, FAILED};
+use super::here::wait_for;
+use super::tasks::short_time;
+use super::{Complaint, Here, out};
+use crate::base::ApplyId;
+use crate::client::wire;
+
+/// `provost undo`.
+#[derive(Args, Debug)]
+pub(super) struct Undo {
+    /// Its number, as `provost applies` shows it
+    apply: ApplyId,
+    /// Also where a file has changed since; what it says now is kept, so that this can be undone as well
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
+    let applies = wait_for(async { Ok(here.daemon(None).await?.applies().await?) })?;
+    if here.json {
+        return out::json(&applies).map(|()| DONE);
+    }
+    if applies.is_empty() {
+        out::note("nothing was written for anybody");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["APPLY", "WHEN", "FOR", "STATE", "FILES"].map(String::from)];
+    rows.extend(applies.iter().map(|it| {
+        let undone = it.undone_by.map(|by| format!(", undone by {by}")).unwrap_or_default();
+        let undoes = it.undoes.map(|undoes| format!(", undoes {undoes}")).unwrap_or_default();
+        let errors = if it.errors > 0 { format!(", {} not written", it.errors) } else { String::new() };
+        [
+            it.apply.to_string(),
+            short_time(&it.at),
+            out::one_line(&it.by, 30),
+            format!("{}{undoes}{undone}{errors}", it.state),
+            files(&it.files),
+        ]
+    }));
+    out::text_as_is(&out::table(&rows))?;
+    Ok(DONE)
+}
+
+/// The first few by name.
+fn files(all: &[wire::AppliedFile]) -> String {
+    const NAMED: usize = 3;
+    let sign = |it: &wire::AppliedFile| match it.how.as_str() {
+        "created" => '+',
+        "deleted" => '-',
+        _ => '~',
+    };
+    let named = all.iter().take(NAMED).map(|it| format!("{}{}", sign(it), out::one_line(&it.path, 60)));
+    let more = all.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let text = named.chain(more).collect::<Vec<_>>().join(" ");
+    if text.is_empty() { "-".into() } else { text }
+}
+
+pub(super) fn undo(here: &Here, asked: &Undo) -> Result<u8, Complaint> {
+    let request = wire::Undo { apply: asked.apply.0, force: asked.force };
+    let done = wait_for(async { Ok(here.daemon(None).await?.undo(&request).await?) })?;
+    if here.json {
+        out::json(&done)?;
+        let whole = done.state == "applied" && done.errors.is_empty();
+        return if whole { Ok(DONE) } else { Err(Complaint::silent(FAILED)) };
+    }
+    match done.state.as_str() {
+        "awaiting" => {
+            let approval = done.approval.unwrap_or_default();
+            return Err(Complaint::refusal("this waits for somebody's word")
+                .because(format!("approval {approval}"))
+                .next(format!("provost approve {approval}, then the same command again")));
+        }
+        "denied" => {
+            let word = |text: &Option<String>| out::one_line(text.as_deref().unwrap_or("unknown"), 400);
+            return Err(Complaint::of("denied by policy")
+                .because(format!("rule {}: {}", word(&done.rule), word(&done.reason)))
+                .next("provost policy explain --action apply"));
+        }
+        _ => {}
+    }
+    let number = done.apply.map(|it| format!("; this was apply {it}")).unwrap_or_default();
+    let same = if done.skipped > 0 { format!(", {} as before already", done.skipped) } else { String::new() };
+    out::line(format!("brought back: {}{same}{number}", done.applied))?;
+    for error in &done.errors {
+        out::note(out::one_line(&format!("left alone: {error}"), 800));
+    }
+    if done.errors.is_empty() {
+        return Ok(DONE);
+    }
+    let next = if asked.force {
+        "provost applies"
+    } else {
+        "provost undo with --force, if what they say now is not wanted"
+    };
+    Err(Complaint::of(format!("{} of the files are not brought back", done.errors.len())).next(next))
+}

@@ -1,0 +1,290 @@
+//! Files that the daemon writes for somebody: asked for, judged, counted, told.
+//!
+//! ```text
+//!   asked --allowed------------------------------> [begun] --told, file by file--> [ended]
+//!     \\--approval--> waits --granted--> asked again --^
+//!                       \--denied---> asked again: refused, for as long as a grant would have counted
+//! ```
+//! Like a picture of the screen: today's clients do not wait, they ask again. What was granted is for the same agent
+//! and the same contents, once. A6s 6.8.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{
+    AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, ChangedFile, Command, EndApply, TellApplied,
+};
+use super::event::{Change, EventKind};
+use super::{Answer, Call, Content, CrewEvent, Outbox, Refusal, Reply, Seen, Stake, StakeKind, State};
+use crate::base::limits::APPLIED_REMEMBERED_MAX;
+use crate::base::{AgentId, ApplyId, Digest, RepoPath, RuleId, Timestamp, Ttl};
+
+/// How long somebody's word about an apply is kept for its asker.
+const KEPT_FOR: Ttl = Ttl::minutes(5);
+
+/// A file that is to be written, or removed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ApplyFile {
+    /// Which.
+    pub path: RepoPath,
+    /// Whether it is to be removed.
+    pub gone: bool,
+}
+
+/// A file that was written, or removed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AppliedFile {
+    /// Which.
+    pub path: RepoPath,
+    /// Of what it said before; `None` if it was not there.
+    pub before: Option<Digest>,
+    /// Of what it says now; `None` if it is not there any more.
+    pub after: Option<Digest>,
+}
+
+impl AppliedFile {
+    fn says(digest: Option<Digest>) -> Content {
+        digest.map_or(Content::Missing, |it| Content::of(&it))
+    }
+
+    fn how(&self) -> Seen {
+        match (self.before, self.after) {
+            (None, _) => Seen::Created,
+            (_, None) => Seen::Deleted,
+            (Some(_), Some(_)) => Seen::Changed,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplyEvent {
+    /// Files are about to be written. The actor asked for it.
+    ApplyBegun {
+        /// Which apply.
+        apply: ApplyId,
+        /// Of all that is to be written.
+        digest: Digest,
+        /// How many files.
+        files: u32,
+        /// The apply that it undoes.
+        undoes: Option<ApplyId>,
+    },
+    /// Files were written.
+    FilesApplied {
+        /// By which apply.
+        apply: ApplyId,
+        /// For whom.
+        by: AgentId,
+        /// Which.
+        files: Vec<AppliedFile>,
+    },
+    /// An apply is over.
+    ApplyEnded {
+        /// Which.
+        apply: ApplyId,
+        /// For whom it was.
+        by: AgentId,
+        /// Files that it has written.
+        applied: u32,
+        /// Files that needed nothing.
+        skipped: u32,
+        /// Files that it could not write.
+        errors: u32,
+        /// Whether the daemon ended in the middle of it.
+        broken_off: bool,
+    },
+}
+
+impl ApplyEvent {
+    /// The kind's name as stored and filtered by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ApplyEvent::ApplyBegun { .. } => "apply_begun",
+            ApplyEvent::FilesApplied { .. } => "files_applied",
+            ApplyEvent::ApplyEnded { .. } => "apply_ended",
+        }
+    }
+}
+
+impl From<ApplyEvent> for EventKind {
+    fn from(event: ApplyEvent) -> Self {
+        EventKind::Apply(event)
+    }
+}
+
+/// What an approver said, kept until the asker comes back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// Yes, once.
+    Granted,
+    /// No.
+    Denied {
+        /// The rule that asked.
+        rule: RuleId,
+        /// Why not, for the asker.
+        why: Box<str>,
+    },
+}
+
+/// What memory alone knows of applies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ApplyChange {
+    /// A word for an asker, about these contents.
+    Say(AgentId, Digest, Word, Timestamp),
+    /// It was used.
+    Use(AgentId, Digest),
+    /// A file was written, and says this now.
+    Wrote(RepoPath, Content),
+    /// A file says something else by now.
+    Forget(RepoPath),
+}
+
+impl From<ApplyChange> for Change {
+    fn from(change: ApplyChange) -> Self {
+        Change::Apply(change)
+    }
+}
+
+/// Words that wait for their askers, and files that were written lately. Memory only: after a restart whoever comes
+/// back is asked about anew.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Permits {
+    words: BTreeMap<(AgentId, Digest), (Word, Timestamp)>,
+    written: BTreeMap<RepoPath, Content>,
+}
+
+impl Permits {
+    pub(super) fn apply(&mut self, change: &ApplyChange) {
+        match change {
+            ApplyChange::Say(who, digest, word, now) => {
+                self.words.retain(|_, (_, until)| *until > *now);
+                self.words.insert((who.clone(), *digest), (word.clone(), now.after(KEPT_FOR)));
+            }
+            ApplyChange::Use(who, digest) => drop(self.words.remove(&(who.clone(), *digest))),
+            ApplyChange::Wrote(file, content) => {
+                // Which one gives way does not matter: it is told of twice at worst.
+                if self.written.len() >= APPLIED_REMEMBERED_MAX {
+                    self.written.pop_first();
+                }
+                self.written.insert(file.clone(), *content);
+            }
+            ApplyChange::Forget(file) => drop(self.written.remove(file)),
+        }
+    }
+
+    /// What an apply has lately written to a file.
+    pub(super) fn wrote(&self, file: &RepoPath) -> Option<Content> {
+        self.written.get(file).copied()
+    }
+
+    fn word(&self, now: Timestamp, who: &AgentId, digest: Digest) -> Option<&Word> {
+        let (word, until) = self.words.get(&(who.clone(), digest))?;
+        (now < *until).then_some(word)
+    }
+}
+
+impl State {
+    /// Policy wants somebody's word: is it there, or asked for already?
+    pub(super) fn asked_to_apply_before(
+        &self,
+        call: &Call<'_>,
+        verb: &ApplyFiles,
+        out: &mut Outbox,
+    ) -> Option<Result<Answer<Reply>, Refusal>> {
+        let who = call.who.agent();
+        match self.permits.word(call.now, who, verb.digest) {
+            Some(Word::Granted) => {
+                out.put(ApplyChange::Use(who.clone(), verb.digest).into());
+                return Some(Ok(Answer::Done(Reply::ApplyBegun(self.begin_apply(verb, out)))));
+            }
+            Some(Word::Denied { rule, why }) => {
+                return Some(Err(Refusal::Denied { rule: rule.clone(), reason: why.clone() }));
+            }
+            None => {}
+        }
+        let same = |command: &Command| match command {
+            Command::ApplyFiles(it) => it.digest == verb.digest,
+            _ => false,
+        };
+        let waiting = self.approvals.iter().find(|it| it.who.agent() == who && same(&it.command))?;
+        Some(Ok(Answer::Parked(waiting.id)))
+    }
+
+    /// Keeps an approver's word until the asker comes back.
+    pub(super) fn permit(
+        &self,
+        now: Timestamp,
+        asker: &AgentId,
+        verb: &ApplyFiles,
+        word: Word,
+        out: &mut Outbox,
+    ) {
+        out.put(ApplyChange::Say(asker.clone(), verb.digest, word, now).into());
+    }
+
+    /// An allowed apply begins.
+    pub(super) fn begin_apply(&self, verb: &ApplyFiles, out: &mut Outbox) -> ApplyBegun {
+        let apply = out.next_apply();
+        let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
+        let (digest, undoes) = (verb.digest, verb.undoes);
+        out.say(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
+        ApplyBegun { apply }
+    }
+
+    /// Files were written: whoever follows files is told who wanted that.
+    pub(super) fn tell_applied(&self, now: Timestamp, verb: &TellApplied, out: &mut Outbox) -> AppliedTold {
+        let TellApplied { apply, by, files } = verb;
+        out.say(ApplyEvent::FilesApplied { apply: *apply, by: by.clone(), files: files.clone() }.into());
+        for file in files {
+            let (before, after) = (AppliedFile::says(file.before), AppliedFile::says(file.after));
+            let claim = self.claims.get(&file.path);
+            let owner = claim.and_then(|it| it.held.owner()).filter(|it| !self.is_away(it)).cloned();
+            out.say(
+                CrewEvent::FileChanged {
+                    file: file.path.clone(),
+                    how: file.how(),
+                    tracked: claim.is_some(),
+                    owner,
+                    by: Some(by.clone()),
+                    before: file.before.map(|_| before),
+                    after: file.after.map(|_| after),
+                }
+                .into(),
+            );
+            let changed = ChangedFile { file: file.path.clone(), content: after, versions: Vec::new() };
+            self.own_up(now, by, &changed, out);
+            out.put(ApplyChange::Wrote(file.path.clone(), after).into());
+        }
+        AppliedTold
+    }
+
+    /// An apply is over.
+    pub(super) fn end_apply(&self, verb: &EndApply, out: &mut Outbox) -> ApplyEnded {
+        let EndApply { apply, by, applied, skipped, errors, broken_off } = verb.clone();
+        out.say(ApplyEvent::ApplyEnded { apply, by, applied, skipped, errors, broken_off }.into());
+        ApplyEnded
+    }
+
+    /// Who keeps an agent from writing to a file: somebody's claim, a lock in it, and, where the configuration says so,
+    /// what somebody has announced. The rules are those between protocols: whoever writes a file has all of it.
+    pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Stake> {
+        let mine = Stake {
+            agent: who.clone(),
+            kind: StakeKind::Claim,
+            at: file.clone(),
+            pattern: None,
+            part: super::Part::default(),
+            since: now,
+            until: None,
+            asked: file.as_str().into(),
+        };
+        let binds = |it: &Stake| match it.kind {
+            StakeKind::Claim | StakeKind::Lock => true,
+            StakeKind::Intent | StakeKind::Plan => self.settings.deny_across_doors,
+        };
+        self.first_in_the_way(now, &mine, binds)
+    }
+}

@@ -1,0 +1,22 @@
+//! What somebody who is about to write files asks.
+
+use super::View;
+use crate::base::{AgentId, RepoPath, Timestamp};
+use crate::domain::{Stake, State};
+
+/// Who keeps an agent from writing to files; one answer for each file.
+#[derive(Clone, Debug)]
+pub struct InTheWay {
+    /// Who wants to write.
+    pub who: AgentId,
+    /// Where.
+    pub files: Vec<RepoPath>,
+}
+
+impl View for InTheWay {
+    type Out = Vec<Option<Stake>>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        self.files.iter().map(|file| state.keeper_of(now, &self.who, file)).collect()
+    }
+}

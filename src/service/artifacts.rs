@@ -1,0 +1,445 @@
+//! Artifacts and the user's files: what a worker has made is shown as differences, written, and taken back.
+//!
+//! Nothing else in the daemon changes the user's files for a worker. Promises: what was there is kept before it is
+//! replaced; each file is as it was or as it was to be, whenever the daemon dies; a newer edit by anybody is merged or
+//! left alone, never lost; nothing outside the workspace is read or written. Whether somebody may have files written
+//! is policy's word, and what one apply has done is on record, file by file. An apply that has begun goes on when
+//! whoever asked for it has gone. A6s 6.8.
+
+mod carry;
+mod diff;
+mod file;
+mod path;
+mod plan;
+mod record;
+mod settle;
+mod undo;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
+
+use super::Provost;
+use crate::base::limits::{APPLIERS_MAX, ARTIFACT_BYTES_MAX, ARTIFACTS_MAX, DIFF_MS_MAX};
+use crate::base::{ApplyId, Digest, RepoPath, WatchPatterns};
+use crate::domain::command::ApplyFiles;
+use crate::domain::view::InTheWay;
+use crate::domain::{Answer, ApplyFile, Artifact, Principal, Refusal, Stake, StakeKind};
+use plan::{Check, Order, Plan, Want};
+use record::Records;
+pub use undo::PastApply;
+
+/// What becomes of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// There is none yet.
+    Create,
+    /// It will say something else, or be removed.
+    Modify,
+    /// Nothing.
+    Skip,
+}
+
+/// An artifact, compared with what is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Previewed {
+    /// Which file, in its one spelling; as it was asked for where there is none.
+    pub path: String,
+    /// What an apply would do.
+    pub action: Action,
+    /// The difference, in git's form.
+    pub diff: Option<String>,
+    /// Why an apply would not write it.
+    pub reason: Option<String>,
+}
+
+/// What has become of files.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Applied {
+    /// So many were written.
+    pub applied: u32,
+    /// So many needed nothing.
+    pub skipped: u32,
+    /// The others, each with a reason.
+    pub errors: Vec<String>,
+    /// By which it can be undone; `None` when nothing was to be written.
+    pub apply: Option<ApplyId>,
+}
+
+/// Why nothing was done at all.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ApplyFault {
+    /// The core says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// More artifacts than one call may have.
+    #[error("{0} artifacts are more than the {ARTIFACTS_MAX} of one call")]
+    TooMany(usize),
+    /// No apply of that number is kept.
+    #[error("there is no apply {0} to be undone: it is too old, or never was")]
+    NoSuchApply(ApplyId),
+    /// It goes on at this moment.
+    #[error("apply {0} is not over yet")]
+    NotOver(ApplyId),
+    /// The daemon's own folder.
+    #[error("the records of applies cannot be read: {0}")]
+    Unreadable(Box<str>),
+}
+
+impl From<io::Error> for ApplyFault {
+    fn from(err: io::Error) -> Self {
+        Self::Unreadable(err.to_string().into())
+    }
+}
+
+/// What a file said when its artifact was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeptBase {
+    /// There was none.
+    Missing,
+    /// This.
+    Says(Vec<u8>),
+}
+
+/// Finds what a file said when the artifact of this id was made. May block.
+pub type KeptBases = Box<dyn Fn(&str) -> Option<KeptBase> + Send + Sync>;
+
+/// What applies share.
+pub struct Applying {
+    records: Records,
+    /// Or why the configuration's list cannot be used; then nothing is written.
+    deny: RwLock<Arc<Result<WatchPatterns, String>>>,
+    turns: Arc<Semaphore>,
+    /// Files that are being written, each with those that wait for it.
+    files: Mutex<BTreeMap<RepoPath, Arc<Turn<()>>>>,
+    bases: OnceLock<KeptBases>,
+}
+
+impl Applying {
+    /// With its records in the daemon's state folder. Files that these patterns mean are never written.
+    ///
+    /// # Errors
+    /// What the system says of the folder.
+    pub fn open(state: &Path, deny: &[String]) -> io::Result<Self> {
+        Ok(Self {
+            records: Records::open(state)?,
+            deny: RwLock::new(read_deny(deny)),
+            turns: Arc::new(Semaphore::new(APPLIERS_MAX)),
+            files: Mutex::default(),
+            bases: OnceLock::new(),
+        })
+    }
+
+    fn deny(&self) -> Arc<Result<WatchPatterns, String>> {
+        self.deny.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until nobody else writes this file.
+    async fn file(&self, path: &RepoPath) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            files.retain(|_, it| Arc::strong_count(it) > 1);
+            files.entry(path.clone()).or_default().clone()
+        };
+        turn.lock_owned().await
+    }
+
+    fn base(&self, id: &str) -> Option<KeptBase> {
+        self.bases.get().and_then(|find| find(id))
+    }
+}
+
+fn read_deny(deny: &[String]) -> Arc<Result<WatchPatterns, String>> {
+    Arc::new(
+        WatchPatterns::parse(deny).map_err(|err| format!("the configuration's a6s.deny is wrong: {err}")),
+    )
+}
+
+/// An artifact on its way: what is to be done with a file, or what is said of it instead.
+struct Asked {
+    /// The path, for people.
+    shown: String,
+    way: Result<Order, Instead>,
+}
+
+/// Why there is nothing to be done.
+enum Instead {
+    /// A log of a worker's is not a file of the workspace.
+    Log,
+    /// It never will be written.
+    Refused(String),
+}
+
+impl Provost {
+    /// Never writes the files that these patterns mean, from now on.
+    pub fn set_deny(&self, deny: &[String]) {
+        let applying = &self.0.applying;
+        *applying.deny.write().unwrap_or_else(PoisonError::into_inner) = read_deny(deny);
+    }
+
+    /// Where is found what files said when artifacts were made; said once.
+    pub fn look_up_bases(&self, bases: KeptBases) {
+        if self.0.applying.bases.set(bases).is_err() {
+            tracing::error!("the bases of artifacts are looked up elsewhere already");
+        }
+    }
+
+    /// Compares artifacts with what is there. Changes nothing.
+    ///
+    /// # Errors
+    /// [`ApplyFault`] when there are too many, or the daemon cannot say whose files are.
+    pub async fn preview(
+        &self,
+        who: &Principal,
+        artifacts: Vec<Artifact>,
+    ) -> Result<Vec<Previewed>, ApplyFault> {
+        let asked = self.read_artifacts(artifacts)?;
+        let keepers = self.keepers(who, &asked).await?;
+        let provost = self.clone();
+        let compared = move || {
+            let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
+            let one = |(asked, keeper): (Asked, Option<Stake>)| provost.compare(asked, keeper, until);
+            asked.into_iter().zip(keepers).map(one).collect()
+        };
+        Ok(self.in_applying_turn(compared).await?)
+    }
+
+    /// Writes artifacts into the workspace, one after the other. Each is counted once: written, skipped or an error.
+    ///
+    /// # Errors
+    /// [`ApplyFault`]; then nothing has changed.
+    pub async fn apply(
+        &self,
+        who: &Principal,
+        artifacts: Vec<Artifact>,
+    ) -> Result<Answer<Applied>, ApplyFault> {
+        let asked = self.read_artifacts(artifacts)?;
+        let keepers = self.keepers(who, &asked).await?;
+        let provost = self.clone();
+        // Who asks for nothing that can be done is told so, and nobody else is asked about it.
+        let sorted = self.in_applying_turn(move || provost.sort(asked, keepers)).await?;
+        self.write(who, sorted, None).await
+    }
+
+    /// Asks policy, and writes what is to be written.
+    async fn write(
+        &self,
+        who: &Principal,
+        sorted: Sorted,
+        undoes: Option<ApplyId>,
+    ) -> Result<Answer<Applied>, ApplyFault> {
+        let Sorted { orders, mut applied } = sorted;
+        if orders.is_empty() {
+            return Ok(Answer::Done(applied));
+        }
+        let files = orders.iter().map(|it| ApplyFile { path: it.path.clone(), gone: it.is_removal() });
+        let verb = ApplyFiles { digest: digest_of(&orders, undoes), files: files.collect(), undoes };
+        let apply = match self.submit(who, verb).await? {
+            Answer::Done(begun) => begun.apply,
+            Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
+            Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
+        };
+        let outcome = tokio::spawn(carry::out(
+            self.clone(),
+            who.agent().clone(),
+            apply,
+            orders,
+            undoes,
+            Applied::clone(&applied),
+        ));
+        applied = outcome.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?;
+        Ok(Answer::Done(applied))
+    }
+
+    /// Reads artifacts as clients send them.
+    fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<Asked>, ApplyFault> {
+        if artifacts.len() > ARTIFACTS_MAX {
+            return Err(ApplyFault::TooMany(artifacts.len()));
+        }
+        let root = self.root().place().path().to_string_lossy().into_owned();
+        let (deny, mut seen) = (self.0.applying.deny(), BTreeSet::new());
+        let one = |artifact: Artifact| {
+            let shown = shown(&artifact.path);
+            let way =
+                read_one(&root, &deny, artifact).and_then(|order| match seen.insert(order.path.clone()) {
+                    true => Ok(order),
+                    false => Err(Instead::Refused("the same call names this file twice".into())),
+                });
+            Asked { shown, way }
+        };
+        Ok(artifacts.into_iter().map(one).collect())
+    }
+
+    /// Who keeps the asker from writing; one answer for each artifact.
+    async fn keepers(&self, who: &Principal, asked: &[Asked]) -> Result<Vec<Option<Stake>>, Refusal> {
+        let files: Vec<RepoPath> =
+            asked.iter().filter_map(|it| it.way.as_ref().ok()).map(|it| it.path.clone()).collect();
+        let mut keepers = self.view(InTheWay { who: who.agent().clone(), files }).await?.into_iter();
+        Ok(asked.iter().map(|it| it.way.as_ref().ok().and_then(|_| keepers.next().flatten())).collect())
+    }
+
+    /// Does something with files when it is its turn.
+    async fn in_applying_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let stopping = || Refusal::Unavailable { why: "the daemon is stopping".into() };
+        let turn = self.0.applying.turns.clone().acquire_owned().await.map_err(|_| stopping())?;
+        let work = move || {
+            let done = work();
+            drop(turn);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
+    }
+
+    fn compare(&self, asked: Asked, keeper: Option<Stake>, until: Instant) -> Previewed {
+        let skip = |path: String, reason: Option<String>| Previewed {
+            path,
+            action: Action::Skip,
+            diff: None,
+            reason,
+        };
+        let mut order = match asked.way {
+            Ok(order) => order,
+            Err(Instead::Log) => return skip(asked.shown, Some(LOG.into())),
+            Err(Instead::Refused(why)) => return skip(asked.shown, Some(why)),
+        };
+        let path = order.path.to_string();
+        if let Some(stake) = keeper {
+            return skip(path, Some(kept_by(&stake)));
+        }
+        self.find_base(&mut order);
+        let found = match file::look(self.root().handle(), &order.path) {
+            Ok(found) => found,
+            Err(trouble) => return skip(path, Some(trouble.to_string())),
+        };
+        let old = found.as_ref().map(|it| it.bytes.as_slice());
+        let mode = found.as_ref().and_then(|it| it.mode);
+        let action = if found.is_none() { Action::Create } else { Action::Modify };
+        let diff = match plan::plan(found.as_ref(), &order.want, &order.check, until) {
+            Ok(Plan::Same) => return skip(path, None),
+            Ok(Plan::Says { bytes, mode: new }) => {
+                diff::unified(&path, mode.or(new), old, Some(&*bytes), until)
+            }
+            Ok(Plan::Gone) => diff::unified(&path, mode, old, None, until),
+            Err(why) => return skip(path, Some(why)),
+        };
+        Previewed { path, action, diff: Some(diff), reason: None }
+    }
+
+    /// What a file said when its artifact was made, where the daemon has kept it.
+    fn find_base(&self, order: &mut Order) {
+        let Some(kept) = self.0.applying.base(&order.id) else { return };
+        order.check = match (kept, &order.check) {
+            (KeptBase::Missing, Check::Nothing) => Check::Missing,
+            (KeptBase::Says(bytes), Check::Nothing) => {
+                Check::Base { hash: Digest::of(&bytes), content: Some(bytes) }
+            }
+            (KeptBase::Says(bytes), Check::Base { hash, .. }) if Digest::of(&bytes) == *hash => {
+                Check::Base { hash: *hash, content: Some(bytes) }
+            }
+            // Whoever sends it says that it was made for something else.
+            _ => return,
+        };
+    }
+
+    /// Leaves what an apply would really do, and counts the rest.
+    fn sort(&self, asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
+        let mut sorted = Sorted::default();
+        let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
+        for (asked, keeper) in asked.into_iter().zip(keepers) {
+            let mut order = match asked.way {
+                Ok(order) => order,
+                Err(Instead::Log) => {
+                    sorted.applied.skipped += 1;
+                    continue;
+                }
+                Err(Instead::Refused(why)) => {
+                    sorted.applied.errors.push(format!("{}: {why}", asked.shown));
+                    continue;
+                }
+            };
+            self.find_base(&mut order);
+            let looked = || {
+                if let Some(stake) = keeper {
+                    return Err(kept_by(&stake));
+                }
+                let found = file::look(self.root().handle(), &order.path).map_err(|it| it.to_string())?;
+                plan::plan(found.as_ref(), &order.want, &order.check, until).map(|plan| plan.is_nothing())
+            };
+            match looked() {
+                Ok(true) => sorted.applied.skipped += 1,
+                Ok(false) => sorted.orders.push(order),
+                Err(why) => sorted.applied.errors.push(format!("{}: {why}", order.path)),
+            }
+        }
+        sorted
+    }
+}
+
+/// Artifacts of a call: what is to be done, and what has become of the others.
+#[derive(Default)]
+struct Sorted {
+    orders: Vec<Order>,
+    applied: Applied,
+}
+
+const LOG: &str = "a worker's log is no file of the workspace; to keep it, give it another path";
+
+/// What is to be done with one artifact.
+fn read_one(root: &str, deny: &Result<WatchPatterns, String>, artifact: Artifact) -> Result<Order, Instead> {
+    let refuse = |why: &str| Err(Instead::Refused(why.into()));
+    let deny = deny.as_ref().map_err(|why| Instead::Refused(why.clone()))?;
+    let in_our_folder = artifact.path.starts_with(".provost/");
+    match &*artifact.kind {
+        "log" if in_our_folder => return Err(Instead::Log),
+        "snippet" => {
+            return refuse("a snippet belongs to no file of the workspace; insert it where it should be");
+        }
+        "binary" => return refuse("its content is no text, and does not travel this way"),
+        _ if artifact.content.len() > ARTIFACT_BYTES_MAX => {
+            return refuse("its content is larger than an artifact may be");
+        }
+        _ => {}
+    }
+    let path = path::read(root, &artifact.path).map_err(Instead::Refused)?;
+    path::denied(deny, &path).map_err(Instead::Refused)?;
+    let want = match &*artifact.kind {
+        "delete" => Want::Gone { sweep: Vec::new() },
+        _ => Want::Says { bytes: artifact.content.into_string().into_bytes().into(), mode: None },
+    };
+    let check = match artifact.base_hash {
+        Some(hash) => Check::Base { hash, content: None },
+        None => Check::Nothing,
+    };
+    Ok(Order { id: artifact.id, path, want, check })
+}
+
+/// A path as it was asked for, for people.
+fn shown(path: &str) -> String {
+    const CHARS_MAX: usize = 200;
+    let plain: String =
+        path.chars().take(CHARS_MAX).map(|it| if it.is_control() { '?' } else { it }).collect();
+    if plain.is_empty() { "(no path)".into() } else { plain }
+}
+
+/// Who keeps somebody from writing.
+fn kept_by(stake: &Stake) -> String {
+    match stake.kind {
+        StakeKind::Claim => format!("claimed by {}", stake.agent),
+        kind => format!("claimed by {} ({})", stake.agent, kind.one()),
+    }
+}
+
+/// What an approval is for: these contents in these files, and nothing else.
+fn digest_of(orders: &[Order], undoes: Option<ApplyId>) -> Digest {
+    let head = format!("provost apply {}", undoes.map_or(String::new(), |it| format!("undoes {it}")));
+    let parts = orders.iter().map(Order::fields);
+    let fields: Vec<Vec<u8>> = std::iter::once(head.into_bytes()).chain(parts.flatten()).collect();
+    Digest::of_fields(fields.iter().map(Vec::as_slice))
+}

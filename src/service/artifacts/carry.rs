@@ -1,0 +1,217 @@
+//! An apply as it is carried out: file by file, each kept before it is replaced, each told of afterwards.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::file::{self, Done, New};
+use super::plan::{Order, Plan, Want, plan};
+use super::record::{Head, Pen, Side, Step, Totals};
+use super::{Applied, kept_by};
+use crate::base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
+use crate::base::{AgentId, ApplyId, Digest, Timestamp};
+use crate::domain::command::{EndApply, TellApplied};
+use crate::domain::view::InTheWay;
+use crate::domain::{AppliedFile, Refusal};
+use crate::service::Provost;
+
+/// How often a store that is busy is asked again before the end of an apply is left to the next start.
+const TELL_TRIES: usize = 20;
+const TELL_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// An apply under way.
+struct Carrying {
+    provost: Provost,
+    by: AgentId,
+    apply: ApplyId,
+    pen: Option<Pen>,
+    untold: Vec<AppliedFile>,
+    /// Whether everything that was written is on record.
+    told: bool,
+}
+
+/// Writes the files of an apply, and says what has become of them and of those that were counted before.
+pub(super) async fn out(
+    provost: Provost,
+    by: AgentId,
+    apply: ApplyId,
+    orders: Vec<Order>,
+    undoes: Option<ApplyId>,
+    mut applied: Applied,
+) -> Applied {
+    applied.apply = Some(apply);
+    let head = Head { apply, by: by.clone(), at: now(), undoes };
+    let records = provost.clone();
+    let begun = provost.in_applying_turn(move || records.0.applying.records.begin(&head)).await;
+    let pen = match begun {
+        Ok(Ok(pen)) => Ok(pen),
+        Ok(Err(err)) => Err(format!("what is there cannot be kept for an undo: {err}")),
+        Err(refusal) => Err(refusal.to_string()),
+    };
+    let mut carrying = match pen {
+        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), untold: Vec::new(), told: true },
+        Err(why) => {
+            applied.errors.extend(orders.iter().map(|it| format!("{}: {why}", it.path)));
+            let mut carrying = Carrying { provost, by, apply, pen: None, untold: Vec::new(), told: true };
+            carrying.end(&applied).await;
+            return applied;
+        }
+    };
+    for order in orders {
+        let shown = order.path.to_string();
+        match carrying.one(order).await {
+            Ok(None) => applied.skipped += 1,
+            Ok(Some(file)) => {
+                applied.applied += 1;
+                carrying.untold.push(file);
+                if carrying.untold.len() >= APPLIED_TOLD_AT_ONCE {
+                    carrying.tell().await;
+                }
+            }
+            Err(why) => applied.errors.push(format!("{shown}: {why}")),
+        }
+    }
+    carrying.end(&applied).await;
+    applied
+}
+
+pub(super) fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+impl Carrying {
+    /// Writes one file when nobody else does; `None` if it needs nothing.
+    async fn one(&mut self, order: Order) -> Result<Option<AppliedFile>, String> {
+        let provost = self.provost.clone();
+        let turn = provost.0.applying.file(&order.path).await;
+        let asked = InTheWay { who: self.by.clone(), files: vec![order.path.clone()] };
+        let keepers = provost.view(asked).await.map_err(|it| it.to_string())?;
+        if let Some(stake) = keepers.into_iter().flatten().next() {
+            return Err(kept_by(&stake));
+        }
+        let stopping = || "the daemon is stopping".to_owned();
+        let mut pen = self.pen.take().ok_or_else(stopping)?;
+        let (hands, apply) = (provost.clone(), self.apply);
+        let work = move || {
+            let written = hands.write_file(&mut pen, apply, &order);
+            (pen, written)
+        };
+        let (pen, written) = provost.in_applying_turn(work).await.map_err(|it| it.to_string())?;
+        self.pen = Some(pen);
+        drop(turn);
+        written
+    }
+
+    /// Puts what was written on record.
+    async fn tell(&mut self) {
+        let files = std::mem::take(&mut self.untold);
+        if files.is_empty() {
+            return;
+        }
+        let verb = TellApplied { apply: self.apply, by: self.by.clone(), files };
+        self.told &= self.provost.submit_patiently(verb).await;
+    }
+
+    async fn end(&mut self, applied: &Applied) {
+        self.tell().await;
+        let errors = u32::try_from(applied.errors.len()).unwrap_or(u32::MAX);
+        let (applied, skipped, broken_off) = (applied.applied, applied.skipped, false);
+        let verb = EndApply { apply: self.apply, by: self.by.clone(), applied, skipped, errors, broken_off };
+        let ended = self.provost.submit_patiently(verb).await;
+        let Some(mut pen) = self.pen.take().filter(|_| ended && self.told) else { return };
+        let totals = Totals { applied, skipped, errors, broken_off };
+        if let Ok(Err(err)) = self.provost.in_applying_turn(move || pen.end(totals)).await {
+            tracing::warn!(%err, apply = %self.apply, "the end of an apply is told again at the next start");
+        }
+    }
+}
+
+impl Provost {
+    /// Says something as the daemon, again if it is too busy to hear it. Whether it is on record.
+    pub(super) async fn submit_patiently<V: crate::domain::Verb + Clone>(&self, verb: V) -> bool {
+        for _ in 0..TELL_TRIES {
+            match self.submit(self.host(), verb.clone()).await {
+                Ok(_) => return true,
+                Err(Refusal::Busy { .. }) => tokio::time::sleep(TELL_AGAIN_AFTER).await,
+                Err(refusal) => {
+                    tracing::warn!(%refusal, "what an apply has written is told at the next start");
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// Writes one file; `None` if it needs nothing. What is there is looked at anew as often as somebody else changes
+    /// it meanwhile, up to a bound.
+    fn write_file(
+        &self,
+        pen: &mut Pen,
+        apply: ApplyId,
+        order: &Order,
+    ) -> Result<Option<AppliedFile>, String> {
+        let root = self.root().handle();
+        let plainly = |trouble: file::Trouble| trouble.to_string();
+        for _ in 0..APPLY_TRIES_MAX {
+            let found = file::look(root, &order.path).map_err(plainly)?;
+            let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
+            let (bytes, mode) = match plan(found.as_ref(), &order.want, &order.check, until)? {
+                Plan::Same => return Ok(None),
+                Plan::Gone => (None, None),
+                Plan::Says { bytes, mode } => (Some(self.kept_or(order, bytes)?), mode),
+            };
+            let n = pen.next();
+            let old = found.as_ref().map(|it| side(&it.bytes, it.digest, it.mode));
+            let new = bytes.as_ref().map(|it| side(it, Digest::of(it), mode));
+            let step = Step {
+                n,
+                path: order.path.clone(),
+                beside: format!(".provost-{apply}-{n}").into(),
+                before: old.clone(),
+                after: new.clone(),
+                folders: file::missing_folders(root, &order.path).map_err(plainly)?,
+            };
+            let old_bytes = found.as_ref().map(|it| it.bytes.as_slice()).unwrap_or_default();
+            pen.step(&step, old_bytes)
+                .map_err(|err| format!("what is there cannot be kept for an undo: {err}"))?;
+            let new = match &bytes {
+                Some(bytes) => New::Says { bytes, mode },
+                None => New::Gone,
+            };
+            let old = old.map(|it| it.digest);
+            match file::change(root, &order.path, &step.beside, old, &new) {
+                Ok(Done::Moved) => file::remove_folders(root, &step.folders),
+                Ok(Done::Changed) => {
+                    if let Err(err) = pen.done(n) {
+                        tracing::warn!(%err, path = %order.path, "an apply has written this, and cannot undo it");
+                    }
+                    if let Want::Gone { sweep } = &order.want {
+                        file::remove_folders(root, sweep);
+                    }
+                    let after = step.after.map(|it| it.digest);
+                    return Ok(Some(AppliedFile { path: step.path, before: old, after }));
+                }
+                Err(trouble) => {
+                    file::remove_folders(root, &step.folders);
+                    return Err(format!("it cannot be written: {trouble}"));
+                }
+            }
+        }
+        Err("it keeps changing while it is written".into())
+    }
+
+    /// What is to be written: what was there before an apply, where that is wanted.
+    fn kept_or(&self, order: &Order, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
+        let Want::Kept { apply, side, at } = &order.want else { return Ok(bytes) };
+        let kept = self.0.applying.records.old(*apply, side, *at);
+        match kept {
+            Ok(Some(bytes)) => Ok(bytes.into()),
+            Ok(None) => Err("what was there before cannot be read back as it was".into()),
+            Err(err) => Err(format!("what was there before cannot be read back: {err}")),
+        }
+    }
+}
+
+fn side(bytes: &[u8], digest: Digest, mode: Option<u32>) -> Side {
+    Side { digest, len: bytes.len() as u64, mode }
+}

@@ -1,0 +1,196 @@
+//! What differs between two contents of a file, as git shows it, and both changes of a file in one.
+//!
+//! Contents are bytes, and lines end with a line feed: what else is in them is nobody's business here.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::time::Instant;
+
+use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+
+use crate::base::limits::DIFF_BYTES_MAX;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+
+/// One content of a file; `None` when there is no file.
+pub(super) type Side<'a> = Option<&'a [u8]>;
+
+/// The difference, in git's form. Until then it is looked for the shortest one; afterwards it may be longer.
+pub(super) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, until: Instant) -> String {
+    let (a, b) = (name("a/", path), name("b/", path));
+    let mut text = format!("diff --git {a} {b}\n");
+    let executable = mode.is_some_and(|it| it & 0o100 != 0);
+    let mode = if executable { "100755" } else { "100644" };
+    let word = match (old, new) {
+        (None, _) => format!("new file mode {mode}\n"),
+        (_, None) => format!("deleted file mode {mode}\n"),
+        _ => String::new(),
+    };
+    text.push_str(&word);
+    let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let ends = (old.map_or("/dev/null".to_owned(), |_| a), new.map_or("/dev/null".to_owned(), |_| b));
+    if is_binary(old_bytes) || is_binary(new_bytes) {
+        return text + &format!("Binary files {} and {} differ\n", ends.0, ends.1);
+    }
+    if old_bytes.is_empty() && new_bytes.is_empty() {
+        // Git takes an empty file for one only when it is told so.
+        const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+        let zero = "0".repeat(EMPTY.len());
+        let (from, to) = if old.is_none() { (&*zero, EMPTY) } else { (EMPTY, &*zero) };
+        return text + &format!("index {from}..{to}\n");
+    }
+    let tab = if path.contains(' ') { "\t" } else { "" };
+    let end = |it: &str| if it == "/dev/null" { String::new() } else { tab.to_owned() };
+    let _ = write!(text, "--- {}{}\n+++ {}{}\n", ends.0, end(&ends.0), ends.1, end(&ends.1));
+    let (old, new) = (lines(old_bytes), lines(new_bytes));
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(until));
+    let head = text.len();
+    for hunk in group_diff_ops(ops.clone(), CONTEXT) {
+        put_hunk(&mut text, &hunk, &old, &new);
+        if text.len() > DIFF_BYTES_MAX {
+            text.truncate(head);
+            let _ = writeln!(text, "{}", counted(&ops));
+            break;
+        }
+    }
+    text
+}
+
+/// In words, where a diff is too long to be shown.
+fn counted(ops: &[DiffOp]) -> String {
+    let (mut gone, mut come) = (0, 0);
+    for op in ops {
+        let (tag, old, new) = op.as_tag_tuple();
+        if tag != DiffTag::Equal {
+            (gone, come) = (gone + old.len(), come + new.len());
+        }
+    }
+    format!("The diff is longer than {} MiB: {gone} lines are removed, {come} added.", DIFF_BYTES_MAX >> 20)
+}
+
+fn put_hunk(text: &mut String, hunk: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {
+    let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
+    let old_range = first.old_range().start..last.old_range().end;
+    let new_range = first.new_range().start..last.new_range().end;
+    let _ = writeln!(text, "@@ -{} +{} @@", numbers(&old_range), numbers(&new_range));
+    for op in hunk {
+        let (tag, from, to) = op.as_tag_tuple();
+        match tag {
+            DiffTag::Equal => put_lines(text, ChangeTag::Equal, &old[from]),
+            _ => {
+                put_lines(text, ChangeTag::Delete, &old[from]);
+                put_lines(text, ChangeTag::Insert, &new[to]);
+            }
+        }
+    }
+}
+
+/// Lines are counted from one; no lines come after the one before them.
+fn numbers(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        count => format!("{},{count}", range.start + 1),
+    }
+}
+
+fn put_lines(text: &mut String, tag: ChangeTag, lines: &[&[u8]]) {
+    let sign = match tag {
+        ChangeTag::Equal => ' ',
+        ChangeTag::Delete => '-',
+        ChangeTag::Insert => '+',
+    };
+    for line in lines {
+        text.push(sign);
+        text.push_str(&String::from_utf8_lossy(line));
+        if !line.ends_with(b"\n") {
+            text.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// A name as git writes it.
+fn name(side: &str, path: &str) -> String {
+    match path.contains('"') {
+        true => format!("\"{side}{}\"", path.replace('"', "\\\"")),
+        false => format!("{side}{path}"),
+    }
+}
+
+/// Whether a content is shown as text.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.contains(&0) || std::str::from_utf8(bytes).is_err()
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|it| *it == b'\n').collect()
+}
+
+/// One change: which lines of the base are replaced by which of the other.
+#[derive(Clone, Debug)]
+struct Hunk {
+    base: Range<usize>,
+    side: Range<usize>,
+}
+
+fn hunks(base: &[&[u8]], side: &[&[u8]], until: Instant) -> Vec<Hunk> {
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, base, side, Some(until));
+    let mut hunks: Vec<Hunk> = Vec::new();
+    for op in &ops {
+        let (tag, base, side) = op.as_tag_tuple();
+        match hunks.last_mut() {
+            _ if tag == DiffTag::Equal => {}
+            Some(last) if last.base.end == base.start && last.side.end == side.start => {
+                (last.base.end, last.side.end) = (base.end, side.end);
+            }
+            _ => hunks.push(Hunk { base, side }),
+        }
+    }
+    hunks
+}
+
+/// Both changes of a base in one content; `None` where they are about the same lines, or ones that touch, and are not
+/// the same.
+pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
+    if [base, ours, theirs].into_iter().any(is_binary) {
+        return None;
+    }
+    let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
+    let (a, b) = (hunks(&base, &ours, until), hunks(&base, &theirs, until));
+    let (mut a, mut b) = (a.as_slice(), b.as_slice());
+    let (mut merged, mut at) = (Vec::new(), 0);
+    while let Some(start) = [a.first(), b.first()].into_iter().flatten().map(|it| it.base.start).min() {
+        let mut end = start;
+        let (mut of_a, mut of_b) = (0, 0);
+        // One region is all changes that touch each other.
+        loop {
+            let next =
+                |hunks: &[Hunk], taken: usize| hunks.get(taken).filter(|it| it.base.start <= end).cloned();
+            match (next(a, of_a), next(b, of_b)) {
+                (Some(hunk), _) => (of_a, end) = (of_a + 1, end.max(hunk.base.end)),
+                (None, Some(hunk)) => (of_b, end) = (of_b + 1, end.max(hunk.base.end)),
+                (None, None) => break,
+            }
+        }
+        merged.extend_from_slice(&base[at..start]);
+        let mine = &ours[span(&a[..of_a], &(start..end))];
+        let other = &theirs[span(&b[..of_b], &(start..end))];
+        match (of_a, of_b) {
+            (_, 0) => merged.extend_from_slice(mine),
+            (0, _) => merged.extend_from_slice(other),
+            _ if mine == other => merged.extend_from_slice(mine),
+            _ => return None,
+        }
+        (a, b, at) = (&a[of_a..], &b[of_b..], end);
+    }
+    merged.extend_from_slice(&base[at..]);
+    Some(merged.concat())
+}
+
+/// Where a region of the base is on a side that has these changes in it.
+fn span(hunks: &[Hunk], region: &Range<usize>) -> Range<usize> {
+    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return 0..0 };
+    let start = first.side.start - (first.base.start - region.start);
+    start..last.side.end + (region.end - last.base.end)
+}

@@ -1,0 +1,326 @@
+//! One file of the workspace: looked at, and changed in one step.
+//!
+//! Folders are gone into one by one, each held open, and no link is followed on the way nor at its end: whatever is
+//! swapped meanwhile, nothing outside is read or written. A new content is whole on disk under another name in the
+//! same folder before the two change places; what was there is looked at once more then, and comes back if it is not
+//! what the change was made for.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+
+use cap_std::fs::Dir;
+
+use crate::base::limits::ARTIFACT_BYTES_MAX;
+use crate::base::{Digest, RepoPath};
+use crate::system::{
+    file_inside, folder_inside, mode_of, name_inside, new_file_inside, set_mode, swap_inside, sync_folder,
+};
+
+/// Who may do what with a new file, where nobody has said: as editors make them.
+pub(super) const MODE: u32 = 0o644;
+
+/// Why a file is neither looked at nor written. Safe to show.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// A symbolic link, which could lead anywhere.
+    #[error("a symbolic link is on the way")]
+    Link,
+    /// A file where a folder is needed.
+    #[error("a part of the path is no folder")]
+    NoFolder,
+    /// A folder, pipe, socket or device.
+    #[error("{0}")]
+    NoFile(&'static str),
+    /// More than is kept for an undo.
+    #[error("the file is larger than {} MiB, which is more than is kept for an undo", ARTIFACT_BYTES_MAX >> 20)]
+    TooLarge,
+    /// The system says no.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a file says.
+pub(super) struct Found {
+    pub(super) bytes: Vec<u8>,
+    pub(super) digest: Digest,
+    pub(super) mode: Option<u32>,
+}
+
+/// What is to become of a file.
+pub(super) enum New<'a> {
+    /// It says this.
+    Says { bytes: &'a [u8], mode: Option<u32> },
+    /// It is not there.
+    Gone,
+}
+
+/// How a change went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Done {
+    /// It is on disk.
+    Changed,
+    /// The file is not what it was a moment ago; nothing was changed.
+    Moved,
+}
+
+/// Folders on the way to a file, and its name.
+fn parts(path: &RepoPath) -> (impl Iterator<Item = &str>, &str) {
+    let (folders, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
+    (folders.split('/').filter(|it| !it.is_empty()), name)
+}
+
+fn is_link(dir: &Dir, name: &str) -> bool {
+    dir.symlink_metadata(name).is_ok_and(|it| it.is_symlink())
+}
+
+/// A folder in a folder; `None` where nothing is.
+fn enter(dir: &Dir, name: &str) -> Result<Option<Dir>, Trouble> {
+    match folder_inside(dir, name) {
+        Ok(found) => Ok(Some(found)),
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+        Err(_) if is_link(dir, name) => Err(Trouble::Link),
+        Err(err) if err.kind() == ErrorKind::NotADirectory => Err(Trouble::NoFolder),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// The folder that a file is in; `None` where it is not there yet.
+fn folder(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
+    let mut dir = root.try_clone()?;
+    for name in parts(path).0 {
+        match enter(&dir, name)? {
+            Some(inner) => dir = inner,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(dir))
+}
+
+/// Folders above a file that are not there yet, the outermost first.
+pub(super) fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Trouble> {
+    let (mut dir, mut at, mut missing) = (Some(root.try_clone()?), String::new(), Vec::new());
+    for name in parts(path).0 {
+        at = if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
+        dir = dir.map_or(Ok(None), |dir| enter(&dir, name))?;
+        if dir.is_none() {
+            missing.extend(RepoPath::parse(&at));
+        }
+    }
+    Ok(missing)
+}
+
+/// The same folder, made where it is missing.
+fn make_folder(root: &Dir, path: &RepoPath) -> Result<Dir, Trouble> {
+    let mut dir = root.try_clone()?;
+    for name in parts(path).0 {
+        if let Some(inner) = enter(&dir, name)? {
+            dir = inner;
+            continue;
+        }
+        match dir.create_dir(name) {
+            Err(err) if err.kind() != ErrorKind::AlreadyExists => return Err(err.into()),
+            _ => sync_folder(&dir)?,
+        }
+        dir = enter(&dir, name)?.ok_or(ErrorKind::NotFound).map_err(io::Error::from)?;
+    }
+    Ok(dir)
+}
+
+/// Removes folders that an apply has made and that nothing is in any more.
+pub(super) fn remove_folders(root: &Dir, folders: &[RepoPath]) {
+    for path in folders.iter().rev() {
+        let Ok(Some(dir)) = folder(root, path) else { continue };
+        // Not empty, or gone: then it is somebody's.
+        if dir.remove_dir(parts(path).1).is_err() {
+            return;
+        }
+    }
+}
+
+/// What a file says; `None` where there is none.
+pub(super) fn look(root: &Dir, path: &RepoPath) -> Result<Option<Found>, Trouble> {
+    match folder(root, path)? {
+        Some(dir) => look_inside(&dir, parts(path).1),
+        None => Ok(None),
+    }
+}
+
+fn look_inside(dir: &Dir, name: &str) -> Result<Option<Found>, Trouble> {
+    match file_inside(dir, name) {
+        Ok(file) => read(file).map(Some),
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+        Err(_) if is_link(dir, name) => Err(Trouble::Link),
+        Err(err) => match dir.symlink_metadata(name) {
+            Ok(meta) if meta.is_dir() => Err(Trouble::NoFile("it is a folder")),
+            Ok(meta) if !meta.is_file() => Err(Trouble::NoFile("it is no regular file")),
+            _ => Err(err.into()),
+        },
+    }
+}
+
+fn read(file: File) -> Result<Found, Trouble> {
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(Trouble::NoFile("it is a folder"));
+    }
+    if !meta.is_file() {
+        return Err(Trouble::NoFile("it is no regular file"));
+    }
+    let (most, mode) = (ARTIFACT_BYTES_MAX as u64, mode_of(&file)?);
+    if meta.len() > most {
+        return Err(Trouble::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(Trouble::TooLarge);
+    }
+    Ok(Found { digest: Digest::of(&bytes), bytes, mode })
+}
+
+/// Whether a file has this digest; `None` where there is none.
+fn says(dir: &Dir, name: &str) -> Option<Digest> {
+    look_inside(dir, name).ok().flatten().map(|it| it.digest)
+}
+
+/// Changes a file that says `old` at this moment, by way of another name in its folder that nobody else uses.
+pub(super) fn change(
+    root: &Dir,
+    path: &RepoPath,
+    beside: &str,
+    old: Option<Digest>,
+    new: &New<'_>,
+) -> Result<Done, Trouble> {
+    let name = parts(path).1;
+    let (dir, done) = match new {
+        New::Says { bytes, mode } => {
+            let dir = make_folder(root, path)?;
+            put(&dir, beside, bytes, *mode)?;
+            let done = match old {
+                None => appear(&dir, beside, name)?,
+                Some(old) => replace(&dir, beside, name, old)?,
+            };
+            (dir, done)
+        }
+        New::Gone => {
+            let Some(dir) = folder(root, path)? else { return Ok(Done::Moved) };
+            let done = vanish(&dir, beside, name, old)?;
+            (dir, done)
+        }
+    };
+    if done == Done::Changed {
+        sync_folder(&dir)?;
+    }
+    Ok(done)
+}
+
+/// A whole file under the other name, on disk.
+fn put(dir: &Dir, beside: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), Trouble> {
+    let mut file = new_file_inside(dir, beside)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| set_mode(&file, mode.unwrap_or(MODE)))
+        .and_then(|()| file.sync_all());
+    Ok(written.inspect_err(|_| drop(dir.remove_file(beside)))?)
+}
+
+/// Takes the other name away. Ours, or what was replaced and is kept for an undo.
+fn clear(dir: &Dir, beside: &str) {
+    if let Err(err) = dir.remove_file(beside) {
+        tracing::warn!(%err, name = beside, "a file that an apply has left was not removed");
+    }
+}
+
+/// A file appears where none was.
+fn appear(dir: &Dir, beside: &str, name: &str) -> Result<Done, Trouble> {
+    let appeared = match name_inside(dir, beside, name) {
+        Err(err) if err.kind() == ErrorKind::Unsupported => match dir.symlink_metadata(name) {
+            Err(err) if err.kind() == ErrorKind::NotFound => dir.rename(beside, dir, name),
+            _ => Err(ErrorKind::AlreadyExists.into()),
+        },
+        appeared => appeared,
+    };
+    let done = match appeared {
+        Ok(()) => return Ok(Done::Changed),
+        Err(err) if err.kind() == ErrorKind::AlreadyExists => Ok(Done::Moved),
+        Err(err) => Err(err.into()),
+    };
+    clear(dir, beside);
+    done
+}
+
+/// A file takes the place of one that says `old`.
+fn replace(dir: &Dir, beside: &str, name: &str, old: Digest) -> Result<Done, Trouble> {
+    let done = match swap_inside(dir, beside, name) {
+        Ok(()) if says(dir, beside) == Some(old) => Ok(Done::Changed),
+        Ok(()) => {
+            // Somebody was quicker: theirs comes back. Where it cannot, it stays under the other name.
+            swap_inside(dir, beside, name)?;
+            Ok(Done::Moved)
+        }
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(Done::Moved),
+        Err(err) if err.kind() == ErrorKind::Unsupported => match says(dir, name) {
+            now if now != Some(old) => Ok(Done::Moved),
+            _ => match dir.rename(beside, dir, name) {
+                Ok(()) => return Ok(Done::Changed),
+                Err(err) => Err(err.into()),
+            },
+        },
+        Err(err) => Err(err.into()),
+    };
+    clear(dir, beside);
+    done
+}
+
+/// A file that says `old` is not there any more.
+fn vanish(dir: &Dir, beside: &str, name: &str, old: Option<Digest>) -> Result<Done, Trouble> {
+    match name_inside(dir, name, beside) {
+        Ok(()) if says(dir, beside) == old => {
+            dir.remove_file(beside)?;
+            Ok(Done::Changed)
+        }
+        Ok(()) => {
+            name_inside(dir, beside, name)?;
+            Ok(Done::Moved)
+        }
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(Done::Moved),
+        Err(err) if err.kind() == ErrorKind::Unsupported => {
+            if says(dir, name) != old {
+                return Ok(Done::Moved);
+            }
+            dir.remove_file(name)?;
+            Ok(Done::Changed)
+        }
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// Cleans up after a change that was broken off: the file is as it was, or as it was to be. Says which.
+pub(super) fn settle(
+    root: &Dir,
+    path: &RepoPath,
+    beside: &str,
+    (old, new): (Option<Digest>, Option<Digest>),
+) -> Result<bool, Trouble> {
+    let Some(dir) = folder(root, path)? else { return Ok(new.is_none() && old.is_some()) };
+    let name = parts(path).1;
+    let left = match look_inside(&dir, beside) {
+        Ok(found) => found.map(|it| it.digest),
+        Err(Trouble::TooLarge) => Some(Digest::default()),
+        Err(trouble) => return Err(trouble),
+    };
+    let now = says(&dir, name);
+    if let Some(left) = left {
+        let is_known = Some(left) == old || Some(left) == new;
+        let swapped = now == new && !(now == old);
+        match (is_known, swapped, now) {
+            // Somebody's newer content, which was to come back when the daemon ended.
+            (false, true, Some(_)) => dir.rename(beside, &dir, name)?,
+            (false, true, None) => drop(name_inside(&dir, beside, name)),
+            // Removed, or replaced: it is kept for an undo. Or one of ours, whole or not.
+            _ => dir.remove_file(beside)?,
+        }
+        sync_folder(&dir)?;
+    }
+    Ok(says(&dir, name) == new)
+}

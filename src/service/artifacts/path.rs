@@ -1,0 +1,108 @@
+//! Where files may be written: paths as clients say them, checked by spelling. A6s 6.8.
+//!
+//! The rules are the same on every system, since a repository is checked out on all of them. What stands there, and
+//! whether a link leads elsewhere, is found out when it is opened.
+
+use crate::base::limits::PATH_LEN_MAX;
+use crate::base::{RepoPath, WatchPatterns};
+
+/// Folders of version control and of agents' tools, ours among them.
+const GUARDED: [&str; 8] =
+    [".git", ".hg", ".svn", ".provost", ".wit", ".devit", ".git-paw", ".agent-protocol"];
+
+/// Names that mean devices on Windows, whatever follows after a dot.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// Characters that some systems do not see in names.
+const UNSEEN: [std::ops::RangeInclusive<char>; 4] =
+    ['\u{200c}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{206a}'..='\u{206f}', '\u{feff}'..='\u{feff}'];
+
+/// The file that a path means.
+///
+/// # Errors
+/// Why nothing is ever written there, for whoever said it.
+pub(super) fn read(root: &str, text: &str) -> Result<RepoPath, String> {
+    if text.is_empty() {
+        return Err("the path is empty".into());
+    }
+    if text.len() > PATH_LEN_MAX {
+        return Err(format!("the path is longer than {PATH_LEN_MAX} bytes"));
+    }
+    if text.contains('\0') {
+        return Err("the path contains a zero byte".into());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("the path contains a control character".into());
+    }
+    let plain = text.replace('\\', "/");
+    let path = RepoPath::parse(below(root, &plain)?).map_err(|_| outside())?;
+    if path.is_root() || plain.ends_with('/') || plain.ends_with("/.") {
+        return Err("the path names a folder".into());
+    }
+    path.as_str().split('/').try_for_each(part)?;
+    Ok(path)
+}
+
+/// Whether the configuration keeps files from being written.
+pub(super) fn denied(deny: &WatchPatterns, path: &RepoPath) -> Result<(), String> {
+    // On some systems the size of letters makes no difference.
+    let denied = deny.matches(path.as_str()) || deny.matches(&folded(path.as_str()));
+    if denied {
+        Err("the configuration keeps this file from being written (a6s.deny)".into())
+    } else {
+        Ok(())
+    }
+}
+
+fn outside() -> String {
+    "the path leads out of the workspace".into()
+}
+
+/// The path from the workspace on.
+fn below<'a>(root: &str, plain: &'a str) -> Result<&'a str, String> {
+    let drive = plain.as_bytes().get(1) == Some(&b':');
+    if !plain.starts_with('/') && !drive {
+        return Ok(plain);
+    }
+    let root = root.replace('\\', "/");
+    let rest = plain.strip_prefix(root.trim_end_matches('/')).ok_or_else(outside)?;
+    let rest = rest.strip_prefix('/').ok_or_else(|| match rest {
+        "" => "the path names a folder".to_owned(),
+        _ => outside(),
+    })?;
+    // What else is absolute after that is no path.
+    if rest.starts_with('/') { Ok(rest.trim_start_matches('/')) } else { Ok(rest) }
+}
+
+/// One name of a path.
+fn part(name: &str) -> Result<(), String> {
+    let seen: String = name.chars().filter(|it| !UNSEEN.iter().any(|unseen| unseen.contains(it))).collect();
+    let seen = folded(&seen);
+    // Windows passes over dots and spaces at the end, and what follows a colon is a part of the file.
+    let plain = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    let short = |name: &str| {
+        let (head, digits) = plain.split_once('~')?;
+        let fits = head.len() >= 2 && name[1..].replace(['.', '-'], "").starts_with(head);
+        (fits && !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())).then_some(())
+    };
+    if let Some(guarded) = GUARDED.iter().find(|it| plain == **it || short(it).is_some()) {
+        return Err(format!("nothing is written into {guarded}"));
+    }
+    let stem = plain.split('.').next().unwrap_or_default().trim_end();
+    let numbered = |word: &str| {
+        let number = stem.strip_prefix(word).map(|it| it.chars().collect::<Vec<_>>());
+        matches!(number.as_deref(), Some(['1'..='9' | '\u{b9}' | '\u{b2}' | '\u{b3}']))
+    };
+    if DEVICES.contains(&stem) || numbered("com") || numbered("lpt") {
+        return Err(format!("{name} is the name of a device"));
+    }
+    if name.contains(':') {
+        return Err("the path contains a colon".into());
+    }
+    Ok(())
+}
+
+/// Without the size of letters, also of those that only look different in one size.
+fn folded(text: &str) -> String {
+    text.to_uppercase().to_lowercase()
+}

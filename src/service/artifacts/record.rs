@@ -1,0 +1,274 @@
+//! Records of applies, in the daemon's own folder: what was written, and what was there before, so that it can be
+//! undone, and so that a daemon that was killed in the middle knows how far it came.
+//!
+//! Each is one file that only grows. A line of JSON says what is about to be written where, followed by the bytes that
+//! were there; both are on disk before the file is touched. What a crash has cut off at the end was never begun.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::base::limits::{APPLIES_BYTES_MAX, APPLIES_MAX, APPLY_LINE_BYTES_MAX, ARTIFACT_BYTES_MAX};
+use crate::base::{AgentId, ApplyId, Digest, RepoPath, Timestamp};
+use crate::system::{file_inside, make_private_folders, new_file_inside, sync_folder};
+
+/// The folder in the daemon's state.
+const FOLDER: &str = "applies";
+
+/// How a record begins.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) apply: ApplyId,
+    pub(super) by: AgentId,
+    pub(super) at: Timestamp,
+    pub(super) undoes: Option<ApplyId>,
+}
+
+/// What a file says at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Side {
+    pub(super) digest: Digest,
+    pub(super) len: u64,
+    pub(super) mode: Option<u32>,
+}
+
+/// A file that is about to be written; the old bytes follow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Step {
+    pub(super) n: u32,
+    pub(super) path: RepoPath,
+    /// Its other name meanwhile.
+    pub(super) beside: Box<str>,
+    pub(super) before: Option<Side>,
+    pub(super) after: Option<Side>,
+    /// Folders that are made for it, the outermost first.
+    pub(super) folders: Vec<RepoPath>,
+}
+
+/// How an apply has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Totals {
+    pub(super) applied: u32,
+    pub(super) skipped: u32,
+    pub(super) errors: u32,
+    pub(super) broken_off: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Head(Head),
+    Step(Step),
+    Done(u32),
+    End(Totals),
+}
+
+/// A record as it is read back.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) head: Head,
+    /// Each with the place of its old bytes, and whether it is known to have been written.
+    pub(super) steps: Vec<(Step, u64, bool)>,
+    pub(super) end: Option<Totals>,
+    /// How far it is whole.
+    whole: u64,
+}
+
+impl Record {
+    /// Files that were written, in order.
+    pub(super) fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
+        self.steps.iter().filter(|it| it.2).map(|(step, at, _)| (step, *at))
+    }
+}
+
+/// A record that is being written.
+pub(super) struct Pen {
+    file: File,
+    /// As far as it is whole.
+    len: u64,
+    n: u32,
+}
+
+/// The folder.
+#[derive(Debug)]
+pub(super) struct Records {
+    dir: Dir,
+}
+
+impl Records {
+    /// Opens the folder in the daemon's state, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn open(state: &Path) -> io::Result<Self> {
+        let path = state.join(FOLDER);
+        make_private_folders(&path)?;
+        Ok(Self { dir: Dir::open_ambient_dir(&path, ambient_authority())? })
+    }
+
+    /// Begins a record. The oldest give way.
+    pub(super) fn begin(&self, head: &Head) -> io::Result<Pen> {
+        self.prune()?;
+        let mut pen = Pen { file: new_file_inside(&self.dir, &name(head.apply))?, len: 0, n: 0 };
+        let begun = pen.put(&Line::Head(head.clone()), &[]).and_then(|()| sync_folder(&self.dir));
+        if begun.is_err() {
+            let _nobody_asks_for_it = self.dir.remove_file(name(head.apply));
+        }
+        begun.map(|()| pen)
+    }
+
+    /// Goes on with the record of an apply that was broken off.
+    pub(super) fn resume(&self, record: &Record) -> io::Result<Pen> {
+        let options = OpenOptions::new().write(true).clone();
+        let file = self.dir.open_with(name(record.head.apply), &options)?.into_std();
+        let mut pen = Pen { file, len: record.whole, n: 0 };
+        pen.back_to(record.whole)?;
+        Ok(pen)
+    }
+
+    /// All that are there, the oldest first.
+    pub(super) fn all(&self) -> io::Result<Vec<ApplyId>> {
+        let mut all = Vec::new();
+        for entry in self.dir.entries()? {
+            let found = entry?.file_name();
+            let text = found.to_string_lossy();
+            all.extend(text.parse().map(ApplyId).ok().filter(|id| name(*id) == text));
+        }
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    fn prune(&self) -> io::Result<()> {
+        let all = self.all()?;
+        let len = |id: &ApplyId| self.dir.metadata(name(*id)).map_or(0, |it| it.len());
+        let (mut bytes, mut kept) = (0_u64, 0);
+        for id in all.iter().rev() {
+            (bytes, kept) = (bytes.saturating_add(len(id)), kept + 1);
+            // The one that is about to begin is one more.
+            if kept >= APPLIES_MAX || bytes > APPLIES_BYTES_MAX {
+                self.dir.remove_file(name(*id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a record back, without the old bytes; `None` if there is none of this number.
+    pub(super) fn read(&self, apply: ApplyId) -> io::Result<Option<Record>> {
+        let file = match file_inside(&self.dir, &name(apply)) {
+            Ok(file) => file,
+            Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(err) => return Err(err),
+        };
+        let len = file.metadata()?.len();
+        let mut reader = BufReader::new(file);
+        let (mut record, mut at): (Option<Record>, u64) = (None, 0);
+        while let Some((line, read)) = line(&mut reader)? {
+            at += read;
+            match (line, &mut record) {
+                (Line::Head(head), None) => {
+                    record = Some(Record { head, steps: Vec::new(), end: None, whole: at });
+                }
+                (Line::Step(step), Some(record)) => {
+                    let old = step.before.as_ref().map_or(0, |it| it.len);
+                    if at.saturating_add(old) >= len {
+                        break;
+                    }
+                    reader.seek_relative(i64::try_from(old + 1).map_err(io::Error::other)?)?;
+                    record.steps.push((step, at, false));
+                    at += old + 1;
+                }
+                (Line::Done(n), Some(record)) => {
+                    record.steps.iter_mut().filter(|it| it.0.n == n).for_each(|it| it.2 = true);
+                }
+                (Line::End(totals), Some(record)) => record.end = Some(totals),
+                _ => break,
+            }
+            record.iter_mut().for_each(|it| it.whole = at);
+        }
+        Ok(record)
+    }
+
+    /// What was there before a step; `None` if it cannot be read back as it was.
+    pub(super) fn old(&self, apply: ApplyId, side: &Side, at: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut file = file_inside(&self.dir, &name(apply))?;
+        file.seek(SeekFrom::Start(at))?;
+        let mut bytes = Vec::new();
+        file.take(side.len.min(ARTIFACT_BYTES_MAX as u64)).read_to_end(&mut bytes)?;
+        Ok((Digest::of(&bytes) == side.digest).then_some(bytes))
+    }
+}
+
+/// So that they are in order as text.
+fn name(apply: ApplyId) -> String {
+    format!("{:012}", apply.0)
+}
+
+/// The next line, and how long it is; `None` at the end, and where a crash has left half of one.
+fn line(reader: &mut BufReader<File>) -> io::Result<Option<(Line, u64)>> {
+    let mut text = Vec::new();
+    reader.by_ref().take(APPLY_LINE_BYTES_MAX as u64).read_until(b'\n', &mut text)?;
+    if text.last() != Some(&b'\n') {
+        return Ok(None);
+    }
+    Ok(serde_json::from_slice(&text).ok().map(|line| (line, text.len() as u64)))
+}
+
+impl Pen {
+    /// The number of the next step.
+    pub(super) fn next(&mut self) -> u32 {
+        self.n += 1;
+        self.n
+    }
+
+    /// A file is about to be written. When this returns, that is on disk with what was there.
+    pub(super) fn step(&mut self, step: &Step, old: &[u8]) -> io::Result<()> {
+        let before = self.len;
+        self.put(&Line::Step(step.clone()), old)?;
+        match self.file.sync_data() {
+            Ok(()) => Ok(()),
+            Err(err) => self.back_to(before).and(Err(err)),
+        }
+    }
+
+    /// It was written.
+    pub(super) fn done(&mut self, n: u32) -> io::Result<()> {
+        self.put(&Line::Done(n), &[])
+    }
+
+    /// Nothing more will be written.
+    pub(super) fn end(&mut self, totals: Totals) -> io::Result<()> {
+        self.put(&Line::End(totals), &[])?;
+        self.file.sync_data()
+    }
+
+    /// What could not be written whole is taken back.
+    fn put(&mut self, line: &Line, old: &[u8]) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(line).map_err(io::Error::other)?;
+        if bytes.len() >= APPLY_LINE_BYTES_MAX {
+            return Err(io::Error::other("its path is too long to be kept"));
+        }
+        bytes.push(b'\n');
+        let written = self.file.write_all(&bytes).and_then(|()| match line {
+            Line::Step(_) => self.file.write_all(old).and_then(|()| self.file.write_all(b"\n")),
+            _ => Ok(()),
+        });
+        match written {
+            Ok(()) => {
+                let more = if matches!(line, Line::Step(_)) { old.len() + 1 } else { 0 };
+                self.len += (bytes.len() + more) as u64;
+                Ok(())
+            }
+            Err(err) => self.back_to(self.len).and(Err(err)),
+        }
+    }
+
+    fn back_to(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)?;
+        self.len = self.file.seek(SeekFrom::Start(len))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Applies of the past, and how they are undone: what was there comes back, as an apply of its own.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::plan::{Check, Order, Want, plan};
+use super::record::Record;
+use super::{Applied, ApplyFault, Provost, Sorted, file};
+use crate::base::limits::DIFF_MS_MAX;
+use crate::base::{AgentId, ApplyId, RepoPath, Timestamp};
+use crate::domain::{Answer, Principal, Seen};
+
+/// An apply that is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PastApply {
+    /// Its number.
+    pub apply: ApplyId,
+    /// For whom.
+    pub by: AgentId,
+    /// When.
+    pub at: Timestamp,
+    /// What it has undone.
+    pub undoes: Option<ApplyId>,
+    /// By what it was undone last.
+    pub undone_by: Option<ApplyId>,
+    /// Files that it has written, and what became of them.
+    pub files: Vec<(RepoPath, Seen)>,
+    /// Files that it could not write.
+    pub errors: u32,
+    /// Whether it is over.
+    pub over: bool,
+    /// Whether the daemon ended in the middle of it.
+    pub broken_off: bool,
+}
+
+impl Provost {
+    /// Applies that can be undone, the newest first.
+    ///
+    /// # Errors
+    /// [`ApplyFault::Unreadable`].
+    pub async fn applies(&self) -> Result<Vec<PastApply>, ApplyFault> {
+        let provost = self.clone();
+        let read = move || {
+            let records = &provost.0.applying.records;
+            let one = |id: ApplyId| records.read(id).transpose();
+            records.all()?.into_iter().filter_map(one).collect::<std::io::Result<Vec<Record>>>()
+        };
+        let records = self.in_applying_turn(read).await??;
+        let undone = records.iter().filter(|it| it.written().next().is_some());
+        let undone: BTreeMap<ApplyId, ApplyId> =
+            undone.filter_map(|it| Some((it.head.undoes?, it.head.apply))).collect();
+        let past = |record: &Record| PastApply {
+            apply: record.head.apply,
+            by: record.head.by.clone(),
+            at: record.head.at,
+            undoes: record.head.undoes,
+            undone_by: undone.get(&record.head.apply).copied(),
+            files: record.written().map(|(step, _)| (step.path.clone(), became(step))).collect(),
+            errors: record.end.map_or(0, |it| it.errors),
+            over: record.end.is_some(),
+            broken_off: record.end.is_some_and(|it| it.broken_off),
+        };
+        Ok(records.iter().rev().map(past).collect())
+    }
+
+    /// Brings back what was there before an apply. A file that has changed since is left alone, unless `force` says that
+    /// its present content, which is kept as well, is not wanted.
+    ///
+    /// # Errors
+    /// [`ApplyFault`]; then nothing has changed.
+    pub async fn undo(
+        &self,
+        who: &Principal,
+        apply: ApplyId,
+        force: bool,
+    ) -> Result<Answer<Applied>, ApplyFault> {
+        let provost = self.clone();
+        let sorted = move || {
+            let record = provost.0.applying.records.read(apply)?.ok_or(ApplyFault::NoSuchApply(apply))?;
+            if record.end.is_none() {
+                return Err(ApplyFault::NotOver(apply));
+            }
+            Ok(provost.sort_back(&record, force))
+        };
+        let sorted = self.in_applying_turn(sorted).await??;
+        self.write(who, sorted, Some(apply)).await
+    }
+
+    /// What is to be done, and what has become of the others.
+    fn sort_back(&self, record: &Record, force: bool) -> Sorted {
+        let mut sorted = Sorted::default();
+        for (step, at) in record.written().rev() {
+            let want = match &step.before {
+                Some(side) => Want::Kept { apply: record.head.apply, side: side.clone(), at },
+                None => Want::Gone { sweep: step.folders.clone() },
+            };
+            let check = match force {
+                true => Check::Nothing,
+                false => Check::Exactly(step.after.as_ref().map(|it| it.digest)),
+            };
+            let order = Order { id: Box::default(), path: step.path.clone(), want, check };
+            let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
+            let looked = file::look(self.root().handle(), &order.path).map_err(|it| it.to_string());
+            match looked.and_then(|it| plan(it.as_ref(), &order.want, &order.check, until)) {
+                Ok(plan) if plan.is_nothing() => sorted.applied.skipped += 1,
+                Ok(_) => sorted.orders.push(order),
+                Err(why) => sorted.applied.errors.push(format!("{}: {why}", order.path)),
+            }
+        }
+        sorted
+    }
+}
+
+fn became(step: &super::record::Step) -> Seen {
+    match (&step.before, &step.after) {
+        (None, _) => Seen::Created,
+        (_, None) => Seen::Deleted,
+        (Some(_), Some(_)) => Seen::Changed,
+    }
+}
