@@ -349,6 +349,7 @@ fn wrong_key(dir: &Path) -> Box<str> {
 fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
     let grown = then.effect <= now.effect
         && then.approval <= now.approval
+        && then.apply <= now.apply
         && then.mail <= now.mail
         && then.fence <= now.fence
         && then.ticket <= now.ticket

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{connect, crew, posts, rows, wrong_key};
 use crate::base::limits::EVENT_PAGE_BYTES_MAX;
 use crate::base::{
-    AgentId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, MailSeq, PostSeq, TaskId, Ticket,
+    AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, MailSeq, PostSeq, TaskId, Ticket,
     Timestamp,
 };
 use crate::domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
@@ -90,6 +90,7 @@ pub(super) fn counters(db: &Connection) -> Result<Counters, StoreError> {
             "event" => counters.event = EventSeq(value),
             "effect" => counters.effect = EffectId(value),
             "approval" => counters.approval = ApprovalId(value),
+            "apply" => counters.apply = ApplyId(value),
             "mail" => counters.mail = MailSeq(value),
             "fence" => counters.fence = Fence(value),
             "ticket" => counters.ticket = Ticket(value),

@@ -178,11 +178,12 @@ pub(super) fn put_counters(db: &Connection, before: &Counters, now: &Counters) -
     Ok(())
 }
 
-fn named(counters: &Counters) -> [(&'static str, u64); 11] {
+fn named(counters: &Counters) -> [(&'static str, u64); 12] {
     [
         ("event", counters.event.0),
         ("effect", counters.effect.0),
         ("approval", counters.approval.0),
+        ("apply", counters.apply.0),
         ("mail", counters.mail.0),
         ("fence", counters.fence.0),
         ("ticket", counters.ticket.0),
