@@ -13,24 +13,26 @@ mod path;
 mod plan;
 mod record;
 mod settle;
+mod shelves;
 mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
-use crate::base::limits::{APPLIERS_MAX, ARTIFACT_BYTES_MAX, ARTIFACTS_MAX, DIFF_MS_MAX};
+use crate::base::limits::{APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_MS_MAX};
 use crate::base::{ApplyId, Digest, RepoPath, WatchPatterns};
 use crate::domain::command::ApplyFiles;
 use crate::domain::view::InTheWay;
 use crate::domain::{Answer, ApplyFile, Artifact, Principal, Refusal, Stake, StakeKind};
 use plan::{Check, Order, Plan, Want};
 use record::Records;
+use shelves::Shelves;
 pub use undo::PastApply;
 
 /// What becomes of a file.
@@ -77,7 +79,7 @@ pub enum ApplyFault {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// More artifacts than one call may have.
-    #[error("{0} artifacts are more than the {ARTIFACTS_MAX} of one call")]
+    #[error("{0} artifacts are more than the {APPLY_FILES_MAX} of one call")]
     TooMany(usize),
     /// No apply of that number is kept.
     #[error("there is no apply {0} to be undone: it is too old, or never was")]
@@ -96,18 +98,6 @@ impl From<io::Error> for ApplyFault {
     }
 }
 
-/// What a file said when its artifact was made.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum KeptBase {
-    /// There was none.
-    Missing,
-    /// This.
-    Says(Vec<u8>),
-}
-
-/// Finds what a file said when the artifact of this id was made. May block.
-pub type KeptBases = Box<dyn Fn(&str) -> Option<KeptBase> + Send + Sync>;
-
 /// What applies share.
 pub struct Applying {
     records: Records,
@@ -116,7 +106,6 @@ pub struct Applying {
     turns: Arc<Semaphore>,
     /// Files that are being written, each with those that wait for it.
     files: Mutex<BTreeMap<RepoPath, Arc<Turn<()>>>>,
-    bases: OnceLock<KeptBases>,
 }
 
 impl Applying {
@@ -130,7 +119,6 @@ impl Applying {
             deny: RwLock::new(read_deny(deny)),
             turns: Arc::new(Semaphore::new(APPLIERS_MAX)),
             files: Mutex::default(),
-            bases: OnceLock::new(),
         })
     }
 
@@ -146,10 +134,6 @@ impl Applying {
             files.entry(path.clone()).or_default().clone()
         };
         turn.lock_owned().await
-    }
-
-    fn base(&self, id: &str) -> Option<KeptBase> {
-        self.bases.get().and_then(|find| find(id))
     }
 }
 
@@ -181,13 +165,6 @@ impl Provost {
         *applying.deny.write().unwrap_or_else(PoisonError::into_inner) = read_deny(deny);
     }
 
-    /// Where is found what files said when artifacts were made; said once.
-    pub fn look_up_bases(&self, bases: KeptBases) {
-        if self.0.applying.bases.set(bases).is_err() {
-            tracing::error!("the bases of artifacts are looked up elsewhere already");
-        }
-    }
-
     /// Compares artifacts with what is there. Changes nothing.
     ///
     /// # Errors
@@ -202,7 +179,8 @@ impl Provost {
         let provost = self.clone();
         let compared = move || {
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
-            let one = |(asked, keeper): (Asked, Option<Stake>)| provost.compare(asked, keeper, until);
+            let mut shelves = provost.shelves();
+            let one = |(asked, keeper)| provost.compare(asked, keeper, &mut shelves, until);
             asked.into_iter().zip(keepers).map(one).collect()
         };
         Ok(self.in_applying_turn(compared).await?)
@@ -257,7 +235,7 @@ impl Provost {
 
     /// Reads artifacts as clients send them.
     fn read_artifacts(&self, artifacts: Vec<Artifact>) -> Result<Vec<Asked>, ApplyFault> {
-        if artifacts.len() > ARTIFACTS_MAX {
+        if artifacts.len() > APPLY_FILES_MAX {
             return Err(ApplyFault::TooMany(artifacts.len()));
         }
         let root = self.root().place().path().to_string_lossy().into_owned();
@@ -297,7 +275,13 @@ impl Provost {
         tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
     }
 
-    fn compare(&self, asked: Asked, keeper: Option<Stake>, until: Instant) -> Previewed {
+    fn compare(
+        &self,
+        asked: Asked,
+        keeper: Option<Stake>,
+        shelves: &mut Shelves,
+        until: Instant,
+    ) -> Previewed {
         let skip = |path: String, reason: Option<String>| Previewed {
             path,
             action: Action::Skip,
@@ -313,7 +297,9 @@ impl Provost {
         if let Some(stake) = keeper {
             return skip(path, Some(kept_by(&stake)));
         }
-        self.find_base(&mut order);
+        if let Err(why) = shelves.complete(&mut order) {
+            return skip(path, Some(why));
+        }
         let found = match file::look(self.root().handle(), &order.path) {
             Ok(found) => found,
             Err(trouble) => return skip(path, Some(trouble.to_string())),
@@ -332,25 +318,9 @@ impl Provost {
         Previewed { path, action, diff: Some(diff), reason: None }
     }
 
-    /// What a file said when its artifact was made, where the daemon has kept it.
-    fn find_base(&self, order: &mut Order) {
-        let Some(kept) = self.0.applying.base(&order.id) else { return };
-        order.check = match (kept, &order.check) {
-            (KeptBase::Missing, Check::Nothing) => Check::Missing,
-            (KeptBase::Says(bytes), Check::Nothing) => {
-                Check::Base { hash: Digest::of(&bytes), content: Some(bytes) }
-            }
-            (KeptBase::Says(bytes), Check::Base { hash, .. }) if Digest::of(&bytes) == *hash => {
-                Check::Base { hash: *hash, content: Some(bytes) }
-            }
-            // Whoever sends it says that it was made for something else.
-            _ => return,
-        };
-    }
-
     /// Leaves what an apply would really do, and counts the rest.
     fn sort(&self, asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
-        let mut sorted = Sorted::default();
+        let (mut sorted, mut shelves) = (Sorted::default(), self.shelves());
         let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
         for (asked, keeper) in asked.into_iter().zip(keepers) {
             let mut order = match asked.way {
@@ -364,8 +334,9 @@ impl Provost {
                     continue;
                 }
             };
-            self.find_base(&mut order);
+            let completed = shelves.complete(&mut order);
             let looked = || {
+                completed?;
                 if let Some(stake) = keeper {
                     return Err(kept_by(&stake));
                 }
@@ -401,7 +372,6 @@ fn read_one(root: &str, deny: &Result<WatchPatterns, String>, artifact: Artifact
         "snippet" => {
             return refuse("a snippet belongs to no file of the workspace; insert it where it should be");
         }
-        "binary" => return refuse("its content is no text, and does not travel this way"),
         _ if artifact.content.len() > ARTIFACT_BYTES_MAX => {
             return refuse("its content is larger than an artifact may be");
         }
@@ -411,7 +381,11 @@ fn read_one(root: &str, deny: &Result<WatchPatterns, String>, artifact: Artifact
     path::denied(deny, &path).map_err(Instead::Refused)?;
     let want = match &*artifact.kind {
         "delete" => Want::Gone { sweep: Vec::new() },
-        _ => Want::Says { bytes: artifact.content.into_string().into_bytes().into(), mode: None },
+        "binary" => Want::Bytes,
+        _ => Want::Says {
+            bytes: artifact.content.into_string().into_bytes().into(),
+            mode: artifact.mode.map(file::plain_mode),
+        },
     };
     let check = match artifact.base_hash {
         Some(hash) => Check::Base { hash, content: None },

@@ -105,6 +105,15 @@ impl Artifacts {
         Ok(list.and_then(|list| list.kept.artifacts.into_iter().nth(number - 1)).filter(|it| *it.id == *id))
     }
 
+    /// All that is kept together with an artifact, by its id.
+    ///
+    /// # Errors
+    /// As for [`Artifacts::of`].
+    pub fn beside_it(&self, id: &str) -> Result<Option<Kept>, StoreError> {
+        let Some((shelf, _)) = place_of(id) else { return Ok(None) };
+        Ok(self.list(shelf)?.map(|list| list.kept))
+    }
+
     /// What an artifact's file held when its run began; `None` for a new file, and where that was not kept.
     ///
     /// # Errors

@@ -4,17 +4,47 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost::base::Digest;
-use provost::domain::{Answer, Artifact};
+use provost::base::{Digest, TaskId};
+use provost::domain::artifact::artifact_id;
+use provost::domain::{Answer, Artifact, Gathered, Harvest};
 use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
-use provost::service::{Applied, Applying, KeptBase, Provost, Versions};
-use provost::store::{MemoryStore, Retention};
+use provost::service::{Applied, Applying, Configured, Provost, Versions};
+use provost::store::{Artifacts, MemoryStore, Retention};
 use tempfile::TempDir;
 
 use crate::script::{ByWord, client, host};
 use crate::storm::settings;
+
+fn task() -> TaskId {
+    TaskId::parse("a-run").unwrap()
+}
+
+/// What a run has left that found this.
+fn harvest(base: Option<&str>) -> Harvest {
+    let artifact = Artifact {
+        id: artifact_id(&task(), 1),
+        kind: "file".into(),
+        path: "f".into(),
+        content: "by the worker".into(),
+        language: Box::default(),
+        base_hash: base.map(|it| Digest::of(it.as_bytes())),
+        mode: Some(0o4777),
+    };
+    let binary = Artifact {
+        id: artifact_id(&task(), 2),
+        kind: "binary".into(),
+        path: "f.png".into(),
+        ..artifact.clone()
+    };
+    let binary = Artifact { base_hash: None, content: Box::default(), ..binary };
+    let gathered = vec![
+        Gathered { artifact, bytes: None, base: base.map(|it| it.as_bytes().to_vec()) },
+        Gathered { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None },
+    ];
+    Harvest { gathered, ..Harvest::default() }
+}
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 
@@ -37,13 +67,12 @@ impl World {
         let index = Index::start(dir.path(), Arc::default(), Options { on: false, files_max: 0 }).unwrap();
         let state = dir.path().join(".state");
         let kept = (Versions::open(&state).unwrap(), Applying::open(&state, &[]).unwrap());
+        let artifacts = Artifacts::at(&state);
+        artifacts.keep(&task(), &harvest(base), "").unwrap();
+        let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
+        let configured = Configured { profiles, agents, fleet, artifacts };
         let outputs = OutputBoard::default();
-        let provost = Provost::new(started.engine, host(), root, outputs, Arc::default(), index, kept);
-        provost.look_up_bases(Box::new(move |id| match (id, base) {
-            ("known", Some(text)) => Some(KeptBase::Says(text.into())),
-            ("known", None) => Some(KeptBase::Missing),
-            _ => None,
-        }));
+        let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }
     }
 
@@ -53,6 +82,7 @@ impl World {
             Some(now) => fs::write(&file, now).unwrap(),
             None => drop(fs::remove_file(&file)),
         }
+        let id = if id == "known" { artifact_id(&task(), 1) } else { id.into() };
         let artifact: Artifact = serde_json::from_value(serde_json::json!({
             "id": id, "kind": "file", "path": "f", "content": new, "language": "",
             "base_hash": base.map(|it| Digest::of(it.as_bytes())),
@@ -118,6 +148,30 @@ async fn a_file_that_has_appeared_since_is_not_overwritten() {
     assert_eq!((done.errors.len(), says.as_str()), (1, "somebody's\n"), "{done:?}");
     let (done, says) = world.apply("known", None, None, "new\n").await;
     assert_eq!((done.applied, says.as_str()), (1, "new\n"), "{done:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_text_is_written_as_it_was_kept() {
+    let world = World::new(None);
+    let artifact = |id: Box<str>| -> Artifact {
+        let json =
+            serde_json::json!({ "id": id, "kind": "binary", "path": "f.png", "content": "", "language": "" });
+        serde_json::from_value(json).unwrap()
+    };
+    let Answer::Done(done) = world.provost.apply(&client("ed"), vec![artifact("mine".into())]).await.unwrap()
+    else {
+        panic!("it is allowed")
+    };
+    assert!(done.errors[0].contains("is not kept here"), "{done:?}");
+    let kept = artifact(artifact_id(&task(), 2));
+    let Answer::Done(done) = world.provost.apply(&client("ed"), vec![kept]).await.unwrap() else {
+        panic!("it is allowed")
+    };
+    assert_eq!(done.applied, 1, "{done:?}");
+    let file = world.dir.path().join("f.png");
+    assert_eq!(fs::read(&file).unwrap(), [0, 1, 2, 255]);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o7777, 0o755, "it is a program, and nothing more than that");
 }
 
 /// Every way in which three lines can be changed on both sides, against a merge that is seen to be right: lines that

@@ -1,7 +1,7 @@
 //! Bounds of previews and applies.
 
 /// Artifacts of one call. A6s 3.3.
-pub const ARTIFACTS_MAX: usize = 500;
+pub const APPLY_FILES_MAX: usize = 500;
 
 /// Content of one artifact, and of a file that one replaces, in bytes. A6s 3.3; what is replaced is kept for an undo.
 pub const ARTIFACT_BYTES_MAX: usize = 8 << 20;

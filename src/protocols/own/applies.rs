@@ -61,6 +61,7 @@ fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
             path: it.path.into(),
             content: it.content.into(),
             language: Box::default(),
+            mode: it.mode,
             base_hash: hash.map_err(|err| Fault::invalid(format!("base_hash: {err}")))?,
         })
     };

@@ -19,6 +19,11 @@ use crate::system::{
 /// Who may do what with a new file, where nobody has said: as editors make them.
 pub(super) const MODE: u32 = 0o644;
 
+/// Of a file's rights, a worker has a say in one: whether it is a program.
+pub(super) fn plain_mode(mode: u32) -> u32 {
+    if mode & 0o100 != 0 { 0o755 } else { MODE }
+}
+
 /// Why a file is neither looked at nor written. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {

@@ -26,6 +26,8 @@ pub(super) enum Check {
 pub(super) enum Want {
     /// To say this.
     Says { bytes: Arc<[u8]>, mode: Option<u32> },
+    /// To say what is kept of its artifact, which is no text.
+    Bytes,
     /// To say what it said before an apply.
     Kept { apply: ApplyId, side: Side, at: u64 },
     /// Not to be there, nor these folders if nothing else is in them.
@@ -53,6 +55,7 @@ impl Order {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),
             Want::Kept { side, .. } => format!("says {}", side.digest),
             Want::Gone { .. } => "gone".to_owned(),
+            Want::Bytes => "bytes".to_owned(),
         };
         let check = match &self.check {
             Check::Nothing | Check::Missing => String::new(),
@@ -79,6 +82,9 @@ impl Plan {
     }
 }
 
+/// Why the content of an artifact cannot be written.
+pub(super) const NOT_KEPT: &str = "its content is no text, and is not kept here";
+
 const CHANGED: &str = "changed on disk since it was generated";
 
 /// Decides. Both changes of a file are merged if that can be done until then.
@@ -93,6 +99,7 @@ pub(super) fn plan(
 ) -> Result<Plan, String> {
     let now = found.map(|it| it.digest);
     let (bytes, mode) = match want {
+        Want::Bytes => return Err(NOT_KEPT.into()),
         Want::Gone { .. } if now.is_none() => return Ok(Plan::Same),
         Want::Says { bytes, .. } if now == Some(Digest::of(bytes)) => return Ok(Plan::Same),
         Want::Kept { side, .. } if now == Some(side.digest) => return Ok(Plan::Same),

@@ -17,6 +17,8 @@ pub struct Artifact {
     pub content: String,
     /// Digest of what was there when it was made.
     pub base_hash: Option<String>,
+    /// Rights of a new file, of which only the owner's to run it counts.
+    pub mode: Option<u32>,
 }
 
 /// `POST /preview-artifacts` and `POST /apply-artifacts`.
