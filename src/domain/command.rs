@@ -1,6 +1,7 @@
 //! Every verb Provost understands, in one table.
 
 mod apply;
+mod capture;
 mod coordinate;
 mod crew;
 mod job;
@@ -11,10 +12,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Handoff, Mail, Picture, Principal, Report, Scope, TaskState, Verdict, Watched};
+use super::{Failure, Handoff, Mail, Report, Scope, TaskState, Verdict, Watched};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
+pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};
 pub use coordinate::{
     AcquireLock, AgentNamed, AnswerContract, Conflict, ContractAnswered, ContractProposed, ContractWithdrawn,
     ContractsFollowed, DeclareIntent, Declared, FollowContracts, FreshSpans, HasLeft, IntendedFile,
@@ -481,49 +483,6 @@ pub struct Captured {
     pub task: TaskId,
     /// Where it stands.
     pub state: TaskState,
-}
-
-/// A picture is about to be taken: may it still?
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct BeginCapture {
-    /// The owed effect this carries out.
-    pub effect: EffectId,
-    /// Its task.
-    pub task: TaskId,
-    /// Who asked, as the effect says.
-    pub asker: Principal,
-}
-
-/// Go on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CaptureBegun;
-
-/// A picture was taken, or was not.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct EndCapture {
-    /// The owed effect this settles.
-    pub effect: EffectId,
-    /// Its task.
-    pub task: TaskId,
-    /// The picture, or why there is none.
-    pub end: Shot,
-}
-
-/// How the taking of a picture ended.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shot {
-    /// Here it is.
-    Taken(Picture),
-    /// There is none.
-    Failed(Failure),
-}
-
-/// The result is on record.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CaptureEnded {
-    /// Whether the task was unfinished until now. A picture of which nobody will hear is thrown away.
-    pub heard: bool,
 }
 
 /// A confined worker process is ready.

@@ -1,0 +1,49 @@
+//! What the daemon's hands say of pictures of the screen.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{EffectId, TaskId};
+use crate::domain::{Failure, Picture, Principal};
+
+/// A picture is about to be taken: may it still?
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BeginCapture {
+    /// The owed effect this carries out.
+    pub effect: EffectId,
+    /// Its task.
+    pub task: TaskId,
+    /// Who asked, as the effect says.
+    pub asker: Principal,
+}
+
+/// Go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureBegun;
+
+/// A picture was taken, or was not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EndCapture {
+    /// The owed effect this settles.
+    pub effect: EffectId,
+    /// Its task.
+    pub task: TaskId,
+    /// The picture, or why there is none.
+    pub end: Shot,
+}
+
+/// How the taking of a picture ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shot {
+    /// Here it is.
+    Taken(Picture),
+    /// There is none.
+    Failed(Failure),
+}
+
+/// The result is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureEnded {
+    /// Whether the task was unfinished until now. A picture of which nobody will hear is thrown away.
+    pub heard: bool,
+}
