@@ -317,7 +317,7 @@ pub(super) fn settle(
     let now = says(&dir, name);
     if let Some(left) = left {
         let is_known = Some(left) == old || Some(left) == new;
-        let swapped = now == new && !(now == old);
+        let swapped = now == new && now != old;
         match (is_known, swapped, now) {
             // Somebody's newer content, which was to come back when the daemon ended.
             (false, true, Some(_)) => dir.rename(beside, &dir, name)?,
