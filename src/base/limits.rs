@@ -108,6 +108,18 @@ pub const JOBS_LIVE_MAX: usize = 1_000;
 /// Jobs that are over and remembered; the oldest are forgotten first.
 pub const JOBS_KEPT_MAX: usize = 500;
 
+/// Changes of progress that a listener may be behind before it misses some.
+pub const PULSES_BUFFERED: usize = 1_024;
+
+/// Of what a job's worker has said, so many bytes are kept. A6s 6.3.
+pub const JOB_OUTPUT_BYTES_MAX: usize = 256 << 10;
+
+/// The longest answer in words, in bytes. A6s 6.5.
+pub const JOB_ANSWER_BYTES_MAX: usize = 200 << 10;
+
+/// Of what a worker said last, so many bytes are in the reason of its job's failure. A6s 6.2.
+pub const JOB_ERROR_BYTES_MAX: usize = 2 << 10;
+
 /// Events per page of a feed or an export.
 pub const EVENT_PAGE_MAX: u16 = 500;
 

@@ -63,9 +63,9 @@ impl JobKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// Nothing of it runs yet.
+    /// Its worker does not run yet.
     Queued,
-    /// Under way.
+    /// Its worker runs, or has run.
     Running,
     /// Done.
     Completed,
@@ -140,6 +140,10 @@ pub struct JobResult {
     pub answer: Option<Json>,
     /// Files as they could be.
     pub artifacts: Vec<Artifact>,
+    /// What the workers have said last.
+    pub output: Option<Box<str>>,
+    /// How many bytes they had said before that.
+    pub earlier: u64,
 }
 
 impl JobResult {
@@ -331,9 +335,11 @@ impl State {
         out: &mut Outbox,
     ) -> Result<JobMoved, Refusal> {
         let mut job = self.unfinished_job(&verb.job)?;
-        job.state = JobState::Running;
         if let Some((name, state)) = verb.phase {
             job.phases.move_to(now, name, state);
+            if name >= PhaseName::Generate {
+                job.state = JobState::Running;
+            }
         }
         job.tasks.extend(verb.task.clone());
         let (id, job) = (job.id.clone(), Arc::new(job));

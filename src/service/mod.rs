@@ -18,6 +18,7 @@ mod guard;
 mod history;
 mod import;
 mod intents;
+mod jobs;
 mod locks;
 mod mail;
 mod output;
@@ -44,6 +45,7 @@ pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
 pub use intents::IntentOrder;
+pub use jobs::{Ask, JobOutput, Pulse};
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, render, review_focus};
@@ -63,6 +65,7 @@ use crate::jail::{OutputBoard, Profile, Root};
 pub use crate::store::Artifacts;
 use crate::store::StoreError;
 pub use crate::store::{TimelineOrder, TimelineQuery};
+use jobs::Pulses;
 use programs::Programs;
 
 /// The workers of the configuration, replaced as a whole on reload.
@@ -94,6 +97,7 @@ struct Parts {
     configured: RwLock<Configured>,
     programs: Programs,
     index: Index,
+    pulses: Pulses,
     /// Turns to read claimed files.
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
@@ -125,6 +129,7 @@ impl Provost {
             configured,
             programs,
             index,
+            pulses: Pulses::default(),
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
             versions: Arc::new(versions),
             applying,

@@ -1,0 +1,64 @@
+//! How far jobs are: numbers that nobody stores, told as they change.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::broadcast;
+
+use crate::base::JobId;
+use crate::base::limits::PULSES_BUFFERED;
+use crate::domain::PhaseName;
+
+/// How far a job is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pulse {
+    /// Which.
+    pub job: JobId,
+    /// Which part of it, if it has parts.
+    pub phase: Option<PhaseName>,
+    /// Of a hundred.
+    pub progress: u8,
+}
+
+/// The last one of every job that runs.
+#[derive(Clone, Debug)]
+pub struct Pulses {
+    last: Arc<Mutex<HashMap<JobId, Pulse>>>,
+    told: broadcast::Sender<Pulse>,
+}
+
+impl Default for Pulses {
+    fn default() -> Self {
+        Self { last: Arc::default(), told: broadcast::channel(PULSES_BUFFERED).0 }
+    }
+}
+
+impl Pulses {
+    /// How far a job is, while it runs.
+    pub fn of(&self, job: &JobId) -> Option<Pulse> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).get(job).cloned()
+    }
+
+    /// Every change from now on. Whoever is too slow misses some, and sees the next.
+    pub fn follow(&self) -> broadcast::Receiver<Pulse> {
+        self.told.subscribe()
+    }
+
+    /// Goes forward within a part, never back.
+    pub(super) fn tell(&self, job: &JobId, phase: Option<PhaseName>, progress: u8) {
+        let pulse = Pulse { job: job.clone(), phase, progress };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.get(job);
+        if known.is_some_and(|known| known.phase == phase && known.progress >= progress) {
+            return;
+        }
+        last.insert(job.clone(), pulse.clone());
+        drop(last);
+        // Nobody may be listening.
+        let _nobody = self.told.send(pulse);
+    }
+
+    pub(super) fn end(&self, job: &JobId) {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(job);
+    }
+}
