@@ -25,6 +25,8 @@ use crate::domain::{Answer, EventKind, Job, JobEvent, JobKind, JobResult, JobSta
 /// What is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ask {
+    /// By which it will be known: one of [`fresh_job_id`]'s.
+    pub id: JobId,
     /// What kind of question.
     pub kind: JobKind,
     /// The method that was called.
@@ -70,7 +72,7 @@ impl Provost {
     pub async fn begin_job(&self, who: &Principal, ask: Ask) -> Result<Arc<Job>, Refusal> {
         let order = Order { prompt: ask.prompt.into(), working_dir: ask.working_dir.map(Into::into) };
         let verb = OpenJob {
-            job: fresh_id()?,
+            job: ask.id,
             kind: ask.kind,
             method: ask.method.into(),
             title: ask.title.into(),
@@ -217,7 +219,10 @@ fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
 }
 
 /// Sixteen characters that nobody can guess.
-fn fresh_id() -> Result<JobId, Refusal> {
+///
+/// # Errors
+/// [`Refusal::Busy`] where the system has no random numbers.
+pub fn fresh_job_id() -> Result<JobId, Refusal> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut random = [0; 16];
     getrandom::fill(&mut random)
