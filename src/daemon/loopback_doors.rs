@@ -78,6 +78,7 @@ impl Daemon {
         if settings.enabled {
             let wanted = Wanted::new("a6s", settings.port, before.a6s, loaded);
             let door = A6s::new(self.provost.clone());
+            self.doors.spawn(door.clone().tell(self.stop.clone()));
             ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
         }
         if let Err(err) = ports.write(&self.start.places) {

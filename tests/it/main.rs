@@ -9,6 +9,7 @@ mod a6s_door;
 mod a6s_events;
 mod a6s_habits;
 mod a6s_hostile;
+mod a6s_jobs;
 mod adapt;
 mod agent_protocol;
 mod agent_protocol_vectors;

@@ -56,3 +56,6 @@ pub const A6S_PROGRESS_EVERY_MS: u64 = 250;
 
 /// Executions whose readers are remembered at once; the oldest are forgotten.
 pub const A6S_WATCHED_MAX: usize = 4_096;
+
+/// Background tasks that are over and listed; the newest. A6s 6.3.
+pub const A6S_LISTED_MAX: usize = 100;

@@ -3,9 +3,16 @@
 use super::A6s;
 use super::envelope::{Fault, Said};
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
+use crate::base::AgentId;
 use crate::service::{Availability, FleetMember};
 
 impl A6s {
+    /// The worker that an editor means.
+    pub(super) async fn agent(&self, wanted: &str) -> Result<AgentId, Fault> {
+        let fleet = self.provost().fleet_now().await?;
+        find(&fleet, wanted).map(|it| it.agent.id.clone())
+    }
+
     /// `agents.list`
     pub(super) async fn agents(&self) -> Result<Said, Fault> {
         let fleet = self.provost().fleet_now().await?;

@@ -10,6 +10,9 @@ pub mod call;
 mod envelope;
 pub mod events;
 mod fleet;
+mod jobs;
+mod map;
+mod news;
 mod session;
 pub mod wire;
 
@@ -116,8 +119,18 @@ impl A6s {
     }
 
     /// Answers one request, in the name of its connection.
-    async fn carry_out(&self, _session: &Session, call: Call) -> Outcome {
+    async fn carry_out(&self, session: &Session, call: Call) -> Outcome {
         let said = match &call {
+            Call::AgentsInvoke(asked) => return self.invoke(session, asked).await,
+            Call::BackgroundLaunch(asked) => return self.launch(session, asked).await,
+            Call::ExecutionStatus(asked) => self.execution_status(session, asked.execution_id.as_str()).await,
+            Call::BackgroundList(_) => self.background().await,
+            Call::BackgroundCancel(asked) => self.cancel(session, asked.task_id.as_str(), "task").await,
+            Call::WorkflowsCancel(asked) => {
+                self.cancel(session, asked.execution_id.as_str(), "execution").await
+            }
+            Call::BackgroundOutput(asked) => self.output(asked.task_id.as_str()).await,
+            Call::FeedbackSubmit(asked) => self.feedback(session, asked).await,
             Call::AgentsList(_) => self.agents().await,
             Call::FleetList(asked) => self.fleet(asked.capability.as_ref()).await,
             Call::FleetStatus(asked) => self.fleet_status(asked.agent_id.as_ref()).await,

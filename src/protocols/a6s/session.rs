@@ -30,7 +30,7 @@ const SMALL_BYTES: usize = 64 << 10;
 pub(super) struct Session {
     pub(super) door: A6s,
     /// Who asks.
-    who: Principal,
+    pub(super) who: Principal,
     token: Option<Arc<Token>>,
     outbox: Outbox,
     requests: Mutex<Requests>,

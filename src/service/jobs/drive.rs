@@ -10,7 +10,8 @@ use crate::base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX, JOB_OUTPUT_
 use crate::base::{Json, TaskId, Ttl};
 use crate::domain::command::{Delegated, EndJob, MoveJob, Status, Tool};
 use crate::domain::{
-    Answer, Delegate, Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, TaskState,
+    Answer, Delegate, Failure, Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task,
+    TaskState,
 };
 use crate::jail::{LiveOutput, Stream, plain_text};
 use crate::service::Provost;
@@ -53,6 +54,14 @@ impl From<Refusal> for Stop {
 /// Whether a task waits still, so that the next daemon runs it.
 fn has_not_run(task: &Task) -> bool {
     matches!(task.state, TaskState::Awaiting { .. } | TaskState::Queued { .. })
+}
+
+/// Whether a task has ended before its worker began.
+fn never_ran(task: &Task) -> bool {
+    let refused = |failure: &Failure| {
+        failure.is_denial() || matches!(failure, Failure::JailRefused { .. } | Failure::WorkerAway { .. })
+    };
+    task.state.is_finished() && task.failure.as_ref().is_some_and(refused)
 }
 
 impl Provost {
@@ -100,6 +109,9 @@ impl Drive {
         self.begin(PhaseName::Inspect).await?;
         let task = self.delegate().await?;
         let task = self.until_it_runs(task).await?;
+        if never_ran(&task) {
+            return self.judge(&task, kept);
+        }
         self.finish(PhaseName::Inspect).await?;
         self.begin(PhaseName::Generate).await?;
         let task = self.until_it_ends(task, kept).await?;
@@ -130,9 +142,6 @@ impl Drive {
         }
         let verb = MoveJob { job: self.job.id.clone(), phase: Some((phase, state)), task: None };
         self.provost.submit(self.provost.host(), verb).await?;
-        if state == PhaseState::Running && self.has_phases() {
-            self.provost.pulses().tell(&self.job.id, Some(phase), 0);
-        }
         Ok(())
     }
 

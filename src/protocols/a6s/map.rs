@@ -1,0 +1,105 @@
+//! Jobs as editors see them. A6s 3.0, and 5 where document and clients differ.
+
+use super::wire;
+use crate::base::JobId;
+use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState};
+use crate::service::Pulse;
+
+/// A job as an execution.
+pub(super) fn execution_id(job: &JobId) -> String {
+    format!("exec_{job}")
+}
+
+/// A job as a background task.
+pub(super) fn task_id(job: &JobId) -> String {
+    format!("task_{job}")
+}
+
+/// A job by whatever a client calls it: each way of looking at it has a prefix of its own.
+pub(super) fn job_id(id: &str) -> Option<JobId> {
+    let id = id.trim();
+    let bare = ["exec_", "task_", "job_"].iter().find_map(|prefix| id.strip_prefix(prefix));
+    JobId::parse(bare.unwrap_or(id)).ok()
+}
+
+/// What `execution.status` and `execution.complete` say.
+pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
+    let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
+    let (name, progress) = match job.phases.current() {
+        Some((name, it)) => (name, progress(name, it, pulse)),
+        None => (PhaseName::Research, 0),
+    };
+    wire::Execution {
+        execution_id: execution_id(&job.id),
+        workflow_id: None,
+        status: match job.state {
+            JobState::Queued | JobState::Running => "running",
+            JobState::Completed => "success",
+            JobState::Failed | JobState::Cancelled => "failure",
+        },
+        phases,
+        artifacts: result.artifacts.iter().map(artifact).collect(),
+        phase: name.word(),
+        progress: if job.state == JobState::Completed { 100 } else { progress },
+        error: job.error.as_deref().map(Into::into),
+        cancelled: job.state == JobState::Cancelled,
+        steps: Vec::new(),
+    }
+}
+
+fn phase(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> wire::Phase {
+    let took = it.began_at.zip(it.ended_at).map(|(began, ended)| ended.0.saturating_sub(began.0));
+    wire::Phase {
+        name: name.word(),
+        status: it.state.word(),
+        progress: progress(name, it, pulse),
+        duration: took.and_then(|ms| u64::try_from(ms).ok()),
+    }
+}
+
+fn progress(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> u8 {
+    match it.state {
+        PhaseState::Completed => 100,
+        PhaseState::Running => {
+            pulse.filter(|pulse| pulse.phase == Some(name)).map_or(0, |pulse| pulse.progress)
+        }
+        PhaseState::Pending | PhaseState::Failed => 0,
+    }
+}
+
+/// One of `background.list`.
+pub(super) fn background(job: &Job, pulse: Option<&Pulse>) -> wire::BackgroundTask {
+    wire::BackgroundTask {
+        id: task_id(&job.id),
+        task: job.title.as_ref().into(),
+        agent_type: job.agent.as_ref().into(),
+        status: job.state.word(),
+        progress: task_progress(job, pulse),
+        started_at: job.opened_at.rfc3339(),
+        completed_at: job.ended_at.map(|at| at.rfc3339()),
+        error_msg: job.error.as_deref().map(Into::into),
+    }
+}
+
+/// How far a job without parts is; a hundred once it is done.
+pub(super) fn task_progress(job: &Job, pulse: Option<&Pulse>) -> u8 {
+    match job.state {
+        JobState::Completed => 100,
+        JobState::Running => pulse.map_or(0, |it| it.progress.min(99)),
+        JobState::Queued | JobState::Failed | JobState::Cancelled => 0,
+    }
+}
+
+/// Which jobs clients know as background tasks: those that were launched as such, and answers that take their time.
+pub(super) const IN_BACKGROUND: &[JobKind] = &[JobKind::Background, JobKind::Code];
+
+fn artifact(it: &Artifact) -> wire::Artifact {
+    wire::Artifact {
+        id: it.id.as_ref().into(),
+        kind: it.kind.as_ref().into(),
+        path: it.path.as_ref().into(),
+        content: it.content.as_ref().into(),
+        language: it.language.as_ref().into(),
+        base_hash: it.base_hash.map(|hash| hash.to_string()),
+    }
+}

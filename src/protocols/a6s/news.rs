@@ -1,0 +1,105 @@
+//! What happens to jobs, told to editors. A6s 4.
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::A6s;
+use super::events::Told;
+use super::map::{IN_BACKGROUND, execution, execution_id, task_id, task_progress};
+use crate::base::JobId;
+use crate::domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
+use crate::service::Pulse;
+
+impl A6s {
+    /// Tells editors what becomes of jobs, until the daemon stops.
+    pub async fn tell(self, stop: CancellationToken) {
+        let mut events = self.provost().engine().subscribe();
+        let mut pulses = self.provost().pulses().follow();
+        loop {
+            tokio::select! {
+                // How far a part is comes after that it has begun.
+                biased;
+                () = stop.cancelled() => return,
+                event = events.recv() => match event {
+                    Ok(event) => {
+                        if let EventKind::Job(event) = &event.kind {
+                            self.tell_of(event).await;
+                        }
+                    }
+                    // Whoever asks for the status sees what was missed.
+                    Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "editors were not told of everything"),
+                    Err(RecvError::Closed) => return,
+                },
+                pulse = pulses.recv() => match pulse {
+                    Ok(pulse) => self.tell_pulse(pulse),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                },
+            }
+        }
+    }
+
+    async fn tell_of(&self, event: &JobEvent) {
+        let Ok(job) = self.provost().job(event.job()).await else { return };
+        if IN_BACKGROUND.contains(&job.kind) {
+            self.tell_task(&job);
+        }
+        match event {
+            JobEvent::JobMoved { phase: Some((name, state)), .. } if job.kind == JobKind::Execution => {
+                let progress = if *state == PhaseState::Completed { 100 } else { 0 };
+                let execution = execution_id(&job.id).into();
+                let (phase, status) = (name.word(), state.word());
+                self.hub().tell(Told::Phase { execution, phase, status, progress });
+            }
+            JobEvent::JobEnded { .. } => self.tell_end(&job).await,
+            _ => {}
+        }
+    }
+
+    fn tell_task(&self, job: &Job) {
+        let progress = task_progress(job, self.provost().pulses().of(&job.id).as_ref());
+        let (task, status) = (task_id(&job.id).into(), job.state.word());
+        self.hub().tell(Told::Task { task, status, progress });
+    }
+
+    /// A job without files is nothing that an editor could look at.
+    async fn tell_end(&self, job: &Job) {
+        let result = match self.provost().job_result(&job.id).await {
+            Ok(result) => result,
+            Err(err) => return tracing::error!(%err, job = %job.id, "editors are not told of an end"),
+        };
+        if job.kind != JobKind::Execution && result.artifacts.is_empty() {
+            return;
+        }
+        // A part that was under way has ended with it.
+        if job.kind == JobKind::Execution
+            && let Some((name, phase)) = job.phases.current()
+            && job.state != JobState::Completed
+        {
+            let execution = execution_id(&job.id).into();
+            let (phase, status) = (name.word(), phase.state.word());
+            self.hub().tell(Told::Phase { execution, phase, status, progress: 0 });
+        }
+        let said = serde_json::value::to_raw_value(&execution(job, result, None));
+        let Ok(result) = said else { return };
+        self.hub().tell(Told::Complete { execution: execution_id(&job.id).into(), result });
+    }
+
+    fn tell_pulse(&self, pulse: Pulse) {
+        let Pulse { job, phase, progress } = pulse;
+        let told = match phase {
+            Some(phase) => Told::Phase {
+                execution: execution_id(&job).into(),
+                phase: phase.word(),
+                status: PhaseState::Running.word(),
+                progress,
+            },
+            None => running(&job, progress),
+        };
+        self.hub().tell(told);
+    }
+}
+
+fn running(job: &JobId, progress: u8) -> Told {
+    Told::Task { task: task_id(job).into(), status: JobState::Running.word(), progress }
+}
