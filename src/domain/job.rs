@@ -140,6 +140,8 @@ pub struct JobResult {
     pub answer: Option<Json>,
     /// Files as they could be.
     pub artifacts: Vec<Artifact>,
+    /// Changes that are no artifacts: which, and why.
+    pub left_out: Option<Box<str>>,
     /// What the workers have said last.
     pub output: Option<Box<str>>,
     /// How many bytes they had said before that.

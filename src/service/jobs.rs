@@ -24,7 +24,7 @@ use crate::domain::{Answer, EventKind, Job, JobEvent, JobKind, JobResult, JobSta
 
 /// What is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ask {
+pub struct JobAsk {
     /// By which it will be known: one of [`fresh_job_id`]'s.
     pub id: JobId,
     /// What kind of question.
@@ -41,6 +41,8 @@ pub struct Ask {
     pub prompt: String,
     /// Where it works, within the workspace.
     pub working_dir: Option<String>,
+    /// Whether the worker is an agent: it works in a private copy, and what it changes there is kept.
+    pub by_agent: bool,
     /// By what the same question is recognised.
     pub key: Option<Digest>,
 }
@@ -50,6 +52,7 @@ pub struct Ask {
 struct Order {
     prompt: Box<str>,
     working_dir: Option<Box<str>>,
+    by_agent: bool,
 }
 
 /// What a job's tasks have said, as one text.
@@ -69,8 +72,12 @@ impl Provost {
     ///
     /// # Errors
     /// A [`Refusal`]; then there is none.
-    pub async fn begin_job(&self, who: &Principal, ask: Ask) -> Result<Arc<Job>, Refusal> {
-        let order = Order { prompt: ask.prompt.into(), working_dir: ask.working_dir.map(Into::into) };
+    pub async fn begin_job(&self, who: &Principal, ask: JobAsk) -> Result<Arc<Job>, Refusal> {
+        let order = Order {
+            prompt: ask.prompt.into(),
+            working_dir: ask.working_dir.map(Into::into),
+            by_agent: ask.by_agent,
+        };
         let verb = OpenJob {
             job: ask.id,
             kind: ask.kind,

@@ -45,7 +45,7 @@ pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
 pub use intents::IntentOrder;
-pub use jobs::{Ask, JobOutput, Pulse, fresh_job_id};
+pub use jobs::{JobAsk, JobOutput, Pulse, fresh_job_id};
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, render, review_focus};

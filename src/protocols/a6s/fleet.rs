@@ -7,10 +7,26 @@ use crate::base::AgentId;
 use crate::service::{Availability, FleetMember};
 
 impl A6s {
-    /// The worker that an editor means.
-    pub(super) async fn agent(&self, wanted: &str) -> Result<AgentId, Fault> {
-        let fleet = self.provost().fleet_now().await?;
-        find(&fleet, wanted).map(|it| it.agent.id.clone())
+    /// Whom an editor means; it has to be one who does such things.
+    pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<Meant, Fault> {
+        let agents = self.provost().agents();
+        if agents.agents.is_empty() {
+            let fleet = self.provost().fleet_now().await?;
+            let worker = find(&fleet, wanted)?.agent.id.clone();
+            return Ok(Meant { worker, preamble: None, by_agent: false });
+        }
+        let unknown =
+            || Fault::new(format!("Unknown agent: {}. Configured: {}", wanted.trim(), agents.ids()));
+        let meant = agents.find(wanted).ok_or_else(unknown)?;
+        if !meant.agent.takes(method) {
+            let takes = meant.agent.methods.join(", ");
+            return Err(Fault::new(format!(
+                "{} is not for {method}: its `methods` are {takes}",
+                meant.agent.id
+            )));
+        }
+        let preamble = meant.preamble.map(Into::into);
+        Ok(Meant { worker: meant.agent.id.clone(), preamble, by_agent: true })
     }
 
     /// `agents.list`
@@ -52,6 +68,15 @@ impl A6s {
             max_parallel: it.agent.max_parallel,
         })
     }
+}
+
+/// Whom an editor means.
+pub(super) struct Meant {
+    pub(super) worker: AgentId,
+    /// What its prompts begin with.
+    pub(super) preamble: Option<Box<str>>,
+    /// Whether it is an agent, and not only a worker.
+    pub(super) by_agent: bool,
 }
 
 /// The agent of this id, or else of this name.

@@ -41,7 +41,7 @@ pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> 
         artifacts: result.artifacts.iter().map(artifact).collect(),
         phase: name.word(),
         progress: if job.state == JobState::Completed { 100 } else { progress },
-        error: job.error.as_deref().map(Into::into),
+        error: job.error.as_deref().or(result.left_out.as_deref()).map(Into::into),
         cancelled: job.state == JobState::Cancelled,
         steps: Vec::new(),
     }

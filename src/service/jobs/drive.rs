@@ -10,8 +10,8 @@ use crate::base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX, JOB_OUTPUT_
 use crate::base::{Json, TaskId, Ttl};
 use crate::domain::command::{Delegated, EndJob, MoveJob, Status, Tool};
 use crate::domain::{
-    Answer, Delegate, Failure, Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task,
-    TaskState,
+    Answer, Delegate, Errand, Failure, Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal,
+    Task, TaskState,
 };
 use crate::jail::{LiveOutput, Stream, plain_text};
 use crate::service::Provost;
@@ -116,6 +116,7 @@ impl Drive {
         self.begin(PhaseName::Generate).await?;
         let task = self.until_it_ends(task, kept).await?;
         self.judge(&task, kept)?;
+        self.collect(&task, kept).await?;
         self.finish(PhaseName::Generate).await?;
         self.begin(PhaseName::Optimize).await?;
         self.finish(PhaseName::Optimize).await?;
@@ -172,6 +173,7 @@ impl Drive {
             working_dir: self.order.working_dir.clone(),
             format: None,
             payload: Json::from_value(&serde_json::json!({})),
+            errand: self.errand().map(Box::new),
         };
         match self.provost.delegate(&self.job.who, verb).await? {
             Answer::Done(Delegated { task, .. }) => Ok(task),
@@ -180,6 +182,31 @@ impl Drive {
                 Err(Stop::Failed(format!("denied by rule {}: {}", denial.rule, denial.reason)))
             }
         }
+    }
+
+    /// What an agent is told of what its work is a part of.
+    fn errand(&self) -> Option<Errand> {
+        self.order.by_agent.then(|| Errand {
+            job: format!("job_{}", self.job.id).into(),
+            method: self.job.method.clone(),
+            phase: PhaseName::Generate.word().into(),
+            schema: None,
+            harvest: true,
+        })
+    }
+
+    /// What an agent has answered and changed, as it was kept before its task ended.
+    async fn collect(&self, task: &Task, kept: &mut JobResult) -> Result<(), Stop> {
+        if !self.order.by_agent {
+            return Ok(());
+        }
+        let (artifacts, id) = (self.provost.artifacts(), task.id().clone());
+        let found = tokio::task::spawn_blocking(move || artifacts.of(&id)).await.map_err(|_| Stop::Over)?;
+        let found = found.map_err(|err| failed(&err))?.unwrap_or_default();
+        kept.left_out = found.left_out().map(Into::into);
+        kept.artifacts = found.artifacts;
+        kept.text = Some(clip(&found.answer, JOB_ANSWER_BYTES_MAX).into());
+        Ok(())
     }
 
     /// Waits for a place, and for whoever has to say yes.
