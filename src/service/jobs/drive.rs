@@ -68,7 +68,7 @@ impl Provost {
     /// Carries a job out, beside whoever asked for it.
     pub(super) fn drive(&self, job: Arc<Job>, order: Order) {
         let drive = Drive { provost: self.clone(), job, order };
-        tokio::spawn(drive.to_its_end());
+        tokio::spawn(drive.carry_out());
     }
 }
 
@@ -79,7 +79,7 @@ struct Drive {
 }
 
 impl Drive {
-    async fn to_its_end(self) {
+    async fn carry_out(self) {
         let mut kept = JobResult::default();
         let outcome = match self.run(&mut kept).await {
             Ok(()) => Outcome { state: JobState::Completed, error: None, result: kept },
