@@ -204,7 +204,6 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_loopback(&prepared.loaded).await?;
     daemon.take_over_published(&config.agent_protocol);
     daemon.say_started(started.clean, &prepared.loaded).await?;
-    daemon.provost.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
     let own_at = daemon.start.places.own_socket();
     daemon.open(Arc::new(own), &own_at, Place::Ours)?;
     let devit_at = daemon.start.places.devit_socket();

@@ -81,6 +81,8 @@ impl Daemon {
             self.doors.spawn(door.clone().tell(self.stop.clone()));
             ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
         }
+        // Whoever asks about a job that an earlier daemon has left is told how it stands now.
+        self.provost.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;
         if let Err(err) = ports.write(&self.start.places) {
             tracing::warn!(%err, "the ports are not remembered");
         }
