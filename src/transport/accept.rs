@@ -1,6 +1,6 @@
 //! The accept loop: nothing that peers do ends it.
 //!
-//! When there are too many connections, or descriptors run out, room is made; see [`super::connections`].
+//! When there are too many connections, or descriptors run out, room is made; see `connections`.
 
 use std::future::Future;
 use std::io;
