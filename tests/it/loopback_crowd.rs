@@ -55,14 +55,17 @@ fn is_closed(mut connection: &TcpStream) -> bool {
 
 /// As many connections as these in use, of which the door says that there may be no further one.
 fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
-    let mut held = Vec::new();
+    let (mut held, mut refusals) = (Vec::new(), 0);
     for _ in 0..1_000 {
-        // One whose request was not read yet may have had to go.
+        // One whose request was not read yet may have had to go, and one may have been refused beside a question of ours
+        // that was not over yet.
         held.retain(|it| !is_closed(it));
+        refusals = if held.len() < count { 0 } else { refusals };
         held.extend((held.len()..count).map(|_| lasting(door, path)));
         // What is asked while others still arrive may have to go for them, and is asked again.
         let answer = Answer::read(&mut lasting(door, "/nowhere"), false);
-        if answer.is_ok_and(|it| refused(&it)) {
+        refusals = if answer.is_ok_and(|it| refused(&it)) { refusals + 1 } else { 0 };
+        if refusals == 3 {
             return held;
         }
         std::thread::sleep(Duration::from_millis(20));

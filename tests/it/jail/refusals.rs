@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use provost::base::limits::STDIN_BYTES_MAX;
 use provost::jail::{Network, PlanRefused, Step, probe};
 
 use super::*;
@@ -209,7 +210,8 @@ async fn an_executable_that_is_no_supervisor_is_noticed() {
 #[tokio::test]
 async fn more_input_than_the_bound_is_refused() {
     let world = World::new();
-    let error = world.start_with(world.sh("touch ran"), Some(&vec![b'x'; (1 << 20) + 1])).await.unwrap_err();
+    let error =
+        world.start_with(world.sh("touch ran"), Some(&vec![b'x'; STDIN_BYTES_MAX + 1])).await.unwrap_err();
     assert_eq!(error.step, Step::Input);
 }
 
