@@ -230,7 +230,8 @@ fn places(delivery: &Delivery) -> Vec<String> {
 fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile, String> {
     worker.ports.iter().try_for_each(|port| not_ours(*port))?;
     let binary = worker.binary.as_deref().ok_or("it has no `binary`")?;
-    let program = find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
+    let program =
+        crate::system::find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
     let built_in = shell_profile();
     if *id == built_in.id && program == built_in.program && worker.env.is_empty() {
         // Its own time limit, unless the configuration says something about it.
@@ -286,17 +287,6 @@ fn bounds(worker: &Worker) -> Bounds {
         growth_bytes: Some(worker.growth.0),
         growth_entries: Some(worker.growth_files),
     }
-}
-
-/// An absolute path as it is, a name on the daemon's `PATH`.
-fn find_program(binary: &str) -> Option<PathBuf> {
-    let path = Path::new(binary);
-    if path.is_absolute() {
-        return path.is_file().then(|| path.to_owned());
-    }
-    let folders = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
-    found.map(|folder| folder.join(path)).find(|it| it.is_file())
 }
 
 /// What the DevIt door is like.

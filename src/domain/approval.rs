@@ -194,7 +194,7 @@ impl State {
             return;
         }
         let details = match &parked.command {
-            Command::Delegate(verb) => verb.payload.clone(),
+            Command::Delegate(verb) => verb.shown(),
             Command::ApplyFiles(verb) => verb.shown(),
             _ => Json::null(),
         };

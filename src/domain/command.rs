@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Handoff, Mail, Report, Scope, TaskState, Verdict, Watched};
-use crate::base::{AgentId, ApprovalId, Digest, EffectId, Json, MailSeq, TaskId, Timestamp, Ttl};
+use crate::base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
 pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};
@@ -349,6 +349,12 @@ pub struct Errand {
     pub schema: Option<Json>,
     /// Whether what it changes in its private copy is kept as artifacts.
     pub harvest: bool,
+    /// The job in whose private copy it works: one copy for all runs that name it, until that job is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<JobId>,
+    /// What is run instead of the worker's own command, in the same jail, but without network, secrets and goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<Box<str>>>,
 }
 
 impl Delegate {
@@ -356,6 +362,22 @@ impl Delegate {
     pub fn digest(&self) -> Digest {
         // Our own types always encode; an empty text could only make two requests look different.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
+    }
+
+    /// What is run instead of the worker's own command.
+    pub fn command(&self) -> Option<&[Box<str>]> {
+        self.errand.as_ref()?.command.as_deref()
+    }
+
+    /// What an approver is shown beside the goal: the request as it came, and what it is a part of.
+    pub fn shown(&self) -> Json {
+        let Some(errand) = &self.errand else { return self.payload.clone() };
+        let mut members = match self.payload.value() {
+            serde_json::Value::Object(members) => members,
+            _ => serde_json::Map::new(),
+        };
+        members.insert("errand".into(), serde_json::to_value(errand).unwrap_or_default());
+        Json::from_value(&members.into())
     }
 }
 

@@ -312,7 +312,7 @@ fn grant(
     let mut task = Task::clone(waiting.ok_or_else(|| refused(Refusal::TaskNotFound))?);
     let facts = match task.capture {
         true => parked.facts.clone(),
-        false => state.settings.facts_of(&task.order.worker, parked.facts.clone()).map_err(refused)?,
+        false => state.settings.facts_of(&task.order, parked.facts.clone()).map_err(refused)?,
     };
     if facts != parked.facts {
         return Err(refused(Refusal::ApprovalChanged));
@@ -355,7 +355,7 @@ impl State {
         if let Repeat::Same(task) = self.tasks.repeat(call.who, verb, call.past.as_ref())? {
             return Ok(Some(same_answer(&task)));
         }
-        call.facts = self.settings.facts_of(&verb.worker, std::mem::take(&mut call.facts))?;
+        call.facts = self.settings.facts_of(verb, std::mem::take(&mut call.facts))?;
         call.facts.running = self.tasks.asked_by(call.who.agent());
         call.facts.depth = self.tasks.depth_below(call.who.agent());
         let Some(why) = call.facts.directory_refused.clone() else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facts, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
+use super::{Delegate, Facts, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
 use crate::base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
@@ -118,15 +118,18 @@ impl Settings {
     ///
     /// # Errors
     /// [`Refusal::WorkerBroken`] when its entry is wrong.
-    pub(super) fn facts_of(&self, worker: &AgentId, facts: Facts) -> Result<Facts, Refusal> {
+    pub(super) fn facts_of(&self, order: &Delegate, facts: Facts) -> Result<Facts, Refusal> {
+        let worker = &order.worker;
         let setting = self.workers.get(worker);
         if let Some(why) = setting.and_then(|it| it.broken.clone()) {
             return Err(Refusal::WorkerBroken { worker: worker.clone(), why });
         }
+        // A command that is run in the worker's place is given neither.
+        let own = setting.filter(|_| order.command().is_none());
         Ok(Facts {
             worker_kind: Some(self.kind_of(worker)),
-            network: setting.map(|it| it.network.clone()).unwrap_or_default(),
-            secrets: setting.map(|it| it.secrets.clone()).unwrap_or_default(),
+            network: own.map(|it| it.network.clone()).unwrap_or_default(),
+            secrets: own.map(|it| it.secrets.clone()).unwrap_or_default(),
             tier: setting.map(|it| it.tier),
             ..facts
         })

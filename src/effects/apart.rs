@@ -77,6 +77,15 @@ pub(super) struct Base {
     contents: Contents,
 }
 
+/// A private copy, and what was copied.
+#[derive(Debug)]
+pub(super) struct Apart {
+    /// Where a run works.
+    pub(super) copied: Copied,
+    /// With what its changes are compared.
+    pub(super) base: Base,
+}
+
 /// Contents one after the other.
 #[derive(Debug)]
 struct Contents {
@@ -96,12 +105,7 @@ impl Base {
 }
 
 /// Copies a folder of a workspace into a new one beneath `into`.
-pub(super) fn copy(
-    workspace: &Dir,
-    folder: &Dir,
-    below: &RepoPath,
-    into: &Path,
-) -> Result<(Copied, Base), NoCopy> {
+pub(super) fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Result<Apart, NoCopy> {
     let copied = Copied::empty(into)?;
     let target = Dir::open_ambient_dir(copied.path(), ambient_authority())?;
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
@@ -116,7 +120,7 @@ pub(super) fn copy(
         target.create_dir(".git")?;
         copier.room.all_of(&git, &target.open_dir(".git")?)?;
     }
-    Ok((copied, copier.base))
+    Ok(Apart { copied, base: copier.base })
 }
 
 /// What holds in a folder of the workspace because of files above it.

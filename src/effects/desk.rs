@@ -66,8 +66,8 @@ impl Desk {
     }
 
     /// Anything else that memory knows.
-    pub(super) async fn look_at<V: View + Copy>(&self, view: V) -> Result<V::Out, Refusal> {
-        self.persist(|| self.engine.view(view)).await
+    pub(super) async fn look_at<V: View + Clone>(&self, view: V) -> Result<V::Out, Refusal> {
+        self.persist(|| self.engine.view(view.clone())).await
     }
 
     async fn persist<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Refusal>

@@ -2,52 +2,112 @@
 //! kept.
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
-use super::apart::{self, Base};
+use super::apart::{self, Apart};
 use super::copy::Copied;
 use super::gather::gather;
-use super::prepare::{Place, jail_refused};
+use super::grown::Size;
+use super::lent::{Lent, Shared};
+use super::prepare::{Place, jail_refused, worker_failed};
 use super::result::Output;
-use crate::base::TaskId;
 use crate::base::limits::SCHEMA_BYTES_MAX;
-use crate::domain::{Failure, Harvest, Task};
-use crate::jail::{Draft, Profile, Reader, Resolved, Transcript, find_place};
+use crate::base::{RepoPath, TaskId};
+use crate::domain::{Errand, Failure, Harvest, Task};
+use crate::jail::{Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
+use crate::system::find_program;
 
 /// Keeps what a run has left, on the disk.
-pub type Keep = std::sync::Arc<dyn Fn(&TaskId, &Harvest, &str) -> Result<(), String> + Send + Sync>;
+pub type Keep = Arc<dyn Fn(&TaskId, &Harvest, &str) -> Result<(), String> + Send + Sync>;
 
-/// The folders that a run has for itself. Removed when this is dropped.
+/// The folders that a run has for itself. Those of its own are removed when this is dropped.
 #[derive(Default)]
 pub(super) struct Private {
-    /// The copy that it works in.
-    pub(super) copied: Option<Copied>,
-    /// What the workspace was, where changes are kept.
-    pub(super) base: Option<Base>,
+    folder: Folder,
     /// Files that it is given to read.
     given: Option<Copied>,
 }
 
+/// Where a run works.
+#[derive(Default)]
+enum Folder {
+    /// In the workspace.
+    #[default]
+    There,
+    /// In a copy of which nothing is kept.
+    Copy(Copied),
+    /// In a copy of its own.
+    Own(Apart),
+    /// In its job's.
+    Jobs(Lent),
+}
+
 /// Whether a run works apart, so that its changes can be told and kept.
 pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
-    profile.agent.is_some() || task.order.errand.as_ref().is_some_and(|errand| errand.harvest)
+    let asked = |errand: &Errand| errand.harvest || errand.copy.is_some();
+    profile.agent.is_some() || task.order.errand.as_deref().is_some_and(asked)
 }
 
 impl Private {
-    /// Makes the copy that a task works in, if it does.
+    /// Makes the copy that a task works in, if it does; that of its job is there from the job's second run on.
     pub(super) fn of(
         place: &Place,
         task: &Task,
         profile: &Profile,
         directory: &Resolved,
+        lent: Option<Lent>,
     ) -> Result<Self, Failure> {
-        if is_apart(task, profile) {
-            let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
+        let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
+        let apart = || {
             let copy = apart::copy(place.root.handle(), directory.handle(), &below, &place.copies);
-            let (copied, base) = copy.map_err(jail_refused)?;
-            return Ok(Self { copied: Some(copied), base: Some(base), given: None });
+            copy.map_err(jail_refused)
+        };
+        let folder = match lent {
+            Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
+            None if is_apart(task, profile) => Folder::Own(apart()?),
+            None if profile.copy => {
+                Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(jail_refused)?)
+            }
+            None => Folder::There,
+        };
+        Ok(Self { folder, given: None })
+    }
+
+    /// The copy; `None` for a run that works in the workspace.
+    pub(super) fn copy(&self) -> Option<&Path> {
+        match &self.folder {
+            Folder::There => None,
+            Folder::Copy(copied) => Some(copied.path()),
+            Folder::Own(_) | Folder::Jobs(_) => self.apart().map(|it| it.copied.path()),
         }
-        let copied = profile.copy.then(|| Copied::of(directory.handle(), &place.copies)).transpose();
-        Ok(Self { copied: copied.map_err(jail_refused)?, ..Self::default() })
+    }
+
+    fn apart(&self) -> Option<&Apart> {
+        match &self.folder {
+            Folder::There | Folder::Copy(_) => None,
+            Folder::Own(apart) => Some(apart),
+            Folder::Jobs(lent) => lent.as_ref().map(|it| &it.apart),
+        }
+    }
+
+    /// What earlier runs have added to their job's copy is room that this one has no more.
+    pub(super) fn narrow(&self, limits: &mut Limits) -> Result<(), Failure> {
+        let Folder::Jobs(lent) = &self.folder else { return Ok(()) };
+        let Some(shared) = &**lent else { return Ok(()) };
+        let unseen =
+            |error| jail_refused(format!("how large its job's copy is cannot be found out: {error}"));
+        let grown = Size::of(shared.apart.copied.path()).map_err(unseen)?.beyond(shared.began);
+        limits.growth_bytes = limits.growth_bytes.saturating_sub(grown.bytes);
+        limits.growth_entries = limits.growth_entries.saturating_sub(grown.entries);
+        if limits.growth_bytes == 0 || limits.growth_entries == 0 {
+            return Err(jail_refused(format!(
+                "the runs of its job have left {} bytes and {} files more in their copy than there were, which is as \
+                 much as `growth` and `growth_files` of its worker let them",
+                grown.bytes, grown.entries
+            )));
+        }
+        Ok(())
     }
 
     /// Tells the worker what its run is a part of.
@@ -75,6 +135,43 @@ impl Private {
         self.given = Some(given);
         Ok(())
     }
+}
+
+/// Sees to it that there is something in a job's copy, and that it is of the folder that is wanted.
+fn fill(
+    mut lent: Lent,
+    below: &RepoPath,
+    make: impl FnOnce() -> Result<Apart, Failure>,
+) -> Result<Lent, Failure> {
+    match &*lent {
+        Some(shared) if shared.apart.base.below != *below => {
+            let is = &shared.apart.base.below;
+            return Err(jail_refused(format!(
+                "its job's copy is of the folder '{is}', and not of '{below}'"
+            )));
+        }
+        Some(_) => {}
+        None => {
+            let apart = make()?;
+            let began = Size::of(apart.copied.path()).map_err(jail_refused)?;
+            *lent = Some(Shared { apart, began });
+        }
+    }
+    Ok(lent)
+}
+
+/// The worker as a task runs it: with another command in its place, where the errand names one.
+pub(super) fn in_its_place(task: &Task, profile: Arc<Profile>) -> Result<Arc<Profile>, Failure> {
+    let Some(command) = task.order.command() else { return Ok(profile) };
+    let name = command.first().ok_or_else(|| worker_failed("the command to run is empty"))?;
+    let program =
+        find_program(name).ok_or_else(|| worker_failed(format!("there is no executable '{name}'")))?;
+    Ok(Arc::new(profile.instead(program)))
+}
+
+/// The arguments of that command.
+pub(super) fn its_arguments(task: &Task) -> Option<Vec<String>> {
+    Some(task.order.command()?.iter().skip(1).map(ToString::to_string).collect())
 }
 
 /// What an agent is given on its standard input.
@@ -105,8 +202,8 @@ impl Yield {
     /// # Errors
     /// Why it is lost.
     pub(super) fn keep(&self, private: &Private, output: &Output, keep: &Keep) -> Result<Harvest, String> {
-        let harvest = match (&private.copied, &private.base) {
-            (Some(copied), Some(base)) if self.gathers => gather(copied.path(), base, &self.task),
+        let harvest = match private.apart() {
+            Some(apart) if self.gathers => gather(apart.copied.path(), &apart.base, &self.task),
             _ => Harvest::default(),
         };
         let answer = Transcript::of(self.reader, &output.stdout);

@@ -25,11 +25,13 @@ mod errand;
 mod gallery;
 mod gather;
 mod git;
+mod grown;
 mod handoff;
 mod hints;
 mod hook;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
+mod lent;
 mod mcp;
 mod network;
 mod prepare;

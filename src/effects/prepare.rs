@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::door::{self, OpenDoor, WorkersDoor};
 use super::errand::{self, Private};
 use super::handoff::Before;
+use super::lent::Lent;
 use super::mcp::Call;
 use super::network;
 use super::result::requested_model;
@@ -74,7 +75,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Who starts it. Nothing is kept for the next run in a copy: there is none.
     pub(super) fn supervisor(&self, usual: &Supervisor) -> Supervisor {
-        match self.private.copied {
+        match self.private.copy() {
             Some(_) => usual.clone().without_spares(),
             None => usual.clone(),
         }
@@ -90,12 +91,14 @@ pub(super) fn prepare(
     task: &Task,
     profile: &Arc<Profile>,
     tier: Tier,
+    lent: Option<Lent>,
 ) -> Result<Prepared, Failure> {
     if tier == Tier::Job && !profile.copy {
         let why = "in tier job a worker works in a copy: set `copy = true` for it";
         return Err(jail_refused(why));
     }
-    prepare_words(place, task, profile, tier, None)
+    let words = errand::its_arguments(task);
+    prepare_words(place, task, profile, (tier, lent), words)
 }
 
 /// The same, with these arguments instead of those that the profile makes.
@@ -103,7 +106,7 @@ pub(super) fn prepare_words(
     place: &Place,
     task: &Task,
     profile: &Arc<Profile>,
-    tier: Tier,
+    (tier, lent): (Tier, Option<Lent>),
     words: Option<Vec<String>>,
 ) -> Result<Prepared, Failure> {
     let asked = requested_model(task.order.model.as_deref(), task.order.context.as_ref());
@@ -111,13 +114,15 @@ pub(super) fn prepare_words(
     check_terms(task, tier)?;
     let directory = directory(&place.root, task)?;
     let program = program(profile, task.program)?;
-    let mut private = Private::of(place, task, profile, &directory)?;
-    let copied = private.copied.is_some();
+    let mut private = Private::of(place, task, profile, &directory, lent)?;
+    let copied = private.copy().is_some();
 
-    let work = match &private.copied {
-        Some(copied) => find_place(copied.path()).map_err(jail_refused)?,
+    let work = match private.copy() {
+        Some(copy) => find_place(copy).map_err(jail_refused)?,
         None => directory.place().clone(),
     };
+    // A command in the worker's place has nothing to ask or tell.
+    let instead = task.order.command().is_some();
     let root = place.root.place();
     let workspace = text(if copied { work.path() } else { root.path() })?;
     let fill = Fill {
@@ -126,8 +131,8 @@ pub(super) fn prepare_words(
         task_id: task.id().as_str(),
         model: model.as_deref(),
     };
-    let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref())?, work);
-    draft.args = words.map_or_else(|| arguments(profile, &fill), Ok)?;
+    let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref(), !instead)?, work);
+    draft.args = fit(words.map_or_else(|| profile.arguments(&fill).map_err(worker_failed), Ok)?)?;
     draft.tier = of_jail(tier);
     private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
@@ -146,6 +151,7 @@ pub(super) fn prepare_words(
     }
     let limit = limit(profile, task);
     draft.limits = limits(profile, task, limit);
+    private.narrow(&mut draft.limits)?;
     for path in &profile.read_only {
         draft.toolchain(find_place(path).map_err(jail_refused)?);
     }
@@ -154,7 +160,7 @@ pub(super) fn prepare_words(
     }
     // Last, so that nothing is opened for a worker that cannot start.
     let open = |open: &OpenDoor| open(task, tier).map_err(|e| jail_refused(format!("its own door: {e}")));
-    let door = place.doors.as_ref().map(open).transpose()?;
+    let door = place.doors.as_ref().filter(|_| !instead).map(open).transpose()?;
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
     let mut before = None;
     if !copied {
@@ -240,7 +246,12 @@ fn program(profile: &Profile, known: Option<Digest>) -> Result<Program, Failure>
 }
 
 /// DevIt 1.10, "Env added", without anything that the daemon has inherited or keeps secret.
-fn environment(profile: &Profile, fill: &Fill<'_>, asked: Option<&str>) -> Result<Environment, Failure> {
+fn environment(
+    profile: &Profile,
+    fill: &Fill<'_>,
+    asked: Option<&str>,
+    told: bool,
+) -> Result<Environment, Failure> {
     let host = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
     let mut environment = Environment::new(host);
     for (name, value) in &profile.env {
@@ -251,7 +262,8 @@ fn environment(profile: &Profile, fill: &Fill<'_>, asked: Option<&str>) -> Resul
         environment.set(name, value).map_err(jail_refused)?;
     }
     // A longer goal, or one that no variable can hold, is among the arguments all the same.
-    let goal = Some(fill.goal).filter(|goal| goal.len() <= GOAL_ENV_BYTES_MAX && !goal.contains('\0'));
+    let goal =
+        Some(fill.goal).filter(|goal| told && goal.len() <= GOAL_ENV_BYTES_MAX && !goal.contains('\0'));
     let variables = [
         ("DEVIT_TASK_ID", Some(fill.task_id)),
         ("DEVIT_GOAL", goal),
@@ -267,8 +279,7 @@ fn environment(profile: &Profile, fill: &Fill<'_>, asked: Option<&str>) -> Resul
     Ok(environment)
 }
 
-fn arguments(profile: &Profile, fill: &Fill<'_>) -> Result<Vec<String>, Failure> {
-    let args = profile.arguments(fill).map_err(worker_failed)?;
+fn fit(args: Vec<String>) -> Result<Vec<String>, Failure> {
     if let Some(long) = args.iter().find(|arg| arg.len() > ARGUMENT_BYTES_MAX) {
         let why = format!(
             "the goal makes an argument of {} bytes, and a program takes at most {ARGUMENT_BYTES_MAX}; \

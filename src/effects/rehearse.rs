@@ -72,7 +72,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     let Rehearsal { root, grounds, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
     let place = Place { root, grounds, copies, vault, doors: None, program: None };
-    let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), asked.tier, asked.words)?;
+    let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
     Ok(Rehearsed { plan: prepared.plan.clone(), _prepared: prepared })
 }
 

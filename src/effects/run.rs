@@ -7,8 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
 use super::desk::now;
-use super::errand::Yield;
+use super::errand::{Yield, in_its_place};
 use super::handoff::Before;
+use super::lent::Lent;
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
@@ -33,6 +34,14 @@ pub(super) struct Once {
     pub(super) effect: EffectId,
     pub(super) task: TaskId,
     pub(super) order: Arc<Order>,
+}
+
+/// What a run waits for.
+struct Places<'a> {
+    /// Its job's copy, if it works in that.
+    copy: Option<Result<Lent, Failure>>,
+    _own: Option<OwnedSemaphorePermit>,
+    _free: Option<SemaphorePermit<'a>>,
 }
 
 /// As what a run was prepared.
@@ -92,7 +101,7 @@ impl Once {
 
     async fn wait_and_run(&self) {
         let (workers, order) = (&self.workers, &self.order);
-        let _places = tokio::select! {
+        let places = tokio::select! {
             biased;
             // What has not begun stays owed, for the next start.
             () = workers.desk.shutdown.cancelled() => return,
@@ -102,28 +111,32 @@ impl Once {
         let Ok(found) = workers.desk.look(&self.task).await else { return };
         match found {
             Some((task, tier)) if matches!(task.state, TaskState::Queued { .. }) => {
-                self.run(task, tier).await
+                self.run(task, tier, places.copy).await
             }
             // Finished meanwhile: cancelled, or kept too long.
             _ => workers.desk.settle(self.effect).await,
         }
     }
 
-    /// Its worker's own first, so that one that is waited for keeps nobody else from running.
-    async fn places(&self) -> (Option<OwnedSemaphorePermit>, Option<SemaphorePermit<'_>>) {
+    /// What few have first, so that one that is waited for keeps nobody else from running: its job's copy, then a
+    /// place of its worker's.
+    async fn places(&self) -> Places<'_> {
         let workers = &self.workers;
-        let lane = match workers.desk.look(&self.task).await {
-            Ok(Some((task, _))) => workers.lane(&task.order.worker),
-            _ => None,
-        };
+        let (mut copy, mut lane) = (None, None);
+        if let Ok(Some((task, _))) = workers.desk.look(&self.task).await {
+            if let Some(job) = task.order.errand.as_ref().and_then(|errand| errand.copy.as_ref()) {
+                copy = Some(workers.copies.lend(job).await);
+            }
+            lane = workers.lane(&task.order.worker);
+        }
         let own = match lane {
             Some(lane) => lane.acquire_owned().await.ok(),
             None => None,
         };
-        (own, workers.free.acquire().await.ok())
+        Places { copy, _own: own, _free: workers.free.acquire().await.ok() }
     }
 
-    async fn run(&self, task: Arc<Task>, tier: Option<Tier>) {
+    async fn run(&self, task: Arc<Task>, tier: Option<Tier>, lent: Option<Result<Lent, Failure>>) {
         let workers = &self.workers;
         let Some((profile, tier)) = (workers.profiles)(&task.order.worker).zip(tier) else {
             let why = format!("worker {} is not in the configuration any more", task.order.worker);
@@ -132,10 +145,14 @@ impl Once {
             return report(workers, self.effect, task, bare, over).await;
         };
         let (place, its_task, its_profile) = (workers.place.clone(), task.clone(), profile.clone());
-        let prepared =
-            tokio::task::spawn_blocking(move || prepare(&place, &its_task, &its_profile, tier)).await;
+        let work = move || {
+            let (lent, profile) = (lent.transpose()?, in_its_place(&its_task, its_profile)?);
+            let prepared = prepare(&place, &its_task, &profile, tier, lent)?;
+            Ok((profile, prepared))
+        };
+        let prepared: Result<Result<_, Failure>, _> = tokio::task::spawn_blocking(work).await;
         match prepared {
-            Ok(Ok(prepared)) => self.begin(task, profile, prepared).await,
+            Ok(Ok((profile, prepared))) => self.begin(task, profile, prepared).await,
             Ok(Err(failure)) => {
                 tracing::warn!(reason = failure.reason(), "worker not started");
                 report(workers, self.effect, task, profile, Over::not_started(failure)).await;

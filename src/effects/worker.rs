@@ -19,6 +19,7 @@ use super::copy::remove_leftovers;
 use super::desk::Desk;
 use super::door::OpenDoor;
 use super::errand::Keep;
+use super::lent::Copies;
 use super::prepare::Place;
 use super::run::{Once, lost};
 use super::watcher::Watchers;
@@ -65,6 +66,7 @@ pub(super) struct Workers {
     pub(super) outputs: OutputBoard,
     pub(super) free: Semaphore,
     pub(super) watchers: Arc<Watchers>,
+    pub(super) copies: Arc<Copies>,
     pub(super) keep: Keep,
     known: Mutex<HashMap<TaskId, Arc<Order>>>,
     /// How many of one agent's tasks may run, and the places for them.
@@ -86,6 +88,7 @@ impl Workers {
         let place = Arc::new(place);
         Arc::new(Self {
             watchers: Watchers::start(desk.clone(), place.clone()),
+            copies: Copies::start(desk.clone()),
             desk,
             profiles: parts.profiles,
             place,

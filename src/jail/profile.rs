@@ -143,6 +143,24 @@ impl Profile {
         Digest::of_fields([program.as_bytes().as_slice(), format!("{self:?}").as_bytes()])
     }
 
+    /// The same worker with another program in its place, which is given no goal, no model and no secrets, and whose
+    /// output is lines of text. Its confinement, environment and bounds stay.
+    #[must_use]
+    pub fn instead(&self, program: PathBuf) -> Self {
+        let agent = self.agent.map(|it| AsAgent { by_stdin: false, reader: Reader::Lines, ..it });
+        Self {
+            program,
+            args: Vec::new(),
+            parse: ParseMode::Text,
+            mcp: None,
+            default_model: None,
+            allowed_models: Vec::new(),
+            secrets: Vec::new(),
+            agent,
+            ..self.clone()
+        }
+    }
+
     /// The model of a run: the task's, else its context's, else the default.
     ///
     /// # Errors

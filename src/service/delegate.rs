@@ -5,6 +5,7 @@ use crate::base::{Digest, RepoPath};
 use crate::domain::command::Delegated;
 use crate::domain::{Answer, Delegate, Directory, Facts, Principal, Refusal};
 use crate::jail::{Fill, Profile};
+use crate::system::find_program;
 
 impl Provost {
     /// Finds out where a delegation would work and with which executable, and submits it.
@@ -32,7 +33,7 @@ impl Provost {
                 facts.directory_refused = Some(why.into());
             }
         }
-        facts.program = profile.and_then(|profile| self.program(&profile));
+        facts.program = profile.and_then(|profile| self.program(&profile, verb.command()));
         facts
     }
 
@@ -64,7 +65,12 @@ impl Provost {
         Ok(Directory { relative, absolute, dev: found.place().dev(), ino: found.place().ino() })
     }
 
-    fn program(&self, profile: &Profile) -> Option<Digest> {
+    fn program(&self, profile: &Profile, command: Option<&[Box<str>]>) -> Option<Digest> {
+        let instead = command.map(|words| find_program(words.first()?).map(|it| profile.instead(it)));
+        let profile = match &instead {
+            Some(instead) => instead.as_ref()?,
+            None => profile,
+        };
         self.0.programs.digest(&profile.program).map(|program| profile.fingerprint(program))
     }
 }

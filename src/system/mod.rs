@@ -5,6 +5,8 @@
 //! peers to `auth` and confinement to `jail`.
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
+use std::path::{Path, PathBuf};
+
 pub mod descriptor;
 #[cfg_attr(not(unix), path = "inside_elsewhere.rs")]
 mod inside;
@@ -33,6 +35,17 @@ pub use ports::{Listener, listener_at};
 pub fn user_name() -> String {
     let name = USER_NAME.iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| user_number().to_string())
+}
+
+/// A program by its name: an absolute path as it is, anything else in the folders of our own `PATH`.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() {
+        return path.is_file().then(|| path.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
+    found.map(|folder| folder.join(path)).find(|it| it.is_file())
 }
 
 /// What someone outside wants of a daemon.

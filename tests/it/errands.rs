@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use provost::base::{Json, TaskId};
+use provost::base::{JobId, Json, TaskId};
 use provost::domain::{Answer, Delegate, Errand, Status};
 use provost::jail::{AsAgent, Reader};
 use provost::store::Artifacts;
@@ -14,7 +14,7 @@ use crate::runs::{World, asker, details, status, summary};
 fn errand(harvest: bool, schema: Option<&str>) -> Option<Box<Errand>> {
     let schema = schema.map(|text| Json::parse(text).unwrap());
     let (job, method, phase) = ("exec_0123456789abcdef".into(), "code.review".into(), "generate".into());
-    Some(Box::new(Errand { job, method, phase, schema, harvest }))
+    Some(Box::new(Errand { job, method, phase, schema, harvest, copy: None, command: None }))
 }
 
 async fn run(world: &World, task: &str, goal: &str, errand: Option<Box<Errand>>) -> TaskId {
@@ -96,6 +96,18 @@ async fn what_an_approver_approves_includes_the_errand() {
     let digest = |errand| Delegate { errand, ..order.clone() }.digest();
     assert_ne!(digest(None), digest(errand(true, None)));
     assert_ne!(digest(errand(false, None)), digest(errand(true, None)));
+    let with = |change: fn(&mut Errand)| {
+        let mut errand = errand(true, None);
+        change(errand.as_mut().unwrap());
+        Delegate { errand, ..order.clone() }
+    };
+    let copy = with(|it| it.copy = Some(JobId::parse("one").unwrap()));
+    let command = with(|it| it.command = Some(vec!["cargo".into(), "fmt".into()]));
+    assert!(copy.digest() != command.digest() && copy.digest() != digest(errand(true, None)));
+    assert_eq!(command.shown().value()["errand"]["command"], json!(["cargo", "fmt"]), "and is shown");
+    assert_eq!(order.shown(), order.payload);
+    let of_before = serde_json::to_string(&errand(true, None)).unwrap();
+    assert!(!of_before.contains("copy") && !of_before.contains("command"), "{of_before}");
     let text = serde_json::to_string(&order).unwrap();
     assert!(!text.contains("errand"), "requests of before have the digest that they had: {text}");
     assert_eq!(serde_json::from_str::<Delegate>(&text).unwrap(), order);

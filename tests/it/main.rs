@@ -104,6 +104,7 @@ mod screenshots;
 mod script;
 mod secrets;
 mod sessions;
+mod shared_copies;
 mod sim;
 mod slow;
 mod source;

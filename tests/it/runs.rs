@@ -207,7 +207,7 @@ impl World {
         (order, facts)
     }
 
-    async fn cancel(&self, task: &TaskId) {
+    pub(crate) async fn cancel(&self, task: &TaskId) {
         let verb = CancelTask { task: task.clone(), reason: "changed my mind".into() };
         assert!(matches!(self.engine.submit(&asker(), verb).await, Ok(Answer::Done(_))));
     }
@@ -235,8 +235,19 @@ impl World {
         }
     }
 
+    pub(crate) async fn has_begun(&self, task: &TaskId) -> bool {
+        let live = self.engine.view(LiveTask(task.clone())).await.unwrap();
+        live.is_none_or(|task| !matches!(task.state, TaskState::Queued { .. }))
+    }
+
+    /// What is found out before this world's worker runs something else.
+    pub(crate) fn program_instead(&self, name: &str) -> Option<Digest> {
+        let profile = self.profile.instead(provost::system::find_program(name)?);
+        Some(profile.fingerprint(resolve_program(&profile.program).ok()?.digest()))
+    }
+
     /// The worker has said something.
-    async fn heard(&self, task: &TaskId) {
+    pub(crate) async fn heard(&self, task: &TaskId) {
         self.running(task).await;
         let start = Instant::now();
         loop {
@@ -290,7 +301,7 @@ pub(crate) fn asker() -> Principal {
     caller("orch", Door::Own, &[Scope::Delegate, Scope::Read], Proof::PeerUid)
 }
 
-fn host() -> Principal {
+pub(crate) fn host() -> Principal {
     caller("provost", Door::Internal, &[Scope::Host], Proof::Internal)
 }
 

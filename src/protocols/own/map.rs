@@ -374,7 +374,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
         secrets: parked.facts.secrets.iter().map(|it| format!("{} by {}", it.name, it.by.name())).collect(),
         goal: order.map(|it| it.goal.to_string()),
         request: match &parked.command {
-            Command::Delegate(order) => Some(order.payload.value()),
+            Command::Delegate(order) => Some(order.shown().value()),
             Command::ApplyFiles(verb) => Some(verb.shown().value()),
             _ => None,
         },

@@ -192,6 +192,8 @@ impl Drive {
             phase: PhaseName::Generate.word().into(),
             schema: None,
             harvest: true,
+            copy: None,
+            command: None,
         })
     }
 

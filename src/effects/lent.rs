@@ -1,0 +1,122 @@
+//! Private copies that the runs of one job share.
+//!
+//! ```text
+//!   [nothing] --first run--> [made] --lent--> a run has it --given back--> [made] --job is over--> removed
+//! ```
+//! One run at a time has it; a second one waits, and keeps nobody else from running meanwhile. What is in it is what the
+//! run before has left; what it is compared with stays as it was when it was made. Job and daemon end it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::broadcast::error::RecvError;
+
+use super::apart::Apart;
+use super::desk::Desk;
+use super::grown::Size;
+use super::prepare::jail_refused;
+use crate::base::JobId;
+use crate::domain::view::OneJob;
+use crate::domain::{Event, EventKind, Failure, JobEvent};
+use crate::engine::Listener;
+
+/// A copy, and how large it was when it was made.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) apart: Apart,
+    pub(super) began: Size,
+}
+
+type Slot = Arc<tokio::sync::Mutex<Option<Shared>>>;
+
+/// A job's copy for the time of one run; nothing is in it before the first.
+pub(super) type Lent = tokio::sync::OwnedMutexGuard<Option<Shared>>;
+
+/// The copies of all jobs that are not over.
+pub(super) struct Copies {
+    desk: Desk,
+    known: Mutex<HashMap<JobId, Slot>>,
+}
+
+impl Copies {
+    /// Called within a runtime.
+    pub(super) fn start(desk: Desk) -> Arc<Self> {
+        let copies = Arc::new(Self { desk, known: Mutex::default() });
+        // Before anything is lent, so that no end is missed.
+        let events = copies.desk.engine.subscribe();
+        copies.desk.tracker.spawn(copies.clone().mind_ends(events));
+        copies
+    }
+
+    /// Waits until nobody else has the copy of a job.
+    ///
+    /// # Errors
+    /// When that job is over.
+    pub(super) async fn lend(self: &Arc<Self>, job: &JobId) -> Result<Lent, Failure> {
+        let over = || jail_refused(format!("the job {job}, in whose copy it was to work, is over"));
+        let slot = self.known().entry(job.clone()).or_default().clone();
+        // Afterwards: an end from now on finds the slot.
+        if self.is_over(job).await {
+            self.forget(job);
+            return Err(over());
+        }
+        let lent = slot.clone().lock_owned().await;
+        let is_known = self.known().get(job).is_some_and(|known| Arc::ptr_eq(known, &slot));
+        if is_known { Ok(lent) } else { Err(over()) }
+    }
+
+    /// One that nobody knows has been over for long.
+    async fn is_over(&self, job: &JobId) -> bool {
+        let found = self.desk.look_at(OneJob(job.clone())).await;
+        found.is_ok_and(|job| job.is_none_or(|job| job.state.is_over()))
+    }
+
+    /// Removes the copies of jobs that are over, and at the end those of all others.
+    async fn mind_ends(self: Arc<Self>, mut events: Listener) {
+        loop {
+            let event = tokio::select! {
+                () = self.desk.shutdown.cancelled() => break,
+                event = events.recv() => event,
+            };
+            match event.as_deref() {
+                Ok(Event { kind: EventKind::Job(JobEvent::JobEnded { job, .. }), .. }) => self.forget(job),
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.look_for_ends().await,
+                Err(RecvError::Closed) => break,
+            }
+        }
+        let all: Vec<Slot> = self.known().drain().map(|(_, slot)| slot).collect();
+        for slot in all {
+            remove(slot).await;
+        }
+    }
+
+    /// After events were missed.
+    async fn look_for_ends(self: &Arc<Self>) {
+        let jobs: Vec<JobId> = self.known().keys().cloned().collect();
+        for job in jobs {
+            if self.is_over(&job).await {
+                self.forget(&job);
+            }
+        }
+    }
+
+    /// Without waiting for whoever has it.
+    fn forget(self: &Arc<Self>, job: &JobId) {
+        if let Some(slot) = self.known().remove(job) {
+            self.desk.tracker.spawn(remove(slot));
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<JobId, Slot>> {
+        // Inserting and removing leave it valid at every moment.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Once nobody has it any more.
+async fn remove(slot: Slot) {
+    let shared = slot.lock_owned().await.take();
+    // Only a shutdown of the runtime cancels it, and the next start removes what is left.
+    let _removed = tokio::task::spawn_blocking(move || drop(shared)).await;
+}
