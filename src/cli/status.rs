@@ -170,7 +170,10 @@ pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
 
 fn worker(at: &wire::WorkerAt) -> [String; 2] {
     let state = match &at.broken {
-        None => at.kind.clone(),
+        None => match &at.switched {
+            None => at.kind.clone(),
+            Some(by) => format!("{}, switched {by}", at.kind),
+        },
         Some(why) => format!("{}, cannot be used: {why}", at.kind),
     };
     [format!("worker {}", out::one_line(&at.id, 60)), out::one_line(&state, 400)]

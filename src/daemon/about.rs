@@ -41,6 +41,7 @@ pub(super) fn workers_at(settings: &crate::domain::Settings) -> Vec<wire::Worker
             .and_then(|it| it.as_str().map(str::to_owned))
             .unwrap_or_default(),
         broken: it.broken.as_ref().map(ToString::to_string),
+        switched: None,
     };
     settings.workers.iter().map(row).collect()
 }

@@ -6,6 +6,7 @@ mod coordinate;
 mod crew;
 mod job;
 mod post;
+mod switch;
 mod token;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use job::{
     OpenJob,
 };
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
+pub use switch::{SwitchWorker, WorkerSwitched};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 
 /// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
@@ -198,6 +200,8 @@ verbs! {
     CancelJob      => JobCancelled, needs Delegate, Durable;
     /// Say what one thinks of a job's outcome.
     NoteFeedback   => FeedbackNoted, needs Delegate, Commit;
+    /// Have a worker begin nothing, or begin again.
+    SwitchWorker   => WorkerSwitched, needs Delegate, Durable;
     /// Write files in the workspace.
     ApplyFiles     => ApplyBegun, needs Delegate,   Durable, judged;
     /// Say which files were written.

@@ -181,11 +181,15 @@ fn dispatch(
         | Command::TakeNote(_)
         | Command::TakeNotes(_)
         | Command::SeeFiles(_) => in_crew(state, call, command, out),
-        Command::OpenJob(it) => state.open_job(now, who, it, out).map(Reply::JobOpened),
+        Command::OpenJob(it) => {
+            state.switches.takes_on(&it.worker)?;
+            state.open_job(now, who, it, out).map(Reply::JobOpened)
+        }
         Command::MoveJob(it) => state.move_job(now, it, out).map(Reply::JobMoved),
         Command::EndJob(it) => state.end_job(now, it, out).map(Reply::JobEnded),
         Command::CancelJob(it) => state.cancel_job(now, who, it, out).map(Reply::JobCancelled),
         Command::NoteFeedback(it) => state.note_feedback(it, out).map(Reply::FeedbackNoted),
+        Command::SwitchWorker(it) => state.switch_worker(who, it, out).map(Reply::WorkerSwitched),
         Command::ApplyFiles(it) => Ok(Reply::ApplyBegun(state.begin_apply(it, out))),
         Command::TellApplied(it) => Ok(Reply::AppliedTold(state.tell_applied(now, it, out))),
         Command::EndApply(it) => Ok(Reply::ApplyEnded(state.end_apply(it, out))),
@@ -355,6 +359,7 @@ impl State {
         if let Repeat::Same(task) = self.tasks.repeat(call.who, verb, call.past.as_ref())? {
             return Ok(Some(same_answer(&task)));
         }
+        self.takes_on(verb)?;
         call.facts = self.settings.facts_of(verb, std::mem::take(&mut call.facts))?;
         call.facts.running = self.tasks.asked_by(call.who.agent());
         call.facts.depth = self.tasks.depth_below(call.who.agent());

@@ -8,7 +8,7 @@ use super::post::{Post, PostChange};
 use super::{
     Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
     Finding, Held, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, Principal, Scopes,
-    StakeKind, Status, Task, Token, Uses, Verdict, Waiter,
+    StakeKind, Status, Switch, Switched, Task, Token, Uses, Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -360,6 +360,15 @@ pub enum EventKind {
     Job(JobEvent),
     /// Files were written for somebody.
     Apply(ApplyEvent),
+    /// A worker was switched off, held back, or switched on.
+    WorkerSwitched {
+        /// Which.
+        worker: AgentId,
+        /// How it stands now.
+        to: Switch,
+        /// The command that did it.
+        command: Box<str>,
+    },
     /// Something that happened outside the core.
     Recorded {
         /// What kind of thing.
@@ -419,6 +428,7 @@ impl EventKind {
             EventKind::Apply(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
+            EventKind::WorkerSwitched { .. } => "worker_switched",
             EventKind::Recorded { .. } => "recorded",
         }
     }
@@ -504,6 +514,8 @@ pub enum Change {
     DropToken(Digest),
     /// A row of a job.
     Job(JobChange),
+    /// A worker that begins nothing, or (with `None`) does. Memory only.
+    Switch(AgentId, Option<Switched>),
     /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
     /// An effect is being carried out; after a crash it is not tried again.

@@ -36,6 +36,7 @@ mod refusal;
 mod screenshot;
 mod session;
 mod settings;
+mod switch;
 mod task;
 mod timeline;
 mod token;
@@ -81,6 +82,7 @@ pub use refusal::{Failure, Refusal};
 pub use screenshot::{Held, Picture, Shelf};
 pub use session::{ALIVE_FOR, Agent, Agents, Nick};
 pub use settings::{CrewSetting, Settings, WorkerSetting};
+pub use switch::{Switch, Switched, Switches};
 pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
@@ -165,6 +167,8 @@ pub struct State {
     pub tokens: Tokens,
     /// What editors have asked for.
     pub jobs: Jobs,
+    /// Workers that a command has switched off.
+    pub switches: Switches,
     /// Last numbers and totals.
     pub counters: Counters,
     /// The configuration's part in it.
@@ -197,6 +201,7 @@ impl State {
             transfers: Transfers::default(),
             tokens: Tokens::default(),
             jobs: Jobs::default(),
+            switches: Switches::default(),
             counters: Counters::default(),
             settings,
             swept_at: Timestamp::default(),
@@ -237,6 +242,7 @@ impl State {
             Change::PutToken(token) => self.tokens.put(token.clone()),
             Change::DropToken(digest) => self.tokens.remove(digest),
             Change::Job(change) => self.jobs.apply(change),
+            Change::Switch(worker, to) => self.switches.put(worker, to.as_ref()),
             Change::OweHook(id, notice) => self.hooks.put(*id, notice.clone()),
             Change::DropEffect(id) => self.hooks.remove(*id),
             Change::StartEffect(_) => {}
@@ -307,9 +313,10 @@ impl Core {
         &self.state
     }
 
-    /// Goes on from another state, after the store has been read again.
+    /// Goes on from another state, after the store has been read again. Switches are memory's alone.
     pub fn restore(&mut self, state: State) {
-        self.state = state;
+        let switches = std::mem::take(&mut self.state.switches);
+        self.state = State { switches, ..state };
     }
 
     /// Puts other rules in force from the next command on.

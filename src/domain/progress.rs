@@ -306,6 +306,7 @@ impl State {
         let TaskState::Queued { .. } = task.state else {
             return Err(Refusal::TaskCannot { from: task.state });
         };
+        self.switches.begins(&task.order.worker)?;
         let mut task = (**task).clone();
         task.state = TaskState::Running { since: now, lease_until: verb.until.after(RUN_GRACE) };
         task.updated_at = now;

@@ -6,6 +6,7 @@ mod crew;
 mod foreign;
 mod job;
 mod post;
+mod switch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use crew::{
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, UnfinishedJobs};
 pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
+pub use switch::{AllSwitches, OneSwitch};
 
 /// A question. Asked of the engine, which answers between two batches.
 pub trait View: Send + 'static {

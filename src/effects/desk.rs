@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::{EffectId, TaskId, Timestamp};
+use crate::base::{AgentId, EffectId, TaskId, Timestamp};
 use crate::domain::command::SettleEffect;
-use crate::domain::view::View;
-use crate::domain::{Answer, Principal, Refusal, State, Task, Tier, Verb};
+use crate::domain::view::{OneSwitch, View};
+use crate::domain::{Answer, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
 use crate::engine::{Clock, Engine, SystemClock};
 
 /// Between two tries of a command that the core could not take at the moment.
@@ -63,6 +64,35 @@ impl Desk {
     /// The task as it stands, with the tier that its worker gets; `None` when it is finished.
     pub(super) async fn look(&self, task: &TaskId) -> Result<Option<(Arc<Task>, Option<Tier>)>, Refusal> {
         self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
+    }
+
+    /// Whether a worker begins what it has taken on; a core that does not answer is asked once more when it is told
+    /// of the start.
+    pub(super) async fn begins(&self, worker: &AgentId) -> bool {
+        let switch = self.persist(|| self.engine.view(OneSwitch(worker.clone()))).await;
+        switch.unwrap_or_default() == Switch::On
+    }
+
+    /// Waits until it does.
+    pub(super) async fn until_it_begins(&self, worker: &AgentId) {
+        while !self.begins(worker).await {
+            let mut events = self.engine.subscribe();
+            // It may have been switched between the question and the subscription.
+            if self.begins(worker).await {
+                return;
+            }
+            loop {
+                match events.recv().await {
+                    Ok(event) => match &event.kind {
+                        EventKind::WorkerSwitched { worker: switched, .. } if switched == worker => break,
+                        _ => {}
+                    },
+                    Err(RecvError::Lagged(_)) => break,
+                    // The engine has stopped, and nothing begins any more.
+                    Err(RecvError::Closed) => return std::future::pending().await,
+                }
+            }
+        }
     }
 
     /// Anything else that memory knows.

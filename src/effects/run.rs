@@ -19,7 +19,7 @@ use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles, Record};
-use crate::domain::{Failure, Handoff, Harvest, Task, TaskState, Tier, Watched};
+use crate::domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
 use crate::egress::{Open, Outlets};
 use crate::jail::{
     ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
@@ -42,6 +42,15 @@ struct Places<'a> {
     copy: Option<Result<Lent, Failure>>,
     _own: Option<OwnedSemaphorePermit>,
     _free: Option<SemaphorePermit<'a>>,
+}
+
+/// What became of a place to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// It was used, or is not wanted any more.
+    Taken,
+    /// The worker was switched off at the last moment: it is waited for once more.
+    Again,
 }
 
 /// As what a run was prepared.
@@ -101,20 +110,24 @@ impl Once {
 
     async fn wait_and_run(&self) {
         let (workers, order) = (&self.workers, &self.order);
-        let places = tokio::select! {
-            biased;
-            // What has not begun stays owed, for the next start.
-            () = workers.desk.shutdown.cancelled() => return,
-            () = order.stop.cancelled() => return workers.desk.settle(self.effect).await,
-            places = self.places() => places,
-        };
-        let Ok(found) = workers.desk.look(&self.task).await else { return };
-        match found {
-            Some((task, tier)) if matches!(task.state, TaskState::Queued { .. }) => {
-                self.run(task, tier, places.copy).await
+        loop {
+            let places = tokio::select! {
+                biased;
+                // What has not begun stays owed, for the next start.
+                () = workers.desk.shutdown.cancelled() => return,
+                () = order.stop.cancelled() => return workers.desk.settle(self.effect).await,
+                places = self.places() => places,
+            };
+            let Ok(found) = workers.desk.look(&self.task).await else { return };
+            match found {
+                Some((task, tier)) if matches!(task.state, TaskState::Queued { .. }) => {
+                    if self.run(task, tier, places.copy).await == Turn::Taken {
+                        return;
+                    }
+                }
+                // Finished meanwhile: cancelled, or kept too long.
+                _ => return workers.desk.settle(self.effect).await,
             }
-            // Finished meanwhile: cancelled, or kept too long.
-            _ => workers.desk.settle(self.effect).await,
         }
     }
 
@@ -122,27 +135,36 @@ impl Once {
     /// place of its worker's.
     async fn places(&self) -> Places<'_> {
         let workers = &self.workers;
-        let (mut copy, mut lane) = (None, None);
-        if let Ok(Some((task, _))) = workers.desk.look(&self.task).await {
-            if let Some(job) = task.order.errand.as_ref().and_then(|errand| errand.copy.as_ref()) {
-                copy = Some(workers.copies.lend(job).await);
-            }
-            lane = workers.lane(&task.order.worker);
-        }
-        let own = match lane {
-            Some(lane) => lane.acquire_owned().await.ok(),
-            None => None,
+        let Ok(Some((task, _))) = workers.desk.look(&self.task).await else {
+            return Places { copy: None, _own: None, _free: None };
         };
-        Places { copy, _own: own, _free: workers.free.acquire().await.ok() }
+        let worker = &task.order.worker;
+        loop {
+            workers.desk.until_it_begins(worker).await;
+            let copy = match task.order.errand.as_ref().and_then(|errand| errand.copy.as_ref()) {
+                Some(job) => Some(workers.copies.lend(job).await),
+                None => None,
+            };
+            let own = match workers.lane(worker) {
+                Some(lane) => lane.acquire_owned().await.ok(),
+                None => None,
+            };
+            let places = Places { copy, _own: own, _free: workers.free.acquire().await.ok() };
+            // It may have been switched off while a place was waited for.
+            if workers.desk.begins(worker).await {
+                return places;
+            }
+        }
     }
 
-    async fn run(&self, task: Arc<Task>, tier: Option<Tier>, lent: Option<Result<Lent, Failure>>) {
+    async fn run(&self, task: Arc<Task>, tier: Option<Tier>, lent: Option<Result<Lent, Failure>>) -> Turn {
         let workers = &self.workers;
         let Some((profile, tier)) = (workers.profiles)(&task.order.worker).zip(tier) else {
             let why = format!("worker {} is not in the configuration any more", task.order.worker);
             let bare = profile_of(workers, &task);
             let over = Over::not_started(worker_failed(why));
-            return report(workers, self.effect, task, bare, over).await;
+            report(workers, self.effect, task, bare, over).await;
+            return Turn::Taken;
         };
         let (place, its_task, its_profile) = (workers.place.clone(), task.clone(), profile.clone());
         let work = move || {
@@ -152,7 +174,7 @@ impl Once {
         };
         let prepared: Result<Result<_, Failure>, _> = tokio::task::spawn_blocking(work).await;
         match prepared {
-            Ok(Ok((profile, prepared))) => self.begin(task, profile, prepared).await,
+            Ok(Ok((profile, prepared))) => return self.begin(task, profile, prepared).await,
             Ok(Err(failure)) => {
                 tracing::warn!(reason = failure.reason(), "worker not started");
                 report(workers, self.effect, task, profile, Over::not_started(failure)).await;
@@ -164,19 +186,25 @@ impl Once {
             // The runtime is shutting down: it stays owed.
             Err(_) => {}
         }
+        Turn::Taken
     }
 
     /// The start goes on record first, so that no crash can make it happen twice.
-    async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, mut prepared: Prepared) {
+    async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, mut prepared: Prepared) -> Turn {
         let workers = &self.workers;
         if workers.desk.shutdown.is_cancelled() {
-            return;
+            return Turn::Taken;
         }
         let until = now().after(prepared.limit);
         let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
-        if workers.desk.tell(begin).await.is_err() {
+        if let Err(refusal) = workers.desk.tell(begin).await {
+            if matches!(refusal, Refusal::WorkerBroken { .. }) {
+                tokio::task::spawn_blocking(move || drop(prepared));
+                return Turn::Again;
+            }
             // The task is over, or the core takes nothing any more and the start stays owed.
-            return workers.settle_if_over(&self.task, self.effect).await;
+            workers.settle_if_over(&self.task, self.effect).await;
+            return Turn::Taken;
         }
         let directory = prepared.plan.writable().first().cloned();
         let watching = match directory {
@@ -211,6 +239,7 @@ impl Once {
         report(workers, self.effect, task, profile, over).await;
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
+        Turn::Taken
     }
 
     /// What an agent has changed and answered is on the disk before its end is on record.

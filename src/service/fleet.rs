@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Provost;
 use crate::base::{AgentId, Digest};
-use crate::domain::view::LiveTasks;
-use crate::domain::{Refusal, TaskState};
+use crate::domain::command::SwitchWorker;
+use crate::domain::view::{AllSwitches, LiveTasks};
+use crate::domain::{Answer, Principal, Refusal, Switch, TaskState};
 
 /// An agent of the configuration, which is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,7 +38,7 @@ pub enum Availability {
     Available,
     /// As many tasks of it run as may.
     Busy,
-    /// It is switched off, or there is no program to run.
+    /// It is switched off or held back, or there is no program to run.
     Offline,
 }
 
@@ -50,6 +51,8 @@ pub struct FleetMember {
     pub availability: Availability,
     /// Tasks of it that run.
     pub running: usize,
+    /// Whether a command holds it back.
+    pub switch: Switch,
 }
 
 impl Provost {
@@ -65,6 +68,7 @@ impl Provost {
     pub async fn fleet_now(&self) -> Result<Vec<FleetMember>, Refusal> {
         let (fleet, profiles) = (self.fleet(), self.profiles());
         let live = self.view(LiveTasks).await?.tasks;
+        let switches = self.view(AllSwitches).await?;
         let mut running: BTreeMap<AgentId, usize> = BTreeMap::new();
         for task in live.iter().filter(|task| matches!(task.state, TaskState::Running { .. })) {
             *running.entry(task.order.worker.clone()).or_default() += 1;
@@ -74,16 +78,36 @@ impl Provost {
                 let program = profiles.get(&agent.id).map(|it| &it.program);
                 let is_there = program.is_some_and(|it| std::fs::metadata(it).is_ok_and(|it| it.is_file()));
                 let running = running.get(&agent.id).copied().unwrap_or(0);
-                let availability = match is_there && agent.enabled {
+                let switch = switches.of(&agent.id);
+                let availability = match is_there && agent.enabled && switch == Switch::On {
                     false => Availability::Offline,
                     true if running >= agent.max_parallel as usize => Availability::Busy,
                     true => Availability::Available,
                 };
-                FleetMember { agent: agent.clone(), availability, running }
+                FleetMember { agent: agent.clone(), availability, running, switch }
             };
             fleet.iter().map(member).collect()
         };
         off_thread(look).await
+    }
+
+    /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then it stands as before.
+    pub async fn switch_worker(
+        &self,
+        who: &Principal,
+        worker: &AgentId,
+        to: Switch,
+        command: &str,
+    ) -> Result<Switch, Refusal> {
+        let verb = SwitchWorker { worker: worker.clone(), to, command: command.into() };
+        match self.submit(who, verb).await? {
+            Answer::Done(switched) => Ok(switched.from),
+            // It is not judged.
+            Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("policy was asked")),
+        }
     }
 
     /// What tells an agent's program from another version of it; `None` where there is no program.

@@ -211,6 +211,7 @@ impl Rows {
             Change::Count(counters) => self.counters = *counters,
             Change::Beat(..)
             | Change::CameBy(..)
+            | Change::Switch(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::Apply(..)

@@ -7,6 +7,7 @@
 mod a6s_client;
 mod a6s_door;
 mod a6s_events;
+mod a6s_fleet;
 mod a6s_habits;
 mod a6s_hostile;
 mod a6s_jobs;

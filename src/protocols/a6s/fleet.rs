@@ -80,7 +80,7 @@ pub(super) struct Meant {
 }
 
 /// The agent of this id, or else of this name.
-fn find<'a>(fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
+pub(super) fn find<'a>(fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
     let wanted = wanted.trim();
     let by_id = fleet.iter().find(|it| it.agent.id.as_str().eq_ignore_ascii_case(wanted));
     let found = by_id.or_else(|| fleet.iter().find(|it| it.agent.name.eq_ignore_ascii_case(wanted)));
@@ -99,7 +99,7 @@ fn agent(it: &FleetMember) -> Agent {
     }
 }
 
-fn status(availability: Availability) -> &'static str {
+pub(super) fn status(availability: Availability) -> &'static str {
     match availability {
         Availability::Available => "available",
         Availability::Busy => "busy",

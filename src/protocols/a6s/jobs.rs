@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::A6s;
 use super::envelope::{Fault, Said};
+use super::events::Hold;
 use super::fleet::Meant;
 use super::map::{IN_BACKGROUND, background, execution, execution_id, job_id, task_id};
 use super::session::{Outcome, Session};
@@ -13,31 +14,52 @@ use crate::domain::command::NoteFeedback;
 use crate::domain::{Job, JobKind, JobResult, Refusal};
 use crate::service::{Ask, JobAsk, PromptFor, fresh_job_id};
 
+/// An execution that is on the disk.
+pub(super) struct Begun {
+    /// By which editors know it.
+    pub(super) id: String,
+    /// By which feedback refers to it.
+    pub(super) log: String,
+}
+
 impl A6s {
     /// `agents.invoke`. Nothing of it is told before the answer is on its way.
     pub(super) async fn invoke(&self, session: &Session, asked: &Invoke) -> Outcome {
+        let context = asked.context.as_ref().map(|it| it.as_str());
+        let (name, task) = (asked.agent_type.as_str(), asked.task.as_str());
+        let (begun, hold) = self.begin(session, name, task, context).await?;
+        let mut said = Said::new(&Started { execution_id: begun.id })?;
+        said.log = Some(begun.log);
+        Ok((said, hold))
+    }
+
+    /// Begins an execution.
+    pub(super) async fn begin(
+        &self,
+        session: &Session,
+        name: &str,
+        task: &str,
+        context: Option<&str>,
+    ) -> Result<(Begun, Option<Hold>), Fault> {
         const METHOD: &str = "agents.invoke";
-        let meant = self.meant(asked.agent_type.as_str(), METHOD).await?;
+        let meant = self.meant(name, METHOD).await?;
         let id = fresh_job_id()?;
         let execution = execution_id(&id);
         let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
-        let context = asked.context.as_ref().map(|it| it.as_str().to_owned());
         let ask = JobAsk {
             id,
             kind: JobKind::Execution,
             method: METHOD,
-            title: asked.task.as_str().trim().to_owned(),
-            agent: asked.agent_type.as_str().trim().to_owned(),
-            prompt: self.prompt(&meant, asked.task.as_str(), context.as_deref())?,
+            title: task.trim().to_owned(),
+            agent: name.trim().to_owned(),
+            prompt: self.prompt(&meant, task, context)?,
             by_agent: meant.by_agent,
             worker: meant.worker,
             working_dir: None,
             key: None,
         };
         let job = self.provost().begin_job(&session.who, ask).await?;
-        let mut said = Said::new(&Started { execution_id: execution })?;
-        said.log = Some(format!("job_{}", job.id));
-        Ok((said, hold))
+        Ok((Begun { id: execution, log: format!("job_{}", job.id) }, hold))
     }
 
     /// `execution.status`. Whoever asks is told from now on.

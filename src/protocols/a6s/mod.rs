@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+mod control;
 mod envelope;
 pub mod events;
 mod fleet;
@@ -122,6 +123,7 @@ impl A6s {
     async fn carry_out(&self, session: &Session, call: Call) -> Outcome {
         let said = match &call {
             Call::AgentsInvoke(asked) => return self.invoke(session, asked).await,
+            Call::FleetCommand(asked) => return self.fleet_command(session, asked).await,
             Call::BackgroundLaunch(asked) => return self.launch(session, asked).await,
             Call::ExecutionStatus(asked) => self.execution_status(session, asked.execution_id.as_str()).await,
             Call::BackgroundList(_) => self.background().await,

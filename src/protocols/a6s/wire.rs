@@ -3,6 +3,7 @@
 //! Members that may be missing may be `null`, and are never sent as `null`. What is unknown is passed over.
 
 mod artifacts;
+mod control;
 mod text;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use artifacts::{Artifact, Artifacts};
+pub use control::{Commanded, CommandedAgent};
 pub use text::{Code, Id, Json, Path, Text, Word};
 
 /// What a method takes that needs nothing.

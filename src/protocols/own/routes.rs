@@ -18,7 +18,7 @@ use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
 use crate::domain::command::AckTask;
-use crate::domain::view::{KnownAgents, LiveTasks, Waiting};
+use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Answer, Principal, Verb};
 use crate::service::{Chunk, Stream, TaskFilter, Way};
 
@@ -130,6 +130,13 @@ async fn about(State(own): State<Own>, _caller: Caller) -> Answered<wire::About>
     let live = provost.view(LiveTasks).await.map_err(map::fault)?;
     let waiting = provost.view(Waiting).await.map_err(map::fault)?;
     let head = provost.engine().journal_head().await.map_err(map::fault)?;
+    let switches = provost.view(AllSwitches).await.map_err(map::fault)?;
+    let mut about = (own.0.about)();
+    for (id, switched) in switches.iter() {
+        let worker = about.workers.iter_mut().find(|worker| worker.id == id.as_str());
+        let says = format!("{} by {}", switched.to.word(), switched.by);
+        worker.map(|worker| worker.switched.replace(says));
+    }
     Ok(Json(wire::About {
         active: live.tasks.len(),
         approvals: waiting.len(),
@@ -137,7 +144,7 @@ async fn about(State(own): State<Own>, _caller: Caller) -> Answered<wire::About>
         failed: live.failed,
         journal_seq: head.seq.0,
         journal_anchor: head.to_string(),
-        ..(own.0.about)()
+        ..about
     }))
 }
 

@@ -487,6 +487,9 @@ pub struct WorkerAt {
     pub kind: String,
     /// Why it cannot be used.
     pub broken: Option<String>,
+    /// `off` or `paused`, and by whom, where a command holds it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched: Option<String>,
 }
 
 /// `POST /listen`: open the DevIt door at another address, for this run.

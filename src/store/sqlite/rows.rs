@@ -11,6 +11,7 @@ use crate::store::journal::Checkpoint;
 use crate::store::{StoreError, StoredEvent};
 
 /// Applies the stored part of what memory applied, in the same order.
+// tidy: long because it has an arm for every change
 pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> Result<(), StoreError> {
     for change in changes {
         match change {
@@ -70,6 +71,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             // All but the last are memory's alone; the last count of a batch is written once.
             Change::Beat(..)
             | Change::CameBy(..)
+            | Change::Switch(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::Apply(..)

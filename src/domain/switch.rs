@@ -1,0 +1,130 @@
+//! Workers that a command has switched off, or holds back.
+//!
+//! ```text
+//!   [on] --pause--> [paused] --resume--> [on]      new work waits
+//!   [on] --stop---> [off] ----start----> [on]      new work is refused
+//! ```
+//! In either case what runs comes to its end, and what had been taken on before waits. A switch is the running
+//! daemon's: it is in the log and in memory, and the next daemon begins with what the configuration says. A6s 6.9.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{SwitchWorker, WorkerSwitched};
+use super::{Change, Delegate, EventKind, Outbox, Principal, Refusal, State};
+use crate::base::AgentId;
+
+/// Whether a worker begins anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    /// It does.
+    #[default]
+    On,
+    /// Not now: whatever there is for it waits.
+    Paused,
+    /// No: it takes nothing on, and what it had taken on waits.
+    Off,
+}
+
+impl Switch {
+    /// As people read it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Switch::On => "on",
+            Switch::Paused => "paused",
+            Switch::Off => "off",
+        }
+    }
+}
+
+/// A worker that does not begin anything.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Switched {
+    /// How far.
+    pub to: Switch,
+    /// Who has said so.
+    pub by: AgentId,
+}
+
+/// All of these.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Switches(BTreeMap<AgentId, Switched>);
+
+impl Switches {
+    /// How a worker stands.
+    pub fn of(&self, worker: &AgentId) -> Switch {
+        self.0.get(worker).map_or(Switch::On, |it| it.to)
+    }
+
+    /// Each that is not on.
+    pub fn iter(&self) -> impl Iterator<Item = (&AgentId, &Switched)> {
+        self.0.iter()
+    }
+
+    pub(super) fn put(&mut self, worker: &AgentId, to: Option<&Switched>) {
+        match to {
+            Some(to) => drop(self.0.insert(worker.clone(), to.clone())),
+            None => drop(self.0.remove(worker)),
+        }
+    }
+
+    /// Whether a worker takes new work on.
+    ///
+    /// # Errors
+    /// [`Refusal::WorkerBroken`], with who has switched it off.
+    pub(super) fn takes_on(&self, worker: &AgentId) -> Result<(), Refusal> {
+        match self.0.get(worker) {
+            Some(Switched { to: Switch::Off, by }) => Err(refusal(worker, Switch::Off, by)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a worker may begin what it has taken on.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn begins(&self, worker: &AgentId) -> Result<(), Refusal> {
+        match self.0.get(worker) {
+            Some(Switched { to, by }) => Err(refusal(worker, *to, by)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refusal(worker: &AgentId, to: Switch, by: &AgentId) -> Refusal {
+    let why = format!("{by} has switched it {}; the fleet command `start` switches it on", to.word());
+    Refusal::WorkerBroken { worker: worker.clone(), why: why.into() }
+}
+
+impl State {
+    /// Whether a delegation's worker takes it on. What a job consists of was taken on with it.
+    pub(super) fn takes_on(&self, verb: &Delegate) -> Result<(), Refusal> {
+        let of_a_job = || self.jobs.iter().any(|job| !job.state.is_over() && job.tasks.contains(&verb.task));
+        self.switches.takes_on(&verb.worker).or_else(|refusal| if of_a_job() { Ok(()) } else { Err(refusal) })
+    }
+
+    /// Whoever may hand work to a worker of the configuration may switch it.
+    pub(super) fn switch_worker(
+        &self,
+        who: &Principal,
+        verb: &SwitchWorker,
+        out: &mut Outbox,
+    ) -> Result<WorkerSwitched, Refusal> {
+        let from = self.switches.of(&verb.worker);
+        if !self.settings.workers.contains_key(&verb.worker) {
+            let why = "it is not in the configuration".into();
+            return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
+        }
+        out.say(EventKind::WorkerSwitched {
+            worker: verb.worker.clone(),
+            to: verb.to,
+            command: verb.command.clone(),
+        });
+        let switched = Switched { to: verb.to, by: who.agent().clone() };
+        let switched = (verb.to != Switch::On).then_some(switched);
+        out.put(Change::Switch(verb.worker.clone(), switched));
+        Ok(WorkerSwitched { from })
+    }
+}

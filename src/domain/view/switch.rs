@@ -1,0 +1,29 @@
+//! Workers that a command has switched off, at one moment.
+
+use super::View;
+use crate::base::{AgentId, Timestamp};
+use crate::domain::{State, Switch, Switches};
+
+/// How every worker stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AllSwitches;
+
+impl View for AllSwitches {
+    type Out = Switches;
+
+    fn look(self, _now: Timestamp, state: &State) -> Switches {
+        state.switches.clone()
+    }
+}
+
+/// How one worker stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OneSwitch(pub AgentId);
+
+impl View for OneSwitch {
+    type Out = Switch;
+
+    fn look(self, _now: Timestamp, state: &State) -> Switch {
+        state.switches.of(&self.0)
+    }
+}
