@@ -108,6 +108,15 @@ text_id! {
     JobId;
 }
 
+impl JobId {
+    /// A job by whatever it is called: each way of looking at it has a prefix of its own.
+    pub fn of_any_kind(id: &str) -> Option<Self> {
+        let id = id.trim();
+        let bare = ["exec_", "task_", "job_"].iter().find_map(|prefix| id.strip_prefix(prefix));
+        Self::parse(bare.unwrap_or(id)).ok()
+    }
+}
+
 macro_rules! number_id {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

@@ -111,7 +111,13 @@ pub const JOBS_KEPT_MAX: usize = 500;
 /// Changes of progress that a listener may be behind before it misses some.
 pub const PULSES_BUFFERED: usize = 1_024;
 
-/// Of what a job's worker has said, so many bytes are kept. A6s 6.3.
+/// Bytes of a job's log; what its workers say beyond is not kept.
+pub const JOB_LOG_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of the logs of all jobs; the oldest go first.
+pub const JOB_LOGS_BYTES_MAX: u64 = 1 << 30;
+
+/// Of what a job's workers have said, so many bytes are shown to editors. A6s 6.3.
 pub const JOB_OUTPUT_BYTES_MAX: usize = 256 << 10;
 
 /// The longest answer in words, in bytes. A6s 6.5.

@@ -223,7 +223,7 @@ pub(super) enum Command {
     Journal(journal::Journal),
     /// Show what happened
     #[command(
-        after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json"
+        after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json\n  provost log job_a2b3c4d5e6f7g8h9 --follow"
     )]
     Log(log::Log),
     /// Who calls whom, across files

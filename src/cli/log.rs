@@ -1,5 +1,7 @@
 //! `provost log`: what happened, from the daemon's feed, or from the store when no daemon runs.
 
+mod job;
+
 use chrono::DateTime;
 use clap::Args;
 use serde_json::{Map, Value};
@@ -17,6 +19,9 @@ const WAIT_MS: u64 = 20_000;
 /// `provost log`.
 #[derive(Args, Debug)]
 pub(super) struct Log {
+    /// What the workers of this job have said, instead: `job_...`, as editors' clients show it
+    #[arg(conflicts_with_all = ["after", "limit"])]
+    job: Option<String>,
     /// Stay and show what happens from now on; end with Ctrl-C
     #[arg(long, short)]
     follow: bool,
@@ -29,6 +34,9 @@ pub(super) struct Log {
 }
 
 pub(super) fn log(here: &Here, asked: &Log) -> Result<u8, Complaint> {
+    if let Some(job) = &asked.job {
+        return job::show(here, job, asked.follow);
+    }
     wait_for(async {
         let client = here.daemon(None).await?;
         let about = match client.about().await.map_err(Complaint::from) {

@@ -155,6 +155,8 @@ impl Client {
         tokens "/tokens" () -> Vec<wire::Token>;
         /// Applies that can be undone.
         applies "/applies" () -> Vec<wire::Apply>;
+        /// What a job's workers have said since a position.
+        job_log "/job-log" (wire::JobLogQuery) -> wire::JobLog;
         /// Locks, and who waits for one.
         locks "/locks" (wire::Whose) -> wire::Locks;
         /// Intents.

@@ -20,7 +20,7 @@ use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
 use crate::protocols::devit;
 use crate::service::{Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
-use crate::store::{Artifacts, Retention};
+use crate::store::{Artifacts, JobLogs, Retention};
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
 /// The core's share of the configuration, and the profiles of the workers that can be used.
@@ -122,7 +122,9 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
     settings.posts.code_owners = code_owners::read(&places.root);
     let agents = Arc::new(agents::agents(config, &settings));
-    (settings, Configured { profiles, agents, fleet: fleet(config), artifacts: Artifacts::at(&places.state) })
+    let (artifacts, job_logs) = (Artifacts::at(&places.state), JobLogs::at(&places.state));
+    job_logs.remove_old();
+    (settings, Configured { profiles, agents, fleet: fleet(config), artifacts, job_logs })
 }
 
 /// What is kept of users' files, in the daemon's own folder.

@@ -44,6 +44,8 @@ pub enum JobKind {
     Workflow,
     /// `scan.*`: a report.
     Scan,
+    /// One step of a workflow.
+    Step,
 }
 
 impl JobKind {
@@ -55,6 +57,7 @@ impl JobKind {
             JobKind::Code => "code",
             JobKind::Workflow => "workflow",
             JobKind::Scan => "scan",
+            JobKind::Step => "step",
         }
     }
 }
@@ -93,7 +96,18 @@ impl JobState {
     }
 }
 
-/// A job.
+/// Which step of which workflow a job is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StepOf {
+    /// The workflow.
+    pub job: JobId,
+    /// Which step, from zero.
+    pub number: u16,
+    /// The part of the workflow that it belongs to.
+    pub phase: PhaseName,
+}
+
+/// A job. What was asked, for whoever carries it out, is in the store alone, and is gone once the job is over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// Its id, without the kind of thing that a client takes it for.
@@ -110,10 +124,11 @@ pub struct Job {
     pub worker: AgentId,
     /// Who asked.
     pub who: Principal,
-    /// What was asked, for whoever carries it out; nothing once it is over.
-    pub order: Option<Json>,
     /// By what the same question is recognised.
     pub key: Option<Digest>,
+    /// The workflow that it is a step of.
+    #[serde(default)]
+    pub step: Option<StepOf>,
     /// Where it stands.
     pub state: JobState,
     /// How far each part of it is.
@@ -128,6 +143,9 @@ pub struct Job {
     pub error: Option<Box<str>>,
     /// What whoever asked thinks of it.
     pub feedback: Option<Box<str>>,
+    /// What its workers have done, as far as they tell: messages and calls of tools.
+    #[serde(default)]
+    pub steps: u64,
 }
 
 /// What a job has brought about.
@@ -142,10 +160,6 @@ pub struct JobResult {
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why.
     pub left_out: Option<Box<str>>,
-    /// What the workers have said last.
-    pub output: Option<Box<str>>,
-    /// How many bytes they had said before that.
-    pub earlier: u64,
 }
 
 impl JobResult {
@@ -224,9 +238,13 @@ impl JobEvent {
 pub enum JobChange {
     /// A job.
     Put(Arc<Job>),
+    /// What was asked. The store's alone.
+    PutOrder(JobId, Json),
+    /// What was asked is of no use any more. The store's alone.
+    DropOrder(JobId),
     /// What it has brought about. The store's alone.
     PutResult(JobId, Arc<JobResult>),
-    /// A job that is forgotten, with what it has brought about.
+    /// A job that is forgotten, with what was asked and what it has brought about.
     Drop(JobId),
 }
 
@@ -253,6 +271,11 @@ impl Jobs {
         self.all.values().filter(|job| job.key.as_ref() == Some(key)).max_by_key(|job| job.opened_at)
     }
 
+    /// The steps of a workflow, in no order.
+    pub fn steps_of(&self, workflow: &JobId) -> impl Iterator<Item = &Arc<Job>> {
+        self.all.values().filter(move |job| job.step.as_ref().is_some_and(|step| step.job == *workflow))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -264,7 +287,7 @@ impl Jobs {
                 let old = self.all.insert(job.id.clone(), job.clone());
                 self.live -= usize::from(old.is_some_and(|old| !old.state.is_over()));
             }
-            JobChange::PutResult(..) => {}
+            JobChange::PutOrder(..) | JobChange::DropOrder(_) | JobChange::PutResult(..) => {}
             JobChange::Drop(id) => {
                 let old = self.all.remove(id);
                 self.live -= usize::from(old.is_some_and(|old| !old.state.is_over()));
@@ -312,8 +335,8 @@ impl State {
             agent: verb.agent.clone(),
             worker: verb.worker.clone(),
             who: who.clone(),
-            order: Some(verb.order.clone()),
             key: verb.key,
+            step: verb.step.clone(),
             state: JobState::Queued,
             phases: Phases::default(),
             tasks: Vec::new(),
@@ -321,11 +344,13 @@ impl State {
             ended_at: None,
             error: None,
             feedback: None,
+            steps: 0,
         });
         let (job_id, agent) = (job.id.clone(), job.agent.clone());
         let opened = JobEvent::JobOpened { job: job_id, kind: job.kind, agent, worker: job.worker.clone() };
         out.say(EventKind::Job(opened));
         out.put(JobChange::Put(job.clone()).into());
+        out.put(JobChange::PutOrder(job.id.clone(), verb.order.clone()).into());
         Ok(JobOpened { job })
     }
 
@@ -339,9 +364,9 @@ impl State {
         let mut job = self.unfinished_job(&verb.job)?;
         if let Some((name, state)) = verb.phase {
             job.phases.move_to(now, name, state);
-            if name >= PhaseName::Generate {
-                job.state = JobState::Running;
-            }
+        }
+        if verb.runs {
+            job.state = JobState::Running;
         }
         job.tasks.extend(verb.task.clone());
         let (id, job) = (job.id.clone(), Arc::new(job));
@@ -358,7 +383,8 @@ impl State {
         out: &mut Outbox,
     ) -> Result<JobEnded, Refusal> {
         let mut job = self.unfinished_job(&verb.job)?;
-        job.error.clone_from(&verb.error);
+        (job.error, job.steps) = (verb.error.clone(), verb.steps);
+        self.end_steps(now, &job, "its workflow is over", out)?;
         Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
     }
 
@@ -377,14 +403,43 @@ impl State {
         if job.state.is_over() {
             return Ok(JobCancelled { job: job.clone() });
         }
+        self.end_steps(now, job, &verb.reason, out)?;
+        Ok(JobCancelled { job: self.take_back(now, job, &verb.reason, out)? })
+    }
+
+    /// No step goes on without its workflow.
+    fn end_steps(
+        &self,
+        now: Timestamp,
+        workflow: &Job,
+        reason: &str,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
+        if workflow.kind != JobKind::Workflow {
+            return Ok(());
+        }
+        for step in self.jobs.steps_of(&workflow.id).filter(|step| !step.state.is_over()) {
+            self.take_back(now, step, reason, out)?;
+        }
+        Ok(())
+    }
+
+    /// A job is over, and whatever carries it out.
+    fn take_back(
+        &self,
+        now: Timestamp,
+        job: &Job,
+        reason: &str,
+        out: &mut Outbox,
+    ) -> Result<Arc<Job>, Refusal> {
         for task in job.tasks.iter().filter(|task| self.tasks.get(task).is_some()) {
-            let cancel = CancelTask { task: task.clone(), reason: verb.reason.clone() };
+            let cancel = CancelTask { task: task.clone(), reason: reason.into() };
             // As its asker: who may take the job back may take back what it consists of.
             self.cancel(now, &job.who, &cancel, None, out)?;
         }
-        let mut job = Job::clone(job);
+        let mut job = job.clone();
         job.error = Some("cancelled".into());
-        Ok(JobCancelled { job: over(now, job, JobState::Cancelled, None, out) })
+        Ok(over(now, job, JobState::Cancelled, None, out))
     }
 
     /// What whoever has asked thinks of a job's outcome.
@@ -416,11 +471,12 @@ fn over(
     result: Option<Arc<JobResult>>,
     out: &mut Outbox,
 ) -> Arc<Job> {
-    (job.state, job.ended_at, job.order) = (state, Some(now), None);
+    (job.state, job.ended_at) = (state, Some(now));
     job.phases.close(now, state);
     let (job, digest) = (Arc::new(job), result.as_ref().map(|it| it.digest()));
     out.say(EventKind::Job(JobEvent::JobEnded { job: job.id.clone(), state, result: digest }));
     out.put(JobChange::Put(job.clone()).into());
+    out.put(JobChange::DropOrder(job.id.clone()).into());
     if let Some(result) = result {
         out.put(JobChange::PutResult(job.id.clone(), result).into());
     }

@@ -67,6 +67,7 @@ pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
     Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,
+    StepOf,
 };
 pub use judge::{
     Approver, Credentials, Decision, Directory, Facts, Judge, Network, Rate, SecretUse, Terms, Tier,

@@ -24,7 +24,7 @@ pub use crew::{
     OneMember, OneTransfer, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
-pub use job::{JobsOf, OneJob, SameJob, UnfinishedJobs};
+pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
 

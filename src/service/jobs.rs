@@ -4,23 +4,32 @@
 //! that starts goes on with jobs whose task waits still, and ends those that ran.
 
 mod drive;
+mod execution;
+mod hear;
+mod plan;
 mod pulse;
+mod runs;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
+use plan::Order;
+pub use plan::Plan;
 pub use pulse::Pulse;
 pub(super) use pulse::Pulses;
 
 use super::{Provost, unreadable};
+use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
 use crate::base::{AgentId, Digest, JobId, Json};
 use crate::domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
-use crate::domain::view::{JobsOf, OneJob, SameJob, UnfinishedJobs};
-use crate::domain::{Answer, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal};
+use crate::domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
+use crate::domain::{
+    Answer, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf,
+};
+use crate::store::{LogPart, StoreError};
 
 /// What is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,23 +54,8 @@ pub struct JobAsk {
     pub by_agent: bool,
     /// By what the same question is recognised.
     pub key: Option<Digest>,
-}
-
-/// What carries a job out, kept with it for the next daemon.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Order {
-    prompt: Box<str>,
-    working_dir: Option<Box<str>>,
-    by_agent: bool,
-}
-
-/// What a job's tasks have said, as one text.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct JobOutput {
-    /// As far as it was kept, without escape sequences.
-    pub text: String,
-    /// How many bytes came before it.
-    pub earlier: u64,
+    /// How it is carried out.
+    pub plan: Plan,
 }
 
 /// A job that ran when its daemon ended.
@@ -73,10 +67,23 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then there is none.
     pub async fn begin_job(&self, who: &Principal, ask: JobAsk) -> Result<Arc<Job>, Refusal> {
+        let (job, order) = self.record_job(who, ask, None).await?;
+        self.drive(job.clone(), order);
+        Ok(job)
+    }
+
+    /// Puts a job on record, and leaves it to somebody else to carry it out.
+    async fn record_job(
+        &self,
+        who: &Principal,
+        ask: JobAsk,
+        step: Option<StepOf>,
+    ) -> Result<(Arc<Job>, Order), Refusal> {
         let order = Order {
             prompt: ask.prompt.into(),
             working_dir: ask.working_dir.map(Into::into),
             by_agent: ask.by_agent,
+            plan: ask.plan,
         };
         let verb = OpenJob {
             job: ask.id,
@@ -87,10 +94,10 @@ impl Provost {
             worker: ask.worker,
             order: Json::from_value(&serde_json::to_value(&order).unwrap_or_default()),
             key: ask.key,
+            step,
         };
         let job = done(self.submit(who, verb).await?)?.job;
-        self.drive(job.clone(), order);
-        Ok(job)
+        Ok((job, order))
     }
 
     /// Goes on with what an earlier daemon has left.
@@ -99,23 +106,43 @@ impl Provost {
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn resume_jobs(&self) -> Result<(), Refusal> {
         for job in self.view(UnfinishedJobs).await? {
+            if job.step.is_some() {
+                // Its workflow goes on with it, or ends it.
+                continue;
+            }
             // One that waited may have begun by now.
             let waits = job.state == JobState::Queued
                 && match job.tasks.last() {
                     None => true,
                     Some(task) => self.task(task).await.is_ok(),
                 };
-            let order = job.order.as_ref().and_then(|it| serde_json::from_str::<Order>(it.as_str()).ok());
-            match order.filter(|_| waits) {
+            let order = if waits { self.job_order(&job.id).await? } else { None };
+            match order {
                 Some(order) => self.drive(job, order),
                 None => {
                     let (state, error) = (JobState::Failed, Some(RESTARTED.into()));
-                    let end = EndJob { job: job.id.clone(), state, error, result: None };
+                    let end = EndJob { job: job.id.clone(), state, error, result: None, steps: 0 };
                     self.submit(self.host(), end).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// What was asked of a job that is not over, where it can be read.
+    async fn job_order(&self, id: &JobId) -> Result<Option<Order>, Refusal> {
+        let id = id.clone();
+        let found = self.engine().read(move |reader| reader.job_order(&id)).await;
+        let order = found.map_err(|err| unreadable(&err))?;
+        Ok(order.and_then(|it| serde_json::from_str::<Order>(it.as_str()).ok()))
+    }
+
+    /// The steps of a workflow, in their order.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn job_steps(&self, workflow: &JobId) -> Result<Vec<Arc<Job>>, Refusal> {
+        self.view(StepsOf(workflow.clone())).await
     }
 
     /// A job.
@@ -196,18 +223,32 @@ impl Provost {
         done(self.submit(who, verb).await?).map(drop)
     }
 
-    /// What a job's worker has said so far.
+    /// The end of what a job's workers have said, so far.
     ///
     /// # Errors
-    /// As [`Provost::job`].
-    pub async fn job_output(&self, id: &JobId) -> Result<JobOutput, Refusal> {
-        let job = self.job(id).await?;
-        if job.state.is_over() {
-            let result = self.job_result(id).await?;
-            return Ok(JobOutput { text: result.output.unwrap_or_default().into(), earlier: result.earlier });
+    /// As [`Provost::job`], and [`Refusal::Unavailable`] when its log cannot be read.
+    pub async fn job_output(&self, id: &JobId) -> Result<LogPart, Refusal> {
+        let (job, logs) = (self.job(id).await?, self.job_logs());
+        in_log(move || logs.tail(&job.id, JOB_OUTPUT_BYTES_MAX)).await
+    }
+
+    /// What a job's workers have said, from a byte on, a piece at a time, and whether nothing more will come. Waits for
+    /// something until then.
+    ///
+    /// # Errors
+    /// As for [`Provost::job_output`].
+    pub async fn job_log(&self, id: &JobId, from: u64, until: Instant) -> Result<(LogPart, bool), Refusal> {
+        loop {
+            // Looked at before the log is: what is said is written down before a job ends by itself.
+            let (job, logs) = (self.job(id).await?, self.job_logs());
+            let log_of = job.id.clone();
+            let part = in_log(move || logs.from(&log_of, from, JOB_OUTPUT_BYTES_MAX)).await?;
+            let nothing = part.text.is_empty();
+            if !nothing || job.state.is_over() || Instant::now() >= until {
+                return Ok((part, nothing && job.state.is_over()));
+            }
+            self.job_over(id, until.min(Instant::now() + LOOK_EVERY)).await?;
         }
-        let live = job.tasks.last().and_then(|task| self.outputs().get(task));
-        Ok(live.map(|live| drive::said(&live)).unwrap_or_default())
     }
 
     /// How far jobs are, as they go on.
@@ -223,6 +264,15 @@ fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
         Answer::Parked(id) => Err(Refusal::busy(format!("waits for approval {id}").as_str())),
         Answer::Denied(denial) => Err(Refusal::Denied { rule: denial.rule, reason: denial.reason }),
     }
+}
+
+/// Reads a log, where that holds nobody up.
+async fn in_log(
+    read: impl FnOnce() -> Result<LogPart, StoreError> + Send + 'static,
+) -> Result<LogPart, Refusal> {
+    let read = tokio::task::spawn_blocking(read).await;
+    let read = read.map_err(|err| Refusal::Unavailable { why: err.to_string().into() })?;
+    read.map_err(|err| unreadable(&err))
 }
 
 /// Sixteen characters that nobody can guess.

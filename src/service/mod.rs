@@ -45,7 +45,7 @@ pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
 pub use intents::IntentOrder;
-pub use jobs::{JobAsk, JobOutput, Pulse, fresh_job_id};
+pub use jobs::{JobAsk, Plan, Pulse, fresh_job_id};
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, render, review_focus};
@@ -62,8 +62,8 @@ use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
-pub use crate::store::Artifacts;
 use crate::store::StoreError;
+pub use crate::store::{Artifacts, JobLogs, LogPart};
 pub use crate::store::{TimelineOrder, TimelineQuery};
 use jobs::Pulses;
 use programs::Programs;
@@ -82,6 +82,8 @@ pub struct Configured {
     pub fleet: Fleet,
     /// What they have changed.
     pub artifacts: Artifacts,
+    /// What they have said for jobs.
+    pub job_logs: JobLogs,
 }
 
 /// Everything a door may use. Cheap to clone.
@@ -188,6 +190,11 @@ impl Provost {
     /// What agents have changed, and answered. Reading it blocks.
     pub fn artifacts(&self) -> Artifacts {
         self.configured().artifacts
+    }
+
+    /// What jobs' workers have said.
+    pub fn job_logs(&self) -> JobLogs {
+        self.configured().job_logs
     }
 
     /// Takes over other workers from the next task on.

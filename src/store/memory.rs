@@ -15,8 +15,8 @@ use super::{
 };
 use crate::base::limits::{CHECKPOINT_EVERY, EVENT_PAGE_BYTES_MAX, NUMBERS_SKIPPED};
 use crate::base::{
-    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, MailSeq, RuleId, Secret,
-    SymbolPath, TaskId, Timestamp,
+    AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, Json, MailSeq, RuleId,
+    Secret, SymbolPath, TaskId, Timestamp,
 };
 use crate::domain::{
     Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Job, JobChange, JobResult, Lock,
@@ -78,6 +78,7 @@ struct Rows {
     crew: CrewRows,
     tokens: BTreeMap<Digest, Arc<Token>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
+    job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
     effects: BTreeMap<EffectId, (Effect, bool)>,
     events: Vec<StoredEvent>,
@@ -224,9 +225,12 @@ impl Rows {
     fn apply_to_jobs(&mut self, change: &JobChange) {
         match change {
             JobChange::Put(it) => drop(self.jobs.insert(it.id.clone(), it.clone())),
+            JobChange::PutOrder(id, it) => drop(self.job_orders.insert(id.clone(), it.clone())),
+            JobChange::DropOrder(id) => drop(self.job_orders.remove(id)),
             JobChange::PutResult(id, it) => drop(self.job_results.insert(id.clone(), it.clone())),
             JobChange::Drop(id) => {
                 self.jobs.remove(id);
+                self.job_orders.remove(id);
                 self.job_results.remove(id);
             }
         }
@@ -424,6 +428,10 @@ impl Reader for MemoryReader {
 
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
         crew::imported(&lock(&self.0).read()?.events, ids)
+    }
+
+    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError> {
+        Ok(lock(&self.0).read()?.job_orders.get(id).cloned())
     }
 
     fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {

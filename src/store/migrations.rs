@@ -91,6 +91,9 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE emptied (slug TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) STRICT; -- inboxes, up to a number
 ",
+    "
+    CREATE TABLE job_order (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- of jobs that are not over
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

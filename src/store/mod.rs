@@ -13,6 +13,7 @@
 mod artifacts;
 mod codec;
 mod files;
+mod job_logs;
 pub mod journal;
 mod memory;
 mod migrations;
@@ -23,10 +24,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::{AgentId, Digest, EventSeq, JobId, PostSeq, Slug, TaskId, Timestamp};
+use crate::base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
 use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
 pub use artifacts::Artifacts;
+pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
 #[doc(hidden)]
 pub use memory::{Kept, MemoryControl, MemoryStore};
@@ -139,6 +141,12 @@ pub trait Reader: Send {
     /// # Errors
     /// As for [`Reader::finished`].
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError>;
+
+    /// What was asked of a job that is not over.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError>;
 
     /// What a job has brought about.
     ///

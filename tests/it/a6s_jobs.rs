@@ -139,6 +139,31 @@ fn a_background_task_is_listed_with_its_output_and_told_to_all() {
 }
 
 #[test]
+fn all_that_a_job_has_said_is_in_its_log() {
+    let world = world();
+    let (_daemon, mut socket) = started(&world);
+    let task = launch(&mut socket, "seq -f 'line %g' 1 60000; printf 'no end of line'");
+    let follows = world.command(&["log", &task, "--follow"]).output().unwrap();
+    assert!(follows.status.success(), "{}", String::from_utf8_lossy(&follows.stderr));
+    let said = String::from_utf8(follows.stdout).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!((lines.len(), lines[59_999], lines[60_000]), (60_001, "line 60000", "no end of line"));
+    let output = socket.result("background.output", &json!({ "taskId": task }));
+    let (first, rest) = output.as_str().unwrap().split_once('\n').unwrap();
+    let id = format!("job_{}", task.trim_start_matches("task_"));
+    let earlier = said.len() - 1 - (256 << 10);
+    assert_eq!(first, format!("[... {earlier} earlier bytes, see provost log {id}]"));
+    assert!(said.trim_end().ends_with(rest));
+    let pieces = world.command(&["log", &id, "--json"]).output().unwrap();
+    let pieces = String::from_utf8(pieces.stdout).unwrap();
+    let text = |line: &str| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned();
+    assert_eq!(pieces.lines().map(text).collect::<String>().trim_end(), said.trim_end());
+    let unknown = world.command(&["log", "job_none"]).output().unwrap();
+    assert!(!unknown.status.success());
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no job job_none"));
+}
+
+#[test]
 fn what_is_cancelled_ends_with_everything_it_has_started() {
     let world = world();
     let (_daemon, mut socket) = started(&world);

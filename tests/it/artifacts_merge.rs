@@ -11,7 +11,7 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{Applied, Applying, Configured, Provost, Versions};
-use provost::store::{Artifacts, MemoryStore, Retention};
+use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
 use tempfile::TempDir;
 
 use crate::script::{ByWord, client, host};
@@ -67,10 +67,10 @@ impl World {
         let index = Index::start(dir.path(), Arc::default(), Options { on: false, files_max: 0 }).unwrap();
         let state = dir.path().join(".state");
         let kept = (Versions::open(&state).unwrap(), Applying::open(&state, &[]).unwrap());
-        let artifacts = Artifacts::at(&state);
+        let (artifacts, job_logs) = (Artifacts::at(&state), JobLogs::at(&state));
         artifacts.keep(&task(), &harvest(base), "").unwrap();
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
-        let configured = Configured { profiles, agents, fleet, artifacts };
+        let configured = Configured { profiles, agents, fleet, artifacts, job_logs };
         let outputs = OutputBoard::default();
         let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }

@@ -18,7 +18,7 @@ use provost::service::{
     Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost,
     Staged, Versions, Violation,
 };
-use provost::store::{Artifacts, MemoryStore, Retention};
+use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
 use tempfile::TempDir;
 
 use crate::coordinating::{at, path};
@@ -46,9 +46,10 @@ impl World {
         let options = Options { on: false, files_max: 0 };
         let index = Index::start(dir.path(), Arc::default(), options).unwrap();
         let versions = Versions::open(&dir.path().join(".state")).unwrap();
-        let artifacts = Artifacts::at(Path::new("/nowhere"));
+        let nowhere = Path::new("/nowhere");
+        let (artifacts, job_logs) = (Artifacts::at(nowhere), JobLogs::at(nowhere));
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
-        let workers = Configured { profiles, agents, fleet, artifacts };
+        let workers = Configured { profiles, agents, fleet, artifacts, job_logs };
         let applying = Applying::open(&dir.path().join(".state"), &[]).unwrap();
         let kept = (versions, applying);
         let provost =

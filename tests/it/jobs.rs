@@ -8,7 +8,7 @@ use provost::base::{Digest, JobId, Json, Ttl};
 use provost::domain::command::{CancelJob, EndJob, MoveJob, NoteFeedback, OpenJob, Status};
 use provost::domain::{
     Artifact, Door, Effect, EventKind, Job, JobEvent, JobKind, JobResult, JobState, PhaseName, PhaseState,
-    Principal, Proof, Refusal, Scope, TaskState,
+    Principal, Proof, Refusal, Scope, StepOf, TaskState,
 };
 use provost::store::{MemoryStore, Options, Store, open};
 
@@ -33,19 +33,20 @@ fn opening(job: &str) -> OpenJob {
         worker: agent("coder-ai"),
         order: Json::from_value(&serde_json::json!({ "task": "mend it" })),
         key: Some(Digest::of(b"mend it")),
+        step: None,
     }
 }
 
 fn phase(job: &str, name: PhaseName, state: PhaseState) -> MoveJob {
-    MoveJob { job: id(job), phase: Some((name, state)), task: None }
+    MoveJob { job: id(job), phase: Some((name, state)), task: None, runs: false }
 }
 
 fn tied(job: &str, task: &str) -> MoveJob {
-    MoveJob { job: id(job), phase: None, task: Some(task_id(task)) }
+    MoveJob { job: id(job), phase: None, task: Some(task_id(task)), runs: false }
 }
 
 fn ending(job: &str, state: JobState, result: Option<JobResult>) -> EndJob {
-    EndJob { job: id(job), state, error: None, result: result.map(Arc::new) }
+    EndJob { job: id(job), state, error: None, result: result.map(Arc::new), steps: 0 }
 }
 
 fn result() -> JobResult {
@@ -86,6 +87,9 @@ fn a_job_goes_from_the_question_to_the_answer_through_its_phases() {
     s.say(&host(), phase("j1", PhaseName::Inspect, PhaseState::Running)).unwrap();
     let job = s.job("j1");
     assert_eq!(job.state, JobState::Queued, "its worker does not run yet");
+    let runs = MoveJob { job: id("j1"), phase: None, task: None, runs: true };
+    s.say(&host(), runs).unwrap();
+    assert_eq!(s.job("j1").state, JobState::Running);
     let (name, now) = job.phases.current().unwrap();
     assert_eq!((name, now.state), (PhaseName::Inspect, PhaseState::Running));
     let first = job.phases.iter().next().unwrap().1;
@@ -95,7 +99,7 @@ fn a_job_goes_from_the_question_to_the_answer_through_its_phases() {
     let ended = JobEvent::JobEnded { job: id("j1"), state: JobState::Completed, result: digest };
     assert_eq!(s.jobs_said(), [ended]);
     let job = s.job("j1");
-    assert_eq!((job.state, job.order.is_none(), job.ended_at), (JobState::Completed, true, Some(s.now)));
+    assert_eq!((job.state, job.ended_at), (JobState::Completed, Some(s.now)));
     assert_eq!(job.phases.current().unwrap().1.state, PhaseState::Completed, "what was under way is done");
     let too_late = s.say(&host(), phase("j1", PhaseName::Review, PhaseState::Running));
     assert_eq!(too_late, Err(Refusal::TaskFinished));
@@ -142,6 +146,51 @@ fn a_job_that_is_taken_back_takes_its_tasks_along() {
     });
     assert!(stopped || over, "the task ends, too");
     assert!(s.core.state().tasks.get(&task_id("t-1")).is_none());
+}
+
+/// A workflow of two steps, each with a task.
+fn workflow(s: &mut Script) {
+    s.say(&editor(), OpenJob { kind: JobKind::Workflow, ..opening("flow") }).unwrap();
+    for number in 0..2 {
+        let step = Some(StepOf { job: id("flow"), number, phase: PhaseName::Generate });
+        let (job, task) = (format!("s{number}"), format!("t-{}", number + 1));
+        s.say(&editor(), OpenJob { kind: JobKind::Step, step, ..opening(&job) }).unwrap();
+        let work = order(
+            usize::from(number) + 1,
+            "allow this",
+            "coder-ai",
+            Json::from_value(&serde_json::json!({})),
+        );
+        s.say(&editor(), work).unwrap();
+        s.say(&host(), tied(&job, &task)).unwrap();
+    }
+}
+
+#[test]
+fn no_step_goes_on_without_its_workflow() {
+    let ends: [fn(&mut Script); 2] = [
+        |s| drop(s.say(&editor(), CancelJob { job: id("flow"), reason: "no more".into() }).unwrap()),
+        |s| drop(s.say(&host(), ending("flow", JobState::Failed, None)).unwrap()),
+    ];
+    for end in ends {
+        let mut s = Script::new();
+        workflow(&mut s);
+        s.say(&host(), ending("s0", JobState::Completed, None)).unwrap();
+        end(&mut s);
+        let states = ["flow", "s0", "s1"].map(|job| s.job(job).state);
+        assert!(states[0].is_over() && states[1] == JobState::Completed, "{states:?}");
+        assert_eq!(states[2], JobState::Cancelled);
+        assert!(s.core.state().tasks.get(&task_id("t-2")).is_none(), "its task has ended, too");
+    }
+}
+
+#[test]
+fn a_step_that_ends_leaves_the_others_and_its_workflow() {
+    let mut s = Script::new();
+    workflow(&mut s);
+    s.say(&editor(), CancelJob { job: id("s0"), reason: "not this one".into() }).unwrap();
+    let states = ["flow", "s0", "s1"].map(|job| s.job(job).state);
+    assert_eq!(states, [JobState::Queued, JobState::Cancelled, JobState::Queued]);
 }
 
 #[test]
@@ -215,6 +264,8 @@ fn jobs_and_what_they_brought_about_survive_a_crash() {
         let mut reader = store.reader().unwrap();
         assert_eq!(reader.job_result(&id("j1")).unwrap(), Some(result()));
         assert_eq!(reader.job_result(&id("j2")).unwrap(), None);
+        assert_eq!(reader.job_order(&id("j1")).unwrap(), None, "nobody needs it any more");
+        assert_eq!(reader.job_order(&id("j2")).unwrap(), Some(opening("j2").order));
         drop(reader);
         s.core.restore(loaded.state);
         s.now = s.now.after(Ttl::minutes(8 * 24 * 60));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{AgentId, Digest, JobId, Json, TaskId};
-use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState};
+use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, StepOf};
 
 /// Ask for something. Nothing runs by itself: the tasks that carry it out are delegated, and judged, as any other.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct OpenJob {
     pub order: Json,
     /// By what the same question is recognised.
     pub key: Option<Digest>,
+    /// The workflow that it is a step of.
+    pub step: Option<StepOf>,
 }
 
 /// It was put on record.
@@ -44,6 +46,8 @@ pub struct MoveJob {
     pub phase: Option<(PhaseName, PhaseState)>,
     /// The task.
     pub task: Option<TaskId>,
+    /// Whether something runs for it from now on.
+    pub runs: bool,
 }
 
 /// It is on record.
@@ -64,6 +68,8 @@ pub struct EndJob {
     pub error: Option<Box<str>>,
     /// What it has brought about.
     pub result: Option<Arc<JobResult>>,
+    /// What its workers have done, as far as they tell.
+    pub steps: u64,
 }
 
 /// It is on record.

@@ -58,3 +58,17 @@ impl View for UnfinishedJobs {
         jobs
     }
 }
+
+/// The steps of a workflow, in their order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepsOf(pub JobId);
+
+impl View for StepsOf {
+    type Out = Vec<Arc<Job>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Vec<Arc<Job>> {
+        let mut steps: Vec<Arc<Job>> = state.jobs.steps_of(&self.0).cloned().collect();
+        steps.sort_by_key(|job| job.step.as_ref().map(|step| step.number));
+        steps
+    }
+}

@@ -6,13 +6,14 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::events::Hold;
 use super::fleet::Meant;
-use super::map::{IN_BACKGROUND, background, execution, execution_id, job_id, task_id};
+use super::map::{IN_BACKGROUND, background, execution, execution_id, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started};
+use crate::base::JobId;
 use crate::base::limits::A6S_LISTED_MAX;
 use crate::domain::command::NoteFeedback;
 use crate::domain::{Job, JobKind, JobResult, Refusal};
-use crate::service::{Ask, JobAsk, PromptFor, fresh_job_id};
+use crate::service::{Ask, JobAsk, Plan, PromptFor, fresh_job_id};
 
 /// An execution that is on the disk.
 pub(super) struct Begun {
@@ -57,6 +58,7 @@ impl A6s {
             worker: meant.worker,
             working_dir: None,
             key: None,
+            plan: Plan::Phases,
         };
         let job = self.provost().begin_job(&session.who, ask).await?;
         Ok((Begun { id: execution, log: format!("job_{}", job.id) }, hold))
@@ -91,6 +93,7 @@ impl A6s {
             worker: meant.worker,
             working_dir: None,
             key: None,
+            plan: Plan::Once,
         };
         self.provost().begin_job(&session.who, ask).await?;
         Ok((Said::new(&Launched { task_id: task })?, hold))
@@ -121,7 +124,7 @@ impl A6s {
     pub(super) async fn output(&self, id: &str) -> Result<Said, Fault> {
         let job = self.found(id, "task").await?;
         let output = self.provost().job_output(&job.id).await?;
-        let text = match output.earlier {
+        let text = match output.from {
             0 => output.text,
             earlier => {
                 format!("[... {earlier} earlier bytes, see provost log job_{}]\n{}", job.id, output.text)
@@ -161,7 +164,7 @@ impl A6s {
 
     async fn found(&self, id: &str, what: &str) -> Result<Arc<Job>, Fault> {
         let unknown = || Fault::new(format!("Unknown {what}: {}", id.trim()));
-        match self.provost().job(&job_id(id).ok_or_else(unknown)?).await {
+        match self.provost().job(&JobId::of_any_kind(id).ok_or_else(unknown)?).await {
             Err(Refusal::TaskNotFound) => Err(unknown()),
             found => Ok(found?),
         }

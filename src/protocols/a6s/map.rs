@@ -15,13 +15,6 @@ pub(super) fn task_id(job: &JobId) -> String {
     format!("task_{job}")
 }
 
-/// A job by whatever a client calls it: each way of looking at it has a prefix of its own.
-pub(super) fn job_id(id: &str) -> Option<JobId> {
-    let id = id.trim();
-    let bare = ["exec_", "task_", "job_"].iter().find_map(|prefix| id.strip_prefix(prefix));
-    JobId::parse(bare.unwrap_or(id)).ok()
-}
-
 /// What `execution.status` and `execution.complete` say.
 pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();

@@ -86,7 +86,7 @@ impl A6s {
     }
 
     fn tell_pulse(&self, pulse: Pulse) {
-        let Pulse { job, phase, progress } = pulse;
+        let Pulse { job, kind, phase, progress } = pulse;
         let told = match phase {
             Some(phase) => Told::Phase {
                 execution: execution_id(&job).into(),
@@ -94,7 +94,8 @@ impl A6s {
                 status: PhaseState::Running.word(),
                 progress,
             },
-            None => running(&job, progress),
+            None if IN_BACKGROUND.contains(&kind) => running(&job, progress),
+            None => return,
         };
         self.hub().tell(told);
     }

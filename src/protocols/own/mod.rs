@@ -8,6 +8,7 @@ mod applies;
 mod asked;
 mod coordinate;
 mod crew;
+mod jobs;
 mod map;
 mod posts;
 mod routes;

@@ -6,6 +6,7 @@
 mod applies;
 mod coordinate;
 mod crew;
+mod jobs;
 mod posts;
 mod token;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 pub use applies::*;
 pub use coordinate::*;
 pub use crew::*;
+pub use jobs::*;
 pub use posts::*;
 pub use token::*;
 

@@ -7,13 +7,15 @@ use tokio::sync::broadcast;
 
 use crate::base::JobId;
 use crate::base::limits::PULSES_BUFFERED;
-use crate::domain::PhaseName;
+use crate::domain::{Job, JobKind, PhaseName};
 
 /// How far a job is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pulse {
     /// Which.
     pub job: JobId,
+    /// What kind of job.
+    pub kind: JobKind,
     /// Which part of it, if it has parts.
     pub phase: Option<PhaseName>,
     /// Of a hundred.
@@ -45,14 +47,14 @@ impl Pulses {
     }
 
     /// Goes forward within a part, never back.
-    pub(super) fn tell(&self, job: &JobId, phase: Option<PhaseName>, progress: u8) {
-        let pulse = Pulse { job: job.clone(), phase, progress };
+    pub(super) fn tell(&self, job: &Job, phase: Option<PhaseName>, progress: u8) {
+        let pulse = Pulse { job: job.id.clone(), kind: job.kind, phase, progress };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = last.get(job);
+        let known = last.get(&job.id);
         if known.is_some_and(|known| known.phase == phase && known.progress >= progress) {
             return;
         }
-        last.insert(job.clone(), pulse.clone());
+        last.insert(job.id.clone(), pulse.clone());
         drop(last);
         // Nobody may be listening.
         let _nobody = self.told.send(pulse);

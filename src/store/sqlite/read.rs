@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use super::{connect, crew, posts, rows, wrong_key};
 use crate::base::limits::EVENT_PAGE_BYTES_MAX;
 use crate::base::{
-    AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, MailSeq, PostSeq, TaskId, Ticket,
-    Timestamp,
+    AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, Json, MailSeq, PostSeq, TaskId,
+    Ticket, Timestamp,
 };
 use crate::domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
 use crate::store::codec::{int, nat, parse};
@@ -264,6 +264,12 @@ impl Reader for SqliteReader {
 
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
         crew::imported(&self.db, ids)
+    }
+
+    fn job_order(&mut self, id: &JobId) -> Result<Option<Json>, StoreError> {
+        let mut select = self.db.prepare_cached("SELECT body FROM job_order WHERE id = ?1")?;
+        let body: Option<String> = select.query_row([id.as_str()], |row| row.get(0)).optional()?;
+        body.map(|body| Json::parse(&body).map_err(StoreError::damaged)).transpose()
     }
 
     fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {

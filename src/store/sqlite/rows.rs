@@ -113,11 +113,16 @@ fn put_job(db: &Connection, change: &JobChange) -> Result<(), StoreError> {
         JobChange::Put(it) => {
             put(db, "INSERT OR REPLACE INTO job VALUES (?1, ?2)", params![it.id.as_str(), text(it)?])
         }
+        JobChange::PutOrder(id, it) => {
+            put(db, "INSERT OR REPLACE INTO job_order VALUES (?1, ?2)", params![id.as_str(), it.as_str()])
+        }
+        JobChange::DropOrder(id) => put(db, "DELETE FROM job_order WHERE id = ?1", params![id.as_str()]),
         JobChange::PutResult(id, it) => {
             put(db, "INSERT OR REPLACE INTO job_result VALUES (?1, ?2)", params![id.as_str(), text(it)?])
         }
         JobChange::Drop(id) => {
             put(db, "DELETE FROM job WHERE id = ?1", params![id.as_str()])?;
+            put(db, "DELETE FROM job_order WHERE id = ?1", params![id.as_str()])?;
             put(db, "DELETE FROM job_result WHERE id = ?1", params![id.as_str()])
         }
     }

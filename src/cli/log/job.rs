@@ -1,0 +1,38 @@
+//! `provost log JOB`: what a job's workers have said.
+
+use crate::cli::complaint::{DONE, INTERRUPTED};
+use crate::cli::here::wait_for;
+use crate::cli::{Complaint, Here, out};
+use crate::client::{Client, wire};
+
+/// How long one question waits for more, in milliseconds.
+const WAIT_MS: u64 = 20_000;
+
+pub(super) fn show(here: &Here, job: &str, follow: bool) -> Result<u8, Complaint> {
+    wait_for(async {
+        let client = here.daemon(None).await?;
+        tokio::select! {
+            ended = pages(here, &client, job, follow) => ended,
+            _interrupted = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+        }
+    })
+}
+
+async fn pages(here: &Here, client: &Client, job: &str, follow: bool) -> Result<u8, Complaint> {
+    let mut from = 0;
+    loop {
+        let wait_ms = follow.then_some(WAIT_MS);
+        let query = wire::JobLogQuery { id: job.to_owned(), from, wait_ms };
+        let page = client.job_log(&query).await?;
+        if here.json {
+            out::json_line(&page)?;
+        } else {
+            out::text_as_is(&page.text)?;
+        }
+        let is_all = page.text.is_empty() && !follow;
+        if page.done || is_all {
+            return Ok(DONE);
+        }
+        from = page.next;
+    }
+}

@@ -1,0 +1,26 @@
+//! What is to be done for a job: kept with it, so that a daemon that starts can go on.
+
+use serde::{Deserialize, Serialize};
+
+/// How a job is carried out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Plan {
+    /// In five phases. A6s 6.2.
+    Phases,
+    /// By one run. A6s 6.3.
+    Once,
+}
+
+/// What carries a job out, kept with it for the next daemon.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// What its worker is told.
+    pub(super) prompt: Box<str>,
+    /// Where its worker works, within the workspace.
+    pub(super) working_dir: Option<Box<str>>,
+    /// Whether its worker is an agent.
+    pub(super) by_agent: bool,
+    /// How it is carried out.
+    pub(super) plan: Plan,
+}

@@ -1,0 +1,295 @@
+//! One run of a worker for a job: a task, judged, jailed and seen like any other.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::LOOK_EVERY;
+use super::drive::{Drive, Stop, failed};
+use super::hear::{Hearing, last_words};
+use crate::base::limits::{JOB_ANSWER_BYTES_MAX, JOB_ERROR_BYTES_MAX};
+use crate::base::{AgentId, JobId, Json, TaskId, Ttl};
+use crate::domain::command::{Delegated, MoveJob, Status, Tool};
+use crate::domain::{
+    Answer, Artifact, Delegate, Errand, Failure, JobKind, JobState, PhaseName, Task, TaskState,
+};
+use crate::jail::{LiveOutput, Reader, Stream, plain_text};
+
+/// Longer than any worker may run; the worker's own limit is what counts.
+const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
+/// A worker that was never seen to end is taken to need so long.
+const USUAL: Duration = Duration::from_secs(60);
+/// How long a task that waits is left alone; whatever happens to it is heard at once.
+const WAIT: Duration = Duration::from_secs(60);
+/// How far a run that has not ended may seem to be.
+const NEARLY: u64 = 95;
+
+/// What a run is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    /// The part of the job that it belongs to.
+    pub(super) phase: PhaseName,
+    /// Who runs.
+    pub(super) worker: AgentId,
+    /// Whether it is an agent: then it works in a private copy.
+    pub(super) by_agent: bool,
+    /// What it is told.
+    pub(super) prompt: Box<str>,
+    /// Where it works, within the workspace.
+    pub(super) working_dir: Option<Box<str>>,
+    /// The JSON Schema that its answer has to satisfy.
+    pub(super) schema: Option<Json>,
+    /// The job in whose private copy it works; without one, in a copy of its own.
+    pub(super) copy: Option<JobId>,
+    /// What is run instead of the worker's own program.
+    pub(super) command: Option<Vec<Box<str>>>,
+    /// Whether what it changes is kept.
+    pub(super) harvest: bool,
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug)]
+pub(super) struct Ran {
+    /// As it ended.
+    pub(super) task: Arc<Task>,
+    /// What it has answered.
+    pub(super) answer: String,
+    /// Files as they could be.
+    pub(super) artifacts: Vec<Artifact>,
+    /// Changes that are no artifacts.
+    pub(super) left_out: Option<Box<str>>,
+    /// The end of what it said on its standard error.
+    pub(super) last_words: String,
+}
+
+impl Ran {
+    /// Whether the run did what was asked.
+    pub(super) fn done(self) -> Result<Self, Stop> {
+        let TaskState::Finished { status, .. } = self.task.state else { return Err(Stop::Over) };
+        match status {
+            Status::Completed => Ok(self),
+            Status::Cancelled => Err(Stop::Cancelled),
+            _ => {
+                let why = format!("{}\n{}", self.summary().unwrap_or("the worker failed"), self.last_words);
+                Err(Stop::Failed(why.trim_end().to_owned()))
+            }
+        }
+    }
+
+    /// What is said of how it ended, in a line.
+    pub(super) fn summary(&self) -> Option<&str> {
+        let summary = self.task.notes.last().map(|note| &*note.report.summary).unwrap_or_default();
+        summary.lines().next().filter(|line| !line.trim().is_empty())
+    }
+}
+
+/// Whether a task waits still, so that the next daemon runs it.
+fn has_not_run(task: &Task) -> bool {
+    matches!(task.state, TaskState::Awaiting { .. } | TaskState::Queued { .. })
+}
+
+/// Whether a task has ended before its worker began.
+pub(super) fn never_ran(task: &Task) -> bool {
+    let refused = |failure: &Failure| {
+        failure.is_denial() || matches!(failure, Failure::JailRefused { .. } | Failure::WorkerAway { .. })
+    };
+    task.state.is_finished() && task.failure.as_ref().is_some_and(refused)
+}
+
+impl Drive {
+    /// A run from its beginning to its end, however that is.
+    pub(super) async fn run(&self, run: Run) -> Result<Ran, Stop> {
+        let task = self.start(&run).await?;
+        self.follow(&run, task).await
+    }
+
+    /// Hands the work over, and waits for a place, and for whoever has to say yes. It may be over by then.
+    pub(super) async fn start(&self, run: &Run) -> Result<Arc<Task>, Stop> {
+        let task = self.delegate(run).await?;
+        loop {
+            let now = self.provost.task_after(&task, has_not_run, WAIT).await?;
+            if !has_not_run(&now) {
+                if !never_ran(&now) {
+                    self.runs_now().await?;
+                }
+                return Ok(now);
+            }
+        }
+    }
+
+    /// Stays with a run until it ends.
+    pub(super) async fn follow(&self, run: &Run, task: Arc<Task>) -> Result<Ran, Stop> {
+        let (task, live) = self.until_it_ends(run, task).await?;
+        let last_words = live.as_ref().map(|live| last_words(live, JOB_ERROR_BYTES_MAX)).unwrap_or_default();
+        let said = live.map(|live| plain_text(&live.text(Stream::Out))).unwrap_or_default();
+        let answer = clip(said.trim(), JOB_ANSWER_BYTES_MAX).to_owned();
+        let ran = Ran { task, answer, artifacts: Vec::new(), left_out: None, last_words };
+        if run.by_agent && !never_ran(&ran.task) { self.collect(ran).await } else { Ok(ran) }
+    }
+
+    /// Hands the work to the worker: judged like any other delegation.
+    async fn delegate(&self, run: &Run) -> Result<TaskId, Stop> {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        if let Some(task) = self.job.tasks.get(number) {
+            // An earlier daemon came so far.
+            return Ok(task.clone());
+        }
+        let id = match number {
+            0 => format!("job_{}", self.job.id),
+            later => format!("job_{}.{}", self.job.id, later + 1),
+        };
+        let task = TaskId::parse(&id).map_err(|err| failed(&err))?;
+        let tied = MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
+        self.provost.submit(self.provost.host(), tied).await?;
+        let verb = Delegate {
+            task: task.clone(),
+            goal: run.prompt.clone(),
+            worker: run.worker.clone(),
+            return_to: None,
+            tool: Tool { name: self.job.method.clone(), ..Tool::default() },
+            timeout: NO_SHORTER,
+            model: None,
+            context: None,
+            watch_patterns: Vec::new(),
+            working_dir: run.working_dir.clone(),
+            format: None,
+            payload: Json::from_value(&serde_json::json!({})),
+            errand: self.errand(run).map(Box::new),
+        };
+        match self.provost.delegate(&self.job.who, verb).await? {
+            Answer::Done(Delegated { task, .. }) => Ok(task),
+            Answer::Parked(_) => Ok(task),
+            Answer::Denied(denial) => {
+                Err(Stop::Failed(format!("denied by rule {}: {}", denial.rule, denial.reason)))
+            }
+        }
+    }
+
+    /// What an agent is told of what its work is a part of.
+    fn errand(&self, run: &Run) -> Option<Errand> {
+        run.by_agent.then(|| Errand {
+            job: format!("job_{}", self.job.id).into(),
+            method: self.job.method.clone(),
+            phase: run.phase.word().into(),
+            schema: run.schema.clone(),
+            harvest: run.harvest,
+            copy: run.copy.clone(),
+            command: run.command.clone(),
+        })
+    }
+
+    /// The job has something that runs, from now on.
+    async fn runs_now(&self) -> Result<(), Stop> {
+        if self.is_running.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let verb = MoveJob { job: self.job.id.clone(), phase: None, task: None, runs: true };
+        self.provost.submit(self.provost.host(), verb).await?;
+        Ok(())
+    }
+
+    /// What an agent has answered and changed, as it was kept before its task ended.
+    async fn collect(&self, mut ran: Ran) -> Result<Ran, Stop> {
+        let (artifacts, id) = (self.provost.artifacts(), ran.task.id().clone());
+        let found = tokio::task::spawn_blocking(move || artifacts.of(&id)).await.map_err(|_| Stop::Over)?;
+        if let Some(found) = found.map_err(|err| failed(&err))? {
+            ran.left_out = found.left_out().map(Into::into);
+            ran.artifacts = found.artifacts;
+            clip(&found.answer, JOB_ANSWER_BYTES_MAX).clone_into(&mut ran.answer);
+        }
+        Ok(ran)
+    }
+
+    async fn until_it_ends(
+        &self,
+        run: &Run,
+        mut task: Arc<Task>,
+    ) -> Result<(Arc<Task>, Option<LiveOutput>), Stop> {
+        let began = Instant::now();
+        let usual = self.usual(&run.worker).await;
+        let reader = if run.command.is_some() { Reader::Lines } else { self.reader_of(&run.worker) };
+        let mut hearing = Some(Hearing::new(self.provost.job_logs(), self.job.id.clone(), reader));
+        let mut live = None;
+        loop {
+            live = live.or_else(|| self.provost.outputs().get(task.id()));
+            let is_over = task.state.is_finished();
+            if let (Some(live), Some(ear)) = (&live, hearing.take()) {
+                hearing = Some(heard(ear, live, is_over).await?);
+            }
+            if is_over {
+                let steps = hearing.filter(Hearing::counts).map_or(0, |it| it.steps());
+                self.steps.fetch_add(steps, Ordering::Relaxed);
+                return Ok((task, live));
+            }
+            let percent = usual.progress(began.elapsed(), hearing.as_ref());
+            let phase = self.has_phases().then_some(run.phase);
+            self.provost.pulses().tell(&self.job, phase, percent);
+            task = self.provost.task_after(task.id(), |task| !task.state.is_finished(), LOOK_EVERY).await?;
+        }
+    }
+
+    fn reader_of(&self, worker: &AgentId) -> Reader {
+        let profile = self.provost.profiles().get(worker).cloned();
+        profile.and_then(|it| it.agent.map(|agent| agent.reader)).unwrap_or(Reader::Lines)
+    }
+
+    /// How much such a run takes: the mean of those that are remembered.
+    async fn usual(&self, worker: &AgentId) -> Usual {
+        const RUNS: &[JobKind] = &[JobKind::Execution, JobKind::Background, JobKind::Code, JobKind::Step];
+        let jobs = self.provost.jobs(RUNS).await.unwrap_or_default();
+        let same = jobs
+            .iter()
+            .filter(|job| (job.kind, job.state, &job.worker) == (self.job.kind, JobState::Completed, worker));
+        let took: Vec<(u64, u64)> = same
+            .filter_map(|job| Some((u64::try_from(job.ended_at?.0 - job.opened_at.0).ok()?, job.steps)))
+            .collect();
+        let number = u64::try_from(took.len()).unwrap_or(u64::MAX);
+        let mean = |sum: u64| sum.checked_div(number).filter(|it| *it > 0);
+        Usual {
+            time: mean(took.iter().map(|it| it.0).sum()).map_or(USUAL, Duration::from_millis),
+            steps: mean(took.iter().map(|it| it.1).sum()),
+        }
+    }
+}
+
+/// How much a run of a worker takes.
+struct Usual {
+    time: Duration,
+    /// Where the worker tells its steps.
+    steps: Option<u64>,
+}
+
+impl Usual {
+    /// How far a run seems to be.
+    fn progress(&self, since: Duration, hearing: Option<&Hearing>) -> u8 {
+        let by_steps = self.steps.zip(hearing.filter(|it| it.counts()));
+        let so_far = match by_steps {
+            Some((usual, hearing)) => hearing.steps().saturating_mul(100) / usual,
+            None => {
+                let so_far = since.as_millis().saturating_mul(100) / self.time.as_millis().max(1);
+                u64::try_from(so_far).unwrap_or(NEARLY)
+            }
+        };
+        u8::try_from(so_far.min(NEARLY)).unwrap_or(0)
+    }
+}
+
+/// Writes down what was said, where that holds nobody up.
+async fn heard(mut ear: Hearing, live: &LiveOutput, is_over: bool) -> Result<Hearing, Stop> {
+    if !is_over && !ear.is_behind(live) {
+        return Ok(ear);
+    }
+    let live = live.clone();
+    let heard = tokio::task::spawn_blocking(move || {
+        ear.hear(&live, is_over);
+        ear
+    });
+    heard.await.map_err(|_| Stop::Over)
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn clip(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most.min(text.len()))]
+}
