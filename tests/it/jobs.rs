@@ -155,12 +155,8 @@ fn workflow(s: &mut Script) {
         let step = Some(StepOf { job: id("flow"), number, phase: PhaseName::Generate });
         let (job, task) = (format!("s{number}"), format!("t-{}", number + 1));
         s.say(&editor(), OpenJob { kind: JobKind::Step, step, ..opening(&job) }).unwrap();
-        let work = order(
-            usize::from(number) + 1,
-            "allow this",
-            "coder-ai",
-            Json::from_value(&serde_json::json!({})),
-        );
+        let work =
+            order(u64::from(number) + 1, "allow this", "coder-ai", Json::from_value(&serde_json::json!({})));
         s.say(&editor(), work).unwrap();
         s.say(&host(), tied(&job, &task)).unwrap();
     }
