@@ -24,12 +24,13 @@ async fn open(world: &World, name: &str) {
         worker: AgentId::parse("shell").unwrap(),
         order: Json::null(),
         key: None,
+        step: None,
     };
     assert!(matches!(world.engine().submit(&asker(), verb).await, Ok(Answer::Done(_))));
 }
 
 async fn end(world: &World, name: &str) {
-    let verb = EndJob { job: job(name), state: JobState::Completed, error: None, result: None };
+    let verb = EndJob { job: job(name), state: JobState::Completed, error: None, result: None, steps: 0 };
     assert!(matches!(world.engine().submit(&host(), verb).await, Ok(Answer::Done(_))));
 }
 
