@@ -101,10 +101,9 @@ impl JobLogs {
         for (number, (_, size, path)) in logs.into_iter().enumerate() {
             let fits = room.checked_sub(size);
             room = fits.unwrap_or(0);
-            if number >= JOBS_KEPT_MAX + JOBS_LIVE_MAX || fits.is_none() {
-                if let Err(error) = fs::remove_file(&path) {
-                    tracing::warn!(%error, path = %path.display(), "an old log was not removed");
-                }
+            let is_old = number >= JOBS_KEPT_MAX + JOBS_LIVE_MAX || fits.is_none();
+            if is_old && let Err(error) = fs::remove_file(&path) {
+                tracing::warn!(%error, path = %path.display(), "an old log was not removed");
             }
         }
     }
