@@ -237,6 +237,14 @@ settings! {
         role_aliases: bool = true, "";
         /// Files that no worker's result is ever written to, whatever policy says: globs, as in `.gitignore`; the size of letters makes no difference. Folders of version control and of agents' tools are never written to in any case.
         deny: Vec<String> = paths(&[".env", ".env.local", ".env.*.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519"]), "glob";
+        /// Whether an apply also writes what no run here has left exactly so: artifacts that an editor has changed, or brought along. With `false` only what a worker has made is written, to the letter, and merged with nothing but what it was made for.
+        apply_unknown: bool = true, "";
+    }
+
+    /// What is done for one editor alone, since it shows things in its own way.
+    ["a6s.compat"] compat: A6sCompat {
+        /// Whether `background.output` is answered with `{output}` in place of a string where a client has sent `"params":[]`, as Neovim's plugin alone does: it then shows the lines as lines.
+        nvim_output_object: bool = false, "";
     }
 
     /// What agents are told. Placeholders: `{task}`, `{code}`, `{language}`, `{file}`, `{instructions}`, `{review_focus}`, `{schema}`, `{context}`, `{preamble}`; what an editor has sent as code or context always stands between fences, said to be data. Without a template the built-in one counts; docs/agents.md shows them.

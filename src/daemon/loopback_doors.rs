@@ -77,7 +77,7 @@ impl Daemon {
         let settings = &loaded.config.a6s;
         if settings.enabled {
             let wanted = Wanted::new("a6s", settings.port, before.a6s, loaded);
-            let door = A6s::new(self.provost.clone());
+            let door = A6s::new(self.provost.clone(), loaded.config.compat.nvim_output_object);
             self.doors.spawn(door.clone().tell(self.stop.clone()));
             ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
         }

@@ -19,7 +19,7 @@ use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
 use crate::protocols::devit;
-use crate::service::{Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
+use crate::service::{ApplyRules, Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
 use crate::store::{Artifacts, JobLogs, Retention};
 use crate::vault::{Credential, Delivery, Listed, Vault};
 
@@ -131,8 +131,13 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
 pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applying)> {
     let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
     let applying =
-        Applying::open(&places.state, &config.a6s.deny).context("the folder of records of applies")?;
+        Applying::open(&places.state, apply_rules(config)).context("the folder of records of applies")?;
     Ok((versions, applying))
+}
+
+/// What may be written for editors.
+pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
+    ApplyRules { deny: &config.a6s.deny, unknown: config.a6s.apply_unknown }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

@@ -25,11 +25,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
-use crate::base::limits::{APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_MS_MAX};
+use crate::base::limits::{
+    APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
+};
 use crate::base::{ApplyId, Digest, RepoPath, WatchPatterns};
 use crate::domain::command::ApplyFiles;
 use crate::domain::view::InTheWay;
 use crate::domain::{Answer, ApplyFile, Artifact, Principal, Refusal, Stake, StakeKind};
+use diff::Budget;
 use plan::{Check, Order, Plan, Want};
 use record::Records;
 use shelves::Shelves;
@@ -98,32 +101,55 @@ impl From<io::Error> for ApplyFault {
     }
 }
 
+/// What the configuration says of applies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ApplyRules<'a> {
+    /// Files that these patterns mean are never written.
+    pub deny: &'a [String],
+    /// Whether anything is written that no run here has left exactly so.
+    pub unknown: bool,
+}
+
+/// The same, as it is asked.
+struct Bounds {
+    /// Or why the list cannot be used; then nothing is written.
+    deny: Result<WatchPatterns, String>,
+    unknown: bool,
+}
+
+impl Bounds {
+    fn of(rules: ApplyRules<'_>) -> Arc<Self> {
+        let deny = WatchPatterns::parse(rules.deny);
+        let deny = deny.map_err(|err| format!("the configuration's a6s.deny is wrong: {err}"));
+        Arc::new(Self { deny, unknown: rules.unknown })
+    }
+}
+
 /// What applies share.
 pub struct Applying {
     records: Records,
-    /// Or why the configuration's list cannot be used; then nothing is written.
-    deny: RwLock<Arc<Result<WatchPatterns, String>>>,
+    bounds: RwLock<Arc<Bounds>>,
     turns: Arc<Semaphore>,
     /// Files that are being written, each with those that wait for it.
     files: Mutex<BTreeMap<RepoPath, Arc<Turn<()>>>>,
 }
 
 impl Applying {
-    /// With its records in the daemon's state folder. Files that these patterns mean are never written.
+    /// With its records in the daemon's state folder.
     ///
     /// # Errors
     /// What the system says of the folder.
-    pub fn open(state: &Path, deny: &[String]) -> io::Result<Self> {
+    pub fn open(state: &Path, rules: ApplyRules<'_>) -> io::Result<Self> {
         Ok(Self {
             records: Records::open(state)?,
-            deny: RwLock::new(read_deny(deny)),
+            bounds: RwLock::new(Bounds::of(rules)),
             turns: Arc::new(Semaphore::new(APPLIERS_MAX)),
             files: Mutex::default(),
         })
     }
 
-    fn deny(&self) -> Arc<Result<WatchPatterns, String>> {
-        self.deny.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn bounds(&self) -> Arc<Bounds> {
+        self.bounds.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until nobody else writes this file.
@@ -135,12 +161,6 @@ impl Applying {
         };
         turn.lock_owned().await
     }
-}
-
-fn read_deny(deny: &[String]) -> Arc<Result<WatchPatterns, String>> {
-    Arc::new(
-        WatchPatterns::parse(deny).map_err(|err| format!("the configuration's a6s.deny is wrong: {err}")),
-    )
 }
 
 /// An artifact on its way: what is to be done with a file, or what is said of it instead.
@@ -159,10 +179,10 @@ enum Instead {
 }
 
 impl Provost {
-    /// Never writes the files that these patterns mean, from now on.
-    pub fn set_deny(&self, deny: &[String]) {
+    /// Keeps to these from now on.
+    pub fn set_apply_rules(&self, rules: ApplyRules<'_>) {
         let applying = &self.0.applying;
-        *applying.deny.write().unwrap_or_else(PoisonError::into_inner) = read_deny(deny);
+        *applying.bounds.write().unwrap_or_else(PoisonError::into_inner) = Bounds::of(rules);
     }
 
     /// Compares artifacts with what is there. Changes nothing.
@@ -179,8 +199,13 @@ impl Provost {
         let provost = self.clone();
         let compared = move || {
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
-            let mut shelves = provost.shelves();
-            let one = |(asked, keeper)| provost.compare(asked, keeper, &mut shelves, until);
+            let (mut shelves, mut left) = (provost.shelves(), DIFFS_BYTES_MAX);
+            let one = |(asked, keeper)| {
+                let budget = Budget { until, bytes: left.min(DIFF_BYTES_MAX) };
+                let previewed = provost.compare(asked, keeper, &mut shelves, budget);
+                left = left.saturating_sub(previewed.diff.as_ref().map_or(0, String::len));
+                previewed
+            };
             asked.into_iter().zip(keepers).map(one).collect()
         };
         Ok(self.in_applying_turn(compared).await?)
@@ -239,14 +264,15 @@ impl Provost {
             return Err(ApplyFault::TooMany(artifacts.len()));
         }
         let root = self.root().place().path().to_string_lossy().into_owned();
-        let (deny, mut seen) = (self.0.applying.deny(), BTreeSet::new());
+        let (bounds, mut seen) = (self.0.applying.bounds(), BTreeSet::new());
         let one = |artifact: Artifact| {
             let shown = shown(&artifact.path);
-            let way =
-                read_one(&root, &deny, artifact).and_then(|order| match seen.insert(order.path.clone()) {
+            let way = read_one(&root, &bounds.deny, artifact).and_then(|order| {
+                match seen.insert(order.path.clone()) {
                     true => Ok(order),
                     false => Err(Instead::Refused("the same call names this file twice".into())),
-                });
+                }
+            });
             Asked { shown, way }
         };
         Ok(artifacts.into_iter().map(one).collect())
@@ -280,7 +306,7 @@ impl Provost {
         asked: Asked,
         keeper: Option<Stake>,
         shelves: &mut Shelves,
-        until: Instant,
+        budget: Budget,
     ) -> Previewed {
         let skip = |path: String, reason: Option<String>| Previewed {
             path,
@@ -307,12 +333,12 @@ impl Provost {
         let old = found.as_ref().map(|it| it.bytes.as_slice());
         let mode = found.as_ref().and_then(|it| it.mode);
         let action = if found.is_none() { Action::Create } else { Action::Modify };
-        let diff = match plan::plan(found.as_ref(), &order.want, &order.check, until) {
+        let diff = match plan::plan(found.as_ref(), &order.want, &order.check, budget.until) {
             Ok(Plan::Same) => return skip(path, None),
             Ok(Plan::Says { bytes, mode: new }) => {
-                diff::unified(&path, mode.or(new), old, Some(&*bytes), until)
+                diff::unified(&path, mode.or(new), old, Some(&*bytes), budget)
             }
-            Ok(Plan::Gone) => diff::unified(&path, mode, old, None, until),
+            Ok(Plan::Gone) => diff::unified(&path, mode, old, None, budget),
             Err(why) => return skip(path, Some(why)),
         };
         Previewed { path, action, diff: Some(diff), reason: None }
@@ -391,7 +417,7 @@ fn read_one(root: &str, deny: &Result<WatchPatterns, String>, artifact: Artifact
         Some(hash) => Check::Base { hash, content: None },
         None => Check::Nothing,
     };
-    Ok(Order { id: artifact.id, path, want, check })
+    Ok(Order { id: artifact.id, kind: artifact.kind, path, want, check })
 }
 
 /// A path as it was asked for, for people.

@@ -273,7 +273,8 @@ fn the_name_of_those_without_a_name_can_be_taken_and_is_nobody_elses_then() {
     let world = world();
     let _daemon = world.start();
     let door = Http::a6s(&world);
-    assert!(Socket::open(door).is_alive());
+    let mut before = Socket::open(door);
+    assert!(before.is_alive());
     assert!(world.command(&["key", "add", "editor"]).status().unwrap().success());
     assert!(world.command(&["reload"]).status().unwrap().success());
     let refused = || {
@@ -281,6 +282,38 @@ fn the_name_of_those_without_a_name_can_be_taken_and_is_nobody_elses_then() {
         head.starts_with("HTTP/1.1 403 ")
     };
     eventually("the key to count", refused);
+    let error = before.error("agents.list", &json!({}));
+    assert!(error.contains("editor is reserved"), "who was there already is told: {error}");
+    assert_eq!(before.frame().code(), 1008);
+}
+
+#[test]
+fn who_has_a_token_for_the_name_of_those_without_a_name_has_it_alone() {
+    let world = world();
+    let _daemon = world.start();
+    let door = Http::a6s(&world);
+    let mut before = Socket::open(door);
+    assert!(before.is_alive());
+    let token = mint(&world, "editor");
+    let error = before.error("agents.list", &json!({}));
+    assert!(error.starts_with("editor has a token"), "{error}");
+    assert_eq!(before.frame().code(), 1008);
+    let refused = door.raw(handshake(door.port).as_bytes());
+    assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
+    let text = String::from_utf8_lossy(&refused.body).into_owned();
+    assert!(text.contains("editor has a token") && text.contains("/ws?token="), "{text}");
+    let (mut socket, head) = Socket::with_head(door, &with_token(door, &format!("?token={token}"), ""));
+    assert!(head.starts_with("HTTP/1.1 101 ") && socket.is_alive(), "{head}");
+    // Another token is good for its own name, and one that has ended for none, at the handshake already.
+    let other = mint(&world, "ada");
+    let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={other}"), ""));
+    assert!(socket.is_alive());
+    assert!(world.command(&["token", "revoke", "--of", "editor"]).status().unwrap().success());
+    for (query, status) in [(&*format!("?token={token}"), "401"), ("?token=pvst_unknown", "401"), ("", "101")]
+    {
+        let (_, head) = Socket::with_head(door, &with_token(door, query, ""));
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{query}: {head}");
+    }
 }
 
 #[test]

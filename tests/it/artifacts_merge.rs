@@ -10,7 +10,7 @@ use provost::domain::{Answer, Artifact, Gathered, Harvest};
 use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
-use provost::service::{Applied, Applying, Configured, Provost, Versions};
+use provost::service::{Applied, ApplyRules, Applying, Configured, Provost, Versions};
 use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
 use tempfile::TempDir;
 
@@ -66,7 +66,10 @@ impl World {
         let root = Root::open(dir.path()).unwrap();
         let index = Index::start(dir.path(), Arc::default(), Options { on: false, files_max: 0 }).unwrap();
         let state = dir.path().join(".state");
-        let kept = (Versions::open(&state).unwrap(), Applying::open(&state, &[]).unwrap());
+        let kept = (
+            Versions::open(&state).unwrap(),
+            Applying::open(&state, ApplyRules { deny: &[], unknown: true }).unwrap(),
+        );
         let (artifacts, job_logs) = (Artifacts::at(&state), JobLogs::at(&state));
         artifacts.keep(&task(), &harvest(base), "").unwrap();
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));

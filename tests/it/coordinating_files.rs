@@ -15,8 +15,8 @@ use provost::engine::SystemClock;
 use provost::index::{Index, Options};
 use provost::jail::{OutputBoard, Root};
 use provost::service::{
-    Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault, Provost,
-    Staged, Versions, Violation,
+    ApplyRules, Applying, Configured, Content, Edit, Fault, Granted, IntentOrder, LockOrder, ProposeFault,
+    Provost, Staged, Versions, Violation,
 };
 use provost::store::{Artifacts, JobLogs, MemoryStore, Retention};
 use tempfile::TempDir;
@@ -50,7 +50,8 @@ impl World {
         let (artifacts, job_logs) = (Artifacts::at(nowhere), JobLogs::at(nowhere));
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
         let workers = Configured { profiles, agents, fleet, artifacts, job_logs };
-        let applying = Applying::open(&dir.path().join(".state"), &[]).unwrap();
+        let applying =
+            Applying::open(&dir.path().join(".state"), ApplyRules { deny: &[], unknown: true }).unwrap();
         let kept = (versions, applying);
         let provost =
             Provost::new(started.engine, host(), root, OutputBoard::default(), workers, index, kept);

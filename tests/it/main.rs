@@ -4,6 +4,8 @@
     reason = "a test that cannot go on has failed; that holds for what it is built of"
 )]
 
+mod a6s_applies;
+mod a6s_artifacts;
 mod a6s_client;
 mod a6s_door;
 mod a6s_events;

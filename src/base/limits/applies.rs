@@ -9,6 +9,9 @@ pub const ARTIFACT_BYTES_MAX: usize = 8 << 20;
 /// Longest diff that is shown, in bytes; of a longer one only the lines are counted. A6s 6.8.
 pub const DIFF_BYTES_MAX: usize = 1 << 20;
 
+/// Diffs of one preview together, in bytes; of those that come after it, only the lines are counted.
+pub const DIFFS_BYTES_MAX: usize = 8 << 20;
+
 /// How long the diffs of one call may take to be found, in milliseconds; what is found by then is coarser, and right.
 pub const DIFF_MS_MAX: u64 = 3_000;
 

@@ -48,8 +48,8 @@ pub const A6S_CONTEXT_BYTES_MAX: usize = 1 << 20;
 /// Artifacts in one call.
 pub const A6S_ARTIFACTS_MAX: usize = 500;
 
-/// Content of one artifact, in bytes.
-pub const A6S_ARTIFACT_BYTES_MAX: usize = 8 << 20;
+/// Contents of artifacts that are being compared or written, in bytes, over all connections; one call more is turned down.
+pub const A6S_ARTIFACTS_BYTES_AT_ONCE_MAX: usize = 64 << 20;
 
 /// How often it is told at most how far an execution has come, in milliseconds.
 pub const A6S_PROGRESS_EVERY_MS: u64 = 250;

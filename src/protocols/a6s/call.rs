@@ -84,6 +84,7 @@ fn read<T: DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, Fa
     })
 }
 
-fn is_empty_list(text: &str) -> bool {
-    text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).is_some_and(|it| it.trim().is_empty())
+/// Whether it is `[]`.
+pub(super) fn is_empty_list(text: &str) -> bool {
+    text.trim().strip_prefix('[').and_then(|it| it.strip_suffix(']')).is_some_and(|it| it.trim().is_empty())
 }

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::call::Call;
+use super::call::{Call, is_empty_list};
 use super::wire;
 use crate::base::limits::{A6S_REQUEST_ID_BYTES_MAX, JSON_DEPTH_MAX};
 use crate::domain::Refusal;
@@ -51,6 +51,8 @@ impl From<Refusal> for Fault {
 pub(super) struct Request {
     pub(super) id: Box<RawValue>,
     pub(super) call: Result<Call, Fault>,
+    /// Whether it says by an empty list that there are no parameters.
+    pub(super) says_list: bool,
 }
 
 impl Request {
@@ -62,7 +64,8 @@ impl Request {
         }
         let parts: wire::Request<'_> = serde_json::from_slice(bytes).ok()?;
         let id = parts.id.filter(|id| is_id(id.get()))?;
-        Some(Self { id: id.to_owned(), call: call(parts) })
+        let says_list = parts.params.is_some_and(|it| is_empty_list(it.get()));
+        Some(Self { id: id.to_owned(), call: call(parts), says_list })
     }
 }
 

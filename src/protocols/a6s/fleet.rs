@@ -4,7 +4,7 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
 use crate::base::AgentId;
-use crate::service::{Availability, FleetMember};
+use crate::service::{self, Availability, FleetMember, Role};
 
 impl A6s {
     /// Whom an editor means; it has to be one who does such things.
@@ -12,7 +12,7 @@ impl A6s {
         let agents = self.provost().agents();
         if agents.agents.is_empty() {
             let fleet = self.provost().fleet_now().await?;
-            let worker = find(&fleet, wanted)?.agent.id.clone();
+            let worker = self.member(&fleet, wanted)?.agent.id.clone();
             return Ok(Meant { worker, preamble: None, by_agent: false });
         }
         let unknown =
@@ -31,8 +31,10 @@ impl A6s {
 
     /// `agents.list`
     pub(super) async fn agents(&self) -> Result<Said, Fault> {
-        let fleet = self.provost().fleet_now().await?;
-        Said::new(&fleet.iter().map(agent).collect::<Vec<_>>())
+        let (fleet, agents) = (self.provost().fleet_now().await?, self.provost().agents());
+        let roles = agents.roles.values().filter(|_| agents.list_roles);
+        let roles = roles.filter_map(|role| role_of(role, agents.find(role.id.as_str())?, &fleet));
+        Said::new(&fleet.iter().map(agent).chain(roles).collect::<Vec<_>>())
     }
 
     /// `fleet.list`
@@ -56,7 +58,7 @@ impl A6s {
     pub(super) async fn fleet_status(&self, of: Option<&Id>) -> Result<Said, Fault> {
         let fleet = self.provost().fleet_now().await?;
         let Some(of) = of else { return Said::new(&totals(&fleet)) };
-        let it = find(&fleet, of.as_str())?;
+        let it = self.member(&fleet, of.as_str())?;
         let version = self.provost().program_of(&it.agent.id).await?;
         Said::new(&FleetOne {
             agent_id: it.agent.id.to_string(),
@@ -67,6 +69,12 @@ impl A6s {
             active_tasks: it.running,
             max_parallel: it.agent.max_parallel,
         })
+    }
+
+    /// Whom a name means in every method: as for [`A6s::meant`].
+    fn member<'a>(&self, fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
+        let agents = self.provost().agents();
+        find(fleet, agents.find(wanted).map_or(wanted, |meant| meant.agent.id.as_str()))
     }
 }
 
@@ -97,6 +105,17 @@ fn agent(it: &FleetMember) -> Agent {
         description: it.agent.description.to_string(),
         status: status(it.availability),
     }
+}
+
+/// A role in the list: it begins when the agent behind it does.
+fn role_of(role: &Role, meant: service::Meant<'_>, fleet: &[FleetMember]) -> Option<Agent> {
+    let behind = fleet.iter().find(|it| it.agent.id == meant.agent.id)?;
+    Some(Agent {
+        id: role.id.to_string(),
+        name: role.id.to_string(),
+        description: meant.preamble.unwrap_or_default().to_owned(),
+        status: status(behind.availability),
+    })
 }
 
 pub(super) fn status(availability: Availability) -> &'static str {

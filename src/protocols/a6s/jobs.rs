@@ -121,7 +121,7 @@ impl A6s {
     }
 
     /// `background.output`
-    pub(super) async fn output(&self, id: &str) -> Result<Said, Fault> {
+    pub(super) async fn output(&self, session: &Session, id: &str) -> Result<Said, Fault> {
         let job = self.found(id, "task").await?;
         let output = self.provost().job_output(&job.id).await?;
         let text = match output.from {
@@ -130,7 +130,10 @@ impl A6s {
                 format!("[... {earlier} earlier bytes, see provost log job_{}]\n{}", job.id, output.text)
             }
         };
-        Said::new(&text)
+        match self.shows_objects_to_neovim() && session.is_neovim() {
+            true => Said::new(&serde_json::json!({ "output": text })),
+            false => Said::new(&text),
+        }
     }
 
     /// `feedback.submit`

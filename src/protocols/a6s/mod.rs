@@ -6,6 +6,7 @@
 //! ask at all to the shell around it, and frames to `transport::websocket`.
 #![forbid(unsafe_code)]
 
+mod artifacts;
 pub mod call;
 mod control;
 mod envelope;
@@ -20,7 +21,7 @@ pub mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::header::{ALLOW, CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE};
+use hyper::header::{ALLOW, CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE, WWW_AUTHENTICATE};
 use hyper::{Method, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -28,10 +29,11 @@ use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closin
 use crate::auth::caller::Caller;
 use crate::base::AgentId;
 use crate::base::limits::{
-    A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX, LOOPBACK_BODY_MS_MAX,
-    LOOPBACK_SMALL_BODY_BYTES,
+    A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX,
+    LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
-use crate::domain::{Door, Principal};
+use crate::domain::view::MaySpeak;
+use crate::domain::{Door, Principal, Refusal};
 use crate::service::Provost;
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room};
@@ -64,14 +66,19 @@ struct Parts {
     /// For messages that come, and those that wait to be sent.
     room: Room,
     waiting: Waiting,
+    /// Whether Neovim's plugin is answered with an object where it shows a string badly.
+    objects_to_neovim: bool,
     /// Turns to answer requests.
     turns: Arc<Semaphore>,
+    /// For contents of files that are being compared or written.
+    contents: Arc<Semaphore>,
     hub: Hub,
 }
 
 impl A6s {
-    /// The door of a daemon that has just started.
-    pub fn new(provost: Provost) -> Self {
+    /// The door of a daemon that has just started; `objects_to_neovim`: what its plugin shows badly as a string is
+    /// answered to it as an object.
+    pub fn new(provost: Provost, objects_to_neovim: bool) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
             total: A6S_MESSAGES_BYTES_MAX,
@@ -79,8 +86,10 @@ impl A6s {
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
         let turns = Arc::new(Semaphore::new(A6S_REQUESTS_AT_ONCE_MAX));
+        let contents = Arc::new(Semaphore::new(A6S_ARTIFACTS_BYTES_AT_ONCE_MAX / artifacts::UNIT));
         let (waiting, hub) = (Waiting::default(), Hub::default());
-        Self(Arc::new(Parts { provost, started: Instant::now(), room, waiting, turns, hub }))
+        let started = Instant::now();
+        Self(Arc::new(Parts { provost, started, room, waiting, objects_to_neovim, turns, contents, hub }))
     }
 
     /// Who is told what.
@@ -100,6 +109,10 @@ impl A6s {
         &self.0.waiting
     }
 
+    fn shows_objects_to_neovim(&self) -> bool {
+        self.0.objects_to_neovim
+    }
+
     fn runs_for(&self) -> Duration {
         self.0.started.elapsed()
     }
@@ -107,6 +120,11 @@ impl A6s {
     /// A turn to answer one request more.
     fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.turns).try_acquire_owned().ok()
+    }
+
+    /// Room for so many units of contents.
+    fn artifact_room(&self, units: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.contents).try_acquire_many_owned(u32::try_from(units).ok()?).ok()
     }
 
     /// As whom a connection speaks.
@@ -121,6 +139,11 @@ impl A6s {
 
     /// Answers one request, in the name of its connection.
     async fn carry_out(&self, session: &Session, call: Call) -> Outcome {
+        let call = match call {
+            Call::ArtifactsPreview(asked) => return Ok((self.preview(session, asked).await?, None)),
+            Call::ArtifactsApply(asked) => return Ok((self.apply(session, asked).await?, None)),
+            call => call,
+        };
         let said = match &call {
             Call::AgentsInvoke(asked) => return self.invoke(session, asked).await,
             Call::FleetCommand(asked) => return self.fleet_command(session, asked).await,
@@ -131,7 +154,7 @@ impl A6s {
             Call::WorkflowsCancel(asked) => {
                 self.cancel(session, asked.execution_id.as_str(), "execution").await
             }
-            Call::BackgroundOutput(asked) => self.output(asked.task_id.as_str()).await,
+            Call::BackgroundOutput(asked) => self.output(session, asked.task_id.as_str()).await,
             Call::FeedbackSubmit(asked) => self.feedback(session, asked).await,
             Call::AgentsList(_) => self.agents().await,
             Call::FleetList(asked) => self.fleet(asked.capability.as_ref()).await,
@@ -176,8 +199,13 @@ impl LoopbackDoor for A6s {
         let Some(accept) = accept else {
             return says(StatusCode::BAD_REQUEST, "`Sec-WebSocket-Key` must be 16 bytes in Base64\n");
         };
-        if Self::speaks_as(&caller).is_none() {
+        let Some(who) = Self::speaks_as(&caller) else {
             return closing(self.refuse());
+        };
+        match self.provost().view(MaySpeak(who)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(taken)) => return unproven(&taken),
+            Err(refusal) => return closing(self.unavailable(&refusal.to_string())),
         }
         let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
         let headers = answer.headers_mut();
@@ -223,6 +251,14 @@ fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
 /// The last answer on its connection: whoever wants a WebSocket makes a new one.
 fn says(status: StatusCode, text: &'static str) -> Answer {
     closing(whole(status, "text/plain; charset=utf-8", text))
+}
+
+/// The name is somebody's who has a token, and none was shown.
+fn unproven(taken: &Refusal) -> Answer {
+    let text = format!("{taken}: connect to /ws?token=..., or end that token with `provost token revoke`\n");
+    let mut answer = closing(whole(StatusCode::UNAUTHORIZED, "text/plain; charset=utf-8", text));
+    answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    answer
 }
 
 fn upgrade_required(text: &'static str) -> Answer {

@@ -15,9 +15,10 @@ use tokio::time::timeout;
 use super::A6s;
 use super::envelope::{Fault, Request, Said, answer};
 use super::events::{Hold, Listener};
+use crate::auth::caller::Caller;
 use crate::base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
-use crate::domain::view::GoodToken;
-use crate::domain::{Principal, Token};
+use crate::domain::Principal;
+use crate::domain::view::{GoodToken, MaySpeak};
 use crate::protocols::loopback::Upgraded;
 use crate::transport::accept::Guard;
 use crate::transport::http::Taken;
@@ -31,14 +32,16 @@ pub(super) struct Session {
     pub(super) door: A6s,
     /// Who asks.
     pub(super) who: Principal,
-    token: Option<Arc<Token>>,
+    caller: Caller,
     outbox: Outbox,
     requests: Mutex<Requests>,
     /// Told when a request was answered.
     answered: Notify,
     stopping: AtomicBool,
-    /// Set when its token was found not to be good any more.
+    /// Set when it may not speak under its name any more.
     revoked: AtomicBool,
+    /// Set when it has said that there are no parameters by an empty list, as one editor alone does.
+    says_lists: AtomicBool,
     listener: OnceLock<Listener>,
 }
 
@@ -68,11 +71,12 @@ pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: 
         outbox: Outbox::new(door.waiting().clone()),
         door,
         who,
-        token: caller.token().cloned(),
+        caller,
         requests: Mutex::default(),
         answered: Notify::new(),
         stopping: AtomicBool::new(false),
         revoked: AtomicBool::new(false),
+        says_lists: AtomicBool::new(false),
         listener: OnceLock::new(),
     });
     let heard = |message| Arc::clone(&session).hear(message);
@@ -99,11 +103,12 @@ impl Session {
             return;
         };
         tokio::spawn(async move {
-            let Some(Request { id, call }) = read(message).await else {
+            let Some(Request { id, call, says_list }) = read(message).await else {
                 tracing::debug!(door = "a6s", "a message that is no request was passed over");
                 return;
             };
             place.begin(&id);
+            self.says_lists.fetch_or(says_list, Ordering::Relaxed);
             let outcome = match call {
                 _ if self.stopping.load(Ordering::Acquire) => Err(stopping()),
                 Ok(call) => self.carry_out(call).await,
@@ -114,7 +119,7 @@ impl Session {
     }
 
     async fn carry_out(self: &Arc<Self>, call: super::call::Call) -> Outcome {
-        self.check_token().await?;
+        self.check_name().await?;
         // From now on it may be told things. Before, a client would not be ready for them.
         let listener = *self.listener.get_or_init(|| self.door.hub().join(self.outbox.clone()));
         if self.outbox.is_closed() {
@@ -125,17 +130,30 @@ impl Session {
         self.door.clone().carry_out(self, call).await
     }
 
-    /// A token is good for as long as it is good, and not for as long as its connection lasts.
-    async fn check_token(&self) -> Result<(), Fault> {
-        let Some(token) = &self.token else { return Ok(()) };
-        match self.door.provost().view(GoodToken(token.digest)).await? {
-            Some(_) => Ok(()),
-            None => {
-                tracing::warn!(door = "a6s", agent = %token.agent, "a connection's token is not good any more");
-                self.revoked.store(true, Ordering::Release);
-                Err(Fault::new("The token of this connection is not good any more"))
-            }
-        }
+    /// A name is somebody's for as long as its proof is good, and not for as long as a connection lasts.
+    async fn check_name(&self) -> Result<(), Fault> {
+        let refused = match self.caller.token() {
+            _ if A6s::speaks_as(&self.caller).is_none() => Fault::new(format!(
+                "The name {} is reserved; whoever speaks under it shows a token",
+                self.who.agent()
+            )),
+            None => match self.door.provost().view(MaySpeak(self.who.clone())).await? {
+                Ok(()) => return Ok(()),
+                Err(refusal) => refusal.into(),
+            },
+            Some(token) => match self.door.provost().view(GoodToken(token.digest)).await? {
+                Some(_) => return Ok(()),
+                None => Fault::new("The token of this connection is not good any more"),
+            },
+        };
+        tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
+        self.revoked.store(true, Ordering::Release);
+        Err(refused)
+    }
+
+    /// Whether it is Neovim's plugin.
+    pub(super) fn is_neovim(&self) -> bool {
+        self.says_lists.load(Ordering::Relaxed)
     }
 
     /// By what events know this connection; it has asked for something.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub use artifacts::{Artifact, Artifacts};
+pub use artifacts::{Applied, Artifact, Artifacts, Previewed, Previews};
 pub use control::{Commanded, CommandedAgent};
 pub use text::{Code, Id, Json, Path, Text, Word};
 

@@ -8,16 +8,23 @@ use std::time::Instant;
 
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
-use crate::base::limits::DIFF_BYTES_MAX;
-
 /// Lines around a change.
 const CONTEXT: usize = 3;
 
 /// One content of a file; `None` when there is no file.
 pub(super) type Side<'a> = Option<&'a [u8]>;
 
-/// The difference, in git's form. Until then it is looked for the shortest one; afterwards it may be longer.
-pub(super) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, until: Instant) -> String {
+/// How much may be spent on differences.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// Until then the shortest one is looked for; what is found afterwards may be longer.
+    pub(super) until: Instant,
+    /// So many bytes; of a longer one only the lines are counted.
+    pub(super) bytes: usize,
+}
+
+/// The difference, in git's form.
+pub(super) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
     let (a, b) = (name("a/", path), name("b/", path));
     let mut text = format!("diff --git {a} {b}\n");
     let executable = mode.is_some_and(|it| it & 0o100 != 0);
@@ -44,11 +51,11 @@ pub(super) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_
     let end = |it: &str| if it == "/dev/null" { String::new() } else { tab.to_owned() };
     let _ = write!(text, "--- {}{}\n+++ {}{}\n", ends.0, end(&ends.0), ends.1, end(&ends.1));
     let (old, new) = (lines(old_bytes), lines(new_bytes));
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(until));
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(budget.until));
     let head = text.len();
     for hunk in group_diff_ops(ops.clone(), CONTEXT) {
         put_hunk(&mut text, &hunk, &old, &new);
-        if text.len() > DIFF_BYTES_MAX {
+        if text.len() > budget.bytes {
             text.truncate(head);
             let _ = writeln!(text, "{}", counted(&ops));
             break;
@@ -66,7 +73,7 @@ fn counted(ops: &[DiffOp]) -> String {
             (gone, come) = (gone + old.len(), come + new.len());
         }
     }
-    format!("The diff is longer than {} MiB: {gone} lines are removed, {come} added.", DIFF_BYTES_MAX >> 20)
+    format!("The diff is too long to be shown: {gone} lines are removed, {come} added.")
 }
 
 fn put_hunk(text: &mut String, hunk: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {

@@ -37,8 +37,9 @@ pub(super) enum Want {
 /// One file that is to be written.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// The artifact's.
+    /// The artifact's, and its type.
     pub(super) id: Box<str>,
+    pub(super) kind: Box<str>,
     pub(super) path: RepoPath,
     pub(super) want: Want,
     pub(super) check: Check,

@@ -98,7 +98,8 @@ impl Provost {
                 true => Check::Nothing,
                 false => Check::Exactly(step.after.as_ref().map(|it| it.digest)),
             };
-            let order = Order { id: Box::default(), path: step.path.clone(), want, check };
+            let (id, kind) = (Box::default(), Box::default());
+            let order = Order { id, kind, path: step.path.clone(), want, check };
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
             let looked = file::look(self.root().handle(), &order.path).map_err(|it| it.to_string());
             match looked.and_then(|it| plan(it.as_ref(), &order.want, &order.check, until)) {

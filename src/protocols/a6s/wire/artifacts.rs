@@ -10,7 +10,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::base::limits::{A6S_ARTIFACT_BYTES_MAX, A6S_ARTIFACTS_MAX, ID_LEN_MAX};
+use crate::base::limits::{A6S_ARTIFACTS_MAX, ID_LEN_MAX};
 
 /// Members of one artifact that are looked at; ours have six.
 const MEMBERS_MAX: usize = 64;
@@ -45,18 +45,50 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 }
 
 impl Artifact {
+    /// Only what no artifact can be is an error of the whole call: a path or a content that will not do is refused by
+    /// itself, beside the others.
     fn check(self) -> Result<Self, String> {
-        if self.path.is_empty() {
-            return Err("an artifact has no path".into());
-        }
-        if self.content.len() > A6S_ARTIFACT_BYTES_MAX {
-            return Err(format!("an artifact's content is longer than {A6S_ARTIFACT_BYTES_MAX} bytes"));
-        }
         if [&self.id, &self.kind, &self.language].iter().any(|it| it.len() > ID_LEN_MAX) {
             return Err(format!("an artifact's id, type or language is longer than {ID_LEN_MAX} bytes"));
         }
         Ok(self)
     }
+}
+
+/// `artifacts.preview`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Previews {
+    /// One for each artifact, in their order.
+    pub files: Vec<Previewed>,
+}
+
+/// What an apply would do with one artifact.
+#[derive(Clone, Debug, Serialize)]
+pub struct Previewed {
+    /// Which file.
+    pub path: String,
+    /// `create`, `modify`, `skip`.
+    pub action: &'static str,
+    /// What would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Why it would not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `artifacts.apply`. All together are as many as there were artifacts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Applied {
+    /// So many were written.
+    pub applied: u32,
+    /// So many needed nothing.
+    pub skipped: u32,
+    /// A sentence about each of the others.
+    pub errors: Vec<String>,
+    /// By which it is undone, where anything was to be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apply: Option<u64>,
 }
 
 /// Artifacts, however they are written.

@@ -1,0 +1,91 @@
+//! Artifacts compared with the user's files, and written into them. A6s 6.8.
+//!
+//! What is written is decided in the service, alike for all doors; here it is only said in this protocol's words.
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::A6s;
+use super::envelope::{Fault, Said};
+use super::session::Session;
+use super::wire::{Applied, OfArtifacts, Previewed, Previews};
+use crate::base::Digest;
+use crate::base::limits::A6S_ARTIFACTS_BYTES_AT_ONCE_MAX;
+use crate::domain::{Answer, Artifact};
+use crate::service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
+
+/// What contents are counted in.
+pub(super) const UNIT: usize = 1 << 10;
+
+impl A6s {
+    /// `artifacts.preview`. Changes nothing.
+    pub(super) async fn preview(&self, session: &Session, asked: OfArtifacts) -> Result<Said, Fault> {
+        let _room = self.room_for(&asked)?;
+        let found = self.provost().preview(&session.who, artifacts(asked)?).await.map_err(fault)?;
+        let said = || Said::new(&Previews { files: found.into_iter().map(previewed).collect() });
+        // All differences together may take a while to be written down.
+        let said = tokio::task::spawn_blocking(said).await;
+        said.map_err(|_| Fault::new("Provost is stopping; nothing was changed"))?
+    }
+
+    /// `artifacts.apply`. Goes on to its end when its editor has gone.
+    pub(super) async fn apply(&self, session: &Session, asked: OfArtifacts) -> Result<Said, Fault> {
+        let _room = self.room_for(&asked)?;
+        match self.provost().apply(&session.who, artifacts(asked)?).await.map_err(fault)? {
+            Answer::Done(Done { applied, skipped, errors, apply }) => {
+                Said::new(&Applied { applied, skipped, errors, apply: apply.map(|it| it.0) })
+            }
+            Answer::Parked(id) => Err(Fault::new(format!(
+                "Waits for approval {id}; nothing is written yet. Once somebody has said yes (`provost approve {id}`), \
+                 apply the same artifacts again"
+            ))),
+            Answer::Denied(denial) => Err(Fault::new(format!(
+                "Denied by rule {}: {}. Nothing is written",
+                denial.rule, denial.reason
+            ))),
+        }
+    }
+
+    /// Contents are held while files are compared and written, and many may ask at once.
+    fn room_for(&self, asked: &OfArtifacts) -> Result<OwnedSemaphorePermit, Fault> {
+        let bytes: usize = asked.artifacts.0.iter().map(|it| it.content.len() + UNIT).sum();
+        self.artifact_room(bytes.div_ceil(UNIT)).ok_or_else(|| {
+            let most = A6S_ARTIFACTS_BYTES_AT_ONCE_MAX >> 20;
+            Fault::new(format!("Artifacts of {most} MiB are being looked at already; ask again in a moment"))
+        })
+    }
+}
+
+fn artifacts(asked: OfArtifacts) -> Result<Vec<Artifact>, Fault> {
+    let one = |it: super::wire::Artifact| {
+        let base_hash = it.base_hash.map(Digest::try_from).transpose();
+        Ok(Artifact {
+            base_hash: base_hash
+                .map_err(|why| Fault::new(format!("artifacts: the baseHash of {}: {why}", it.path)))?,
+            id: it.id.into(),
+            kind: it.kind.into(),
+            path: it.path.into(),
+            content: it.content.into(),
+            language: it.language.into(),
+            // What is known of it is known by its id.
+            mode: None,
+        })
+    };
+    asked.artifacts.0.into_iter().map(one).collect()
+}
+
+fn previewed(it: Compared) -> Previewed {
+    let action = match it.action {
+        Action::Create => "create",
+        Action::Modify => "modify",
+        Action::Skip => "skip",
+    };
+    Previewed { path: it.path, action, diff: it.diff, reason: it.reason }
+}
+
+/// No fault of the service has changed anything.
+fn fault(fault: ApplyFault) -> Fault {
+    match fault {
+        ApplyFault::Refused(refusal) => refusal.into(),
+        fault => Fault::new(fault.to_string()),
+    }
+}
