@@ -64,12 +64,36 @@ async fn talk(mut stream: TcpStream, events: broadcast::Sender<()>) -> Result<()
 }
 
 /// When each event was sent, and what all readers have had of it.
-struct Course {
+pub(crate) struct Course {
     sent: Vec<Instant>,
     /// Milliseconds from sending an event to a reader's having it.
     took: Vec<f64>,
     readers: usize,
     all_have: Rc<Notify>,
+}
+
+impl Course {
+    /// With so many readers.
+    pub(crate) fn new(readers: usize) -> Rc<RefCell<Self>> {
+        let all_have = Rc::new(Notify::new());
+        Rc::new(RefCell::new(Self { sent: Vec::new(), took: Vec::new(), readers, all_have }))
+    }
+
+    /// What each reader took for each event, in order of time.
+    pub(crate) fn taken(course: &RefCell<Self>) -> Vec<f64> {
+        let mut took = std::mem::take(&mut course.borrow_mut().took);
+        took.sort_by(f64::total_cmp);
+        took
+    }
+
+    /// Sends an event, and waits until all readers have it.
+    pub(crate) async fn event(course: &RefCell<Self>, send: impl Future<Output = Result<()>>) -> Result<()> {
+        let all_have = course.borrow().all_have.clone();
+        course.borrow_mut().sent.push(Instant::now());
+        send.await?;
+        let all = tokio::time::timeout(EVENT_TIME_MAX, all_have.notified()).await;
+        all.map_err(|_| anyhow!("an event was lost: {} have it", course.borrow().took.len()))
+    }
 }
 
 /// Sends events, each once all readers have the one before; returns how long each reader took for each, in order of
@@ -82,42 +106,33 @@ pub(crate) fn fan_out(
     tick: &Request,
 ) -> Result<Vec<f64>> {
     let course = run(async {
-        let all_have = Rc::new(Notify::new());
-        let course = Course { sent: Vec::new(), took: Vec::new(), readers, all_have: all_have.clone() };
-        let course = Rc::new(RefCell::new(course));
-        let local = LocalSet::new();
+        let (course, local) = (Course::new(readers), LocalSet::new());
         for _ in 0..readers {
             let reader = Line::to(server).await?.begin(stream).await?;
-            local.spawn_local(read_on(reader, course.clone()));
+            local.spawn_local(read_on(reader, course.clone(), MARK));
         }
-        local.run_until(publish(server, events, tick, &course, &all_have)).await?;
+        let publish = async {
+            let mut line = Line::to(server).await?;
+            for _ in 0..events {
+                Course::event(&course, async { line.ask(tick).await.map(drop) }).await?;
+            }
+            anyhow::Ok(())
+        };
+        local.run_until(publish).await?;
         Ok(course)
     })?;
-    let mut took = std::mem::take(&mut course.borrow_mut().took);
+    let took = Course::taken(&course);
     ensure!(took.len() == readers * events, "{} of {} arrived", took.len(), readers * events);
-    took.sort_by(f64::total_cmp);
     Ok(took)
 }
 
-async fn publish(
-    server: Server,
-    events: usize,
-    tick: &Request,
-    course: &RefCell<Course>,
-    all_have: &Notify,
+/// Takes note of each event in a stream, by a mark that it has once.
+pub(crate) async fn read_on(
+    mut stream: TcpStream,
+    course: Rc<RefCell<Course>>,
+    mark: &'static str,
 ) -> Result<()> {
-    let mut line = Line::to(server).await?;
-    for _ in 0..events {
-        course.borrow_mut().sent.push(Instant::now());
-        line.ask(tick).await?;
-        let all = tokio::time::timeout(EVENT_TIME_MAX, all_have.notified()).await;
-        all.map_err(|_| anyhow!("an event was lost: {} have it", course.borrow().took.len()))?;
-    }
-    Ok(())
-}
-
-async fn read_on(mut stream: TcpStream, course: Rc<RefCell<Course>>) -> Result<()> {
-    let finder = memchr::memmem::Finder::new(MARK);
+    let finder = memchr::memmem::Finder::new(mark);
     let (mut seen, mut block, mut kept) = (0, vec![0; 16 << 10], 0);
     loop {
         let read = stream.read(&mut block[kept..]).await?;
@@ -125,7 +140,7 @@ async fn read_on(mut stream: TcpStream, course: Rc<RefCell<Course>>) -> Result<(
         let whole = kept + read;
         let mut from = 0;
         while let Some(at) = finder.find(&block[from..whole]) {
-            from += at + MARK.len();
+            from += at + mark.len();
             let mut course = course.borrow_mut();
             let took = course.sent.get(seen).map_or(f64::NAN, |sent| sent.elapsed().as_secs_f64() * 1e3);
             course.took.push(took);
@@ -135,7 +150,7 @@ async fn read_on(mut stream: TcpStream, course: Rc<RefCell<Course>>) -> Result<(
             }
         }
         // The mark may have been cut in two.
-        kept = (whole - from).min(MARK.len() - 1);
+        kept = (whole - from).min(mark.len() - 1);
         block.copy_within(whole - kept..whole, 0);
     }
 }

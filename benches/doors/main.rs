@@ -5,6 +5,7 @@
 //! load falls on both. Start it with `scripts/bench`; words after it choose sections.
 #![forbid(unsafe_code)]
 
+mod a6s;
 mod agent_protocol;
 mod broker;
 mod delegations;
@@ -18,6 +19,7 @@ mod jailed;
 mod load;
 mod loopback;
 mod machine;
+mod socket;
 mod storage;
 mod table;
 mod wit;
@@ -32,7 +34,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: [(&str, Section); 11] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -43,6 +45,7 @@ const SECTIONS: [(&str, Section); 10] = [
     ("loopback", loopback::measure),
     ("agent_protocol", agent_protocol::measure),
     ("broker", broker::measure),
+    ("a6s", a6s::measure),
 ];
 
 fn main() -> ExitCode {
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         [role, socket] if role == floor::PONG_ROLE => floor::serve_pong(socket.as_ref()),
         [role, file] if role == http::PONG_ROLE => http::serve_pong(file.as_ref()),
         [role, file] if role == fanout::FANOUT_ROLE => fanout::serve(file.as_ref()),
+        [role, file] if role == socket::ECHO_ROLE => socket::serve_echo(file.as_ref()),
         words => bench(words),
     };
     match outcome {

@@ -6,6 +6,7 @@
 //! handled here, so that these commands work without a daemon as well.
 #![forbid(unsafe_code)]
 
+mod a6s;
 mod adapt;
 mod allow;
 mod applies;
@@ -66,7 +67,7 @@ pub type Rehearsal = dyn Fn(Rehearse) -> anyhow::Result<Rehearsed>;
 
 /// Does what the command line of this process asks for.
 pub fn main(run: &Run, rehearse: &Rehearsal) -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let args = a6s::read(std::env::args_os().collect());
     let done = if devitd::is_meant(&args) { devitd::main(&args, run) } else { provost(&args, run, rehearse) };
     match done {
         Ok(code) => ExitCode::from(code),

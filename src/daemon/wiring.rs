@@ -79,7 +79,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     (settings, Arc::new(profiles))
 }
 
-/// The agents that editors can hand work to; where none is configured, the workers.
+/// The agents that editors can hand work to; where none is configured, the workers that the daemon starts.
 fn fleet(config: &Config) -> Fleet {
     if !config.agents.is_empty() {
         return config.agents.iter().map(agents::in_the_fleet).collect();
@@ -88,7 +88,10 @@ fn fleet(config: &Config) -> Fleet {
     let agent = |(id, _): (&AgentId, &Worker)| FleetAgent {
         id: id.clone(),
         name: id.as_str().into(),
-        description: "".into(),
+        description: match id.as_str() {
+            "shell" => "Runs the task as a shell command, in a private copy of the workspace".into(),
+            _ => "A worker that is no agent; it is given the task as it stands, and a private copy".into(),
+        },
         capability: "BUILD".into(),
         region: "local".into(),
         max_parallel: config.limits.workers,

@@ -47,12 +47,17 @@ pub(crate) fn socket(desk: &Desk) -> Socket {
 pub(crate) fn made(socket: &mut Socket, steps: &str) -> Vec<Value> {
     let ask = json!({ "agentType": "coder-ai", "task": format!("Please.\n{steps}") });
     let begun = socket.result("agents.invoke", &ask);
+    completed(socket, &begun["executionId"])
+}
+
+/// What an execution has made of the workspace.
+fn completed(socket: &mut Socket, execution: &Value) -> Vec<Value> {
     loop {
         let message = match socket.aside.is_empty() {
             true => socket.message(),
             false => socket.aside.remove(0),
         };
-        if message["type"] == "execution.complete" && message["data"]["executionId"] == begun["executionId"] {
+        if message["type"] == "execution.complete" && message["data"]["executionId"] == *execution {
             assert_eq!(message["data"]["status"], "success", "{message}");
             return message["data"]["artifacts"].as_array().unwrap().clone();
         }
@@ -331,4 +336,33 @@ fn where_the_configuration_says_so_only_what_was_made_here_is_written() {
     let undone = desk.world.command(&["undo", "1"]).output().unwrap();
     assert!(undone.status.success(), "{undone:?}");
     assert_eq!(desk.files(), ["a.txt", "gone.txt"], "an undo writes what no run has made");
+}
+
+#[test]
+fn a_worker_that_is_no_agent_touches_no_file_of_the_users_either() {
+    let world = World::new();
+    world.rule(ALL);
+    world.configure(OPEN);
+    let daemon = world.start();
+    let desk = Desk { world, daemon };
+    desk.put("there.txt", "old\n");
+    let mut socket = socket(&desk);
+    let command = "cat there.txt; echo new > there.txt; echo $PROVOST_METHOD > method.txt";
+    let listed = socket.result("agents.list", &json!({}));
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    assert!(listed[0]["description"].as_str().unwrap().contains("a shell command, in a private copy"));
+    let begun = socket.result("agents.invoke", &json!({ "agentType": "Shell", "task": command }));
+    let artifacts = completed(&mut socket, &begun["executionId"]);
+    assert_eq!((desk.text("there.txt"), desk.files()), ("old\n".into(), vec!["there.txt".to_owned()]));
+    let applied = Editor::Emacs.result(&mut socket, APPLY, &artifacts);
+    assert_eq!(applied["applied"], 2, "{applied}");
+    assert_eq!((desk.text("there.txt"), desk.text("method.txt")), ("new\n".into(), "agents.invoke\n".into()));
+
+    let task = socket.result("background.launch", &json!({ "agentType": "shell", "task": "rm there.txt" }));
+    let execution = json!(task["taskId"].as_str().unwrap().replace("task_", "exec_"));
+    let artifacts = completed(&mut socket, &execution);
+    assert!(desk.at("there.txt").exists(), "nor in the background");
+    assert_eq!((&artifacts[0]["type"], &artifacts[0]["path"]), (&json!("delete"), &json!("there.txt")));
+    let unknown = socket.error("agents.invoke", &json!({ "agentType": "coder-ai", "task": "x" }));
+    assert_eq!(unknown, "Unknown agent: coder-ai. Configured: shell", "no role without an agent");
 }

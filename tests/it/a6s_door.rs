@@ -276,3 +276,29 @@ fn the_door_is_shut_unless_it_is_opened_and_shown_where_it_is() {
     let env: Value = serde_json::from_slice(&env.stdout).unwrap();
     assert_eq!(env["A6S_URL"], format!("ws://127.0.0.1:{}/ws", door.port));
 }
+
+#[test]
+fn a_link_by_the_name_of_the_clients_own_program_starts_the_daemon() {
+    let world = world();
+    let link = world.path("a6s");
+    std::os::unix::fs::symlink(crate::support::provost(), &link).unwrap();
+    let called = |args: &[&str]| {
+        let like = world.command(args);
+        let mut command = std::process::Command::new(&link);
+        command.args(like.get_args()).current_dir(world.repo()).env_clear();
+        like.get_envs().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
+            command.env(name, value);
+        });
+        command
+    };
+    let daemon = world.start_as(called(&["daemon"]));
+    let mut socket = Socket::open(Http::a6s(&world));
+    assert!(socket.is_alive());
+    let second = called(&["daemon", "--debug"]).output().unwrap();
+    assert!(!second.status.success(), "there is one already: {second:?}");
+    assert!(called(&["status"]).status().unwrap().success(), "its other commands are our own");
+    daemon.stop();
+    assert_eq!(socket.frame().code(), 1001);
+    let wrong = called(&["daemon", "--no-such-flag"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("--no-such-flag"), "{wrong:?}");
+}

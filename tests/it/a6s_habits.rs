@@ -282,7 +282,11 @@ fn agents_and_the_fleet_have_what_each_client_reads() {
     let mut socket = Socket::open(Http::a6s(&world));
     let agents = socket.result("agents.list", &json!({}));
     let coder = agents.as_array().unwrap().iter().find(|it| it["id"] == "coder").unwrap();
-    assert_eq!(*coder, json!({ "id": "coder", "name": "coder", "description": "", "status": "available" }));
+    assert_eq!(
+        *coder,
+        json!({ "id": "coder", "name": "coder", "status": "available",
+        "description": "A worker that is no agent; it is given the task as it stands, and a private copy" })
+    );
     let fleet = socket.result("fleet.list", &json!(null));
     let row = fleet.as_array().unwrap().iter().find(|it| it["agentId"] == "coder").unwrap();
     for (member, value) in [("id", "coder"), ("group", "BUILD"), ("capability", "BUILD"), ("region", "local")]

@@ -54,7 +54,8 @@ impl A6s {
             title: task.trim().to_owned(),
             agent: name.trim().to_owned(),
             prompt: self.prompt(&meant, task, context)?,
-            by_agent: meant.by_agent,
+            // Whoever it is: an editor's files are changed by applies alone.
+            by_agent: true,
             worker: meant.worker,
             working_dir: None,
             key: None,
@@ -89,7 +90,8 @@ impl A6s {
             title: asked.task.as_str().trim().to_owned(),
             agent: asked.agent_type.as_str().trim().to_owned(),
             prompt: self.prompt(&meant, asked.task.as_str(), None)?,
-            by_agent: meant.by_agent,
+            // Whoever it is: an editor's files are changed by applies alone.
+            by_agent: true,
             worker: meant.worker,
             working_dir: None,
             key: None,
