@@ -5,6 +5,7 @@
 mod agents;
 mod applies;
 mod crew;
+mod jobs;
 mod loopback;
 mod posts;
 mod sockets;
@@ -12,6 +13,7 @@ mod sockets;
 pub use agents::*;
 pub use applies::*;
 pub use crew::*;
+pub use jobs::*;
 pub use loopback::*;
 pub use posts::*;
 pub use sockets::*;
@@ -101,30 +103,6 @@ pub const CHECKPOINT_EVERY: u64 = 1_000;
 
 /// Questions to the store at once; further ones wait for their turn. Each costs three open files.
 pub const STORE_READERS_MAX: usize = 4;
-
-/// Jobs that are not over.
-pub const JOBS_LIVE_MAX: usize = 1_000;
-
-/// Jobs that are over and remembered; the oldest are forgotten first.
-pub const JOBS_KEPT_MAX: usize = 500;
-
-/// Changes of progress that a listener may be behind before it misses some.
-pub const PULSES_BUFFERED: usize = 1_024;
-
-/// Bytes of a job's log; what its workers say beyond is not kept.
-pub const JOB_LOG_BYTES_MAX: u64 = 64 << 20;
-
-/// Bytes of the logs of all jobs; the oldest go first.
-pub const JOB_LOGS_BYTES_MAX: u64 = 1 << 30;
-
-/// Of what a job's workers have said, so many bytes are shown to editors. A6s 6.3.
-pub const JOB_OUTPUT_BYTES_MAX: usize = 256 << 10;
-
-/// The longest answer in words, in bytes. A6s 6.5.
-pub const JOB_ANSWER_BYTES_MAX: usize = 200 << 10;
-
-/// Of what a worker said last, so many bytes are in the reason of its job's failure. A6s 6.2.
-pub const JOB_ERROR_BYTES_MAX: usize = 2 << 10;
 
 /// Events per page of a feed or an export.
 pub const EVENT_PAGE_MAX: u16 = 500;
@@ -221,6 +199,9 @@ pub const STDIN_BYTES_MAX: usize = 4 << 20;
 
 /// Time a jail may take to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
 pub const JAIL_SETUP_MS_MAX: u64 = 30_000;
+
+/// Time a worker that is told to end has to do so by itself, in milliseconds; then it is killed. A6s 6.3.
+pub const JAIL_GRACE_MS: u64 = 5_000;
 
 /// Time a supervisor has to end every process of its jail and say so, in milliseconds; then it is killed too.
 pub const JAIL_END_MS_MAX: u64 = 10_000;

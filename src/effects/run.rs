@@ -340,6 +340,7 @@ impl Once {
             () = self.workers.desk.shutdown.cancelled() => Some(End::Lost("daemon stopped")),
         };
         match early {
+            Some(End::Stopped(_)) => running.ask_to_end(),
             Some(_) => running.stop(),
             None => talking.settle(&mut running).await,
         }

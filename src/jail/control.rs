@@ -6,6 +6,7 @@
 //!           ◀────── Outlets  the listeners of the jail's network, as descriptors, if the plan has some
 //!           ◀────── Ready    every layer holds, the worker runs   (or Refused: nothing ran)
 //!           ◀────── Ended    no process of the jail is left
+//!   (byte)  ──────▶          the worker is to end: tell everything in the jail so
 //!   (end)   ──────▶          the daemon has closed its side, or died: kill everything
 //! ```
 //!

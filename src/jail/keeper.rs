@@ -29,7 +29,7 @@ use super::launch::{Exit, ExitReason, GROUPS_VARIABLE, Groups, Handle, Running, 
 use super::layer::Layer;
 use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
-use crate::base::limits::{JAIL_END_MS_MAX, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
+use crate::base::limits::{JAIL_END_MS_MAX, JAIL_GRACE_MS, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
 
 /// Sends the request to a new supervisor and waits until the worker runs, or cannot.
 pub(super) async fn start(
@@ -239,15 +239,22 @@ struct Keeper {
 
 impl Keeper {
     async fn keep(mut self) -> Exit {
+        let mut is_asked = false;
         let early = tokio::select! {
             biased;
             said = listen(&mut self.control) => Err(said),
             () = sleep_until(self.deadline) => Ok(ExitReason::TimedOut),
-            _ = &mut self.stopped => Ok(ExitReason::Cancelled),
+            asked = &mut self.stopped => {
+                is_asked = asked.is_ok();
+                Ok(ExitReason::Cancelled)
+            }
         };
         let (said, forced) = match early {
             Err(said) => (said.ok(), None),
-            Ok(reason) => (self.order_the_end().await, Some(reason)),
+            Ok(reason) => {
+                let said = if is_asked { self.ask_for_the_end().await } else { None };
+                (if said.is_some() { said } else { self.order_the_end().await }, Some(reason))
+            }
         };
         let exit = match said {
             Some(Said::Ended(ended)) => exit_of(ended, forced),
@@ -270,6 +277,13 @@ impl Keeper {
         }
         self.output.finish();
         exit
+    }
+
+    /// Has the worker told to end, and gives it the time to do so.
+    async fn ask_for_the_end(&mut self) -> Option<Said> {
+        self.control.write_all(&[1]).await.ok()?;
+        let last = timeout(Duration::from_millis(JAIL_GRACE_MS), listen(&mut self.control));
+        last.await.ok()?.ok()
     }
 
     /// Closes our side of the socket and waits for the supervisor's last word.

@@ -169,6 +169,13 @@ impl Running {
         std::mem::take(&mut self.outlets)
     }
 
+    /// Tells everything in the jail to end, and orders the end if that has not happened after [`JAIL_GRACE_MS`](crate::base::limits::JAIL_GRACE_MS); where
+    /// that cannot be told, at once. Returns at once; [`Running::wait`] tells when it has come.
+    pub fn ask_to_end(&mut self) {
+        // It may have ended already.
+        let _over = self.stop.take().map(|stop| stop.send(()));
+    }
+
     /// Orders the end. Returns at once; [`Running::wait`] tells when it has come.
     pub fn stop(&mut self) {
         self.stop = None;

@@ -76,6 +76,53 @@ async fn stopping_ends_them_all() {
     }
 }
 
+/// One process in another session, and the worker: each says so when it is told to end.
+const TIDY: &str = "
+import os, signal, sys, time
+def tidy(name):
+    def end(*_):
+        os.write(1, (name + ' tidied up\\n').encode())
+        if name == 'child': os._exit(0)
+        os.wait()
+        sys.exit(0)
+    return end
+signal.signal(signal.SIGTERM, tidy('worker'))
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(signal.SIGTERM, tidy('child'))
+    os.write(1, b'ready\\n')
+    while True: time.sleep(1)
+while True: time.sleep(1)
+";
+
+#[tokio::test]
+async fn who_is_asked_to_end_can_tidy_up() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut running = world.start(world.python(TIDY).tier(tier)).await.unwrap();
+        running.output().follow(0).await;
+        running.ask_to_end();
+        assert_eq!(running.wait().await.reason, ExitReason::Cancelled, "{tier:?}");
+        let said = running.output().text(Stream::Out);
+        let mut lines: Vec<&str> = said.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["child tidied up", "ready", "worker tidied up"], "{tier:?}");
+        assert_eq!(alive(world.name()), 0);
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_listen_is_ended_all_the_same() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut running = world.start(swarm(&world, tier)).await.unwrap();
+        all_there(&world, &running).await;
+        running.ask_to_end();
+        assert_eq!(running.wait().await.reason, ExitReason::Cancelled, "{tier:?}");
+        all_gone(&world);
+    }
+}
+
 #[tokio::test]
 async fn dropping_the_handle_ends_them_all() {
     for tier in TIERS {

@@ -86,6 +86,9 @@ pub(super) fn main(
     if let Err(error) = become_inert(status) {
         fault.give_up(&SetupError::new(Step::Capabilities, error));
     }
+    if !plan.lacks(Layer::PidNamespace) {
+        sys::pass_on_the_end();
+    }
     // The daemon's socket and whatever else came along; with it goes `fault`, which tells the supervisor that
     // nothing is left to go wrong here. Where the worker's status goes is descriptor 0 by now.
     std::mem::forget(fault);

@@ -231,9 +231,10 @@ enum Woken {
 }
 
 fn wait(
-    control: &Control,
+    control: &mut Control,
     watched: BorrowedFd<'_>,
     input: &mut Input,
+    ask: impl Fn(),
     mut tick: impl FnMut() -> Option<Breach>,
 ) -> Woken {
     let pause = Timespec { tv_sec: 0, tv_nsec: TICK_MS * 1_000_000 };
@@ -249,8 +250,11 @@ fn wait(
         if ready[1] {
             return Woken::Ended;
         }
-        if ready[0] {
-            return Woken::Ordered;
+        match ready[0].then(|| control.0.read(&mut [0])) {
+            // It will close its side when it has waited long enough.
+            Some(Ok(1)) => ask(),
+            Some(_) => return Woken::Ordered,
+            None => {}
         }
         if ready.get(2) == Some(&true) {
             input.pump();
@@ -332,7 +336,13 @@ fn tier_ns(
     control.say(&Said::Ready { layers, first, scratch: None });
     // Without mounts there is no protection that could be lost.
     let intact = || plan.lacks(Layer::Root) || placeholders.are_intact();
-    let woken = wait(control, watched.as_fd(), &mut input, || {
+    let ask = || {
+        if !plan.lacks(Layer::PidNamespace) {
+            // Fails only for a process that has ended.
+            let _ended = sys::signal(first, sys::TIME_TO_END);
+        }
+    };
+    let woken = wait(control, watched.as_fd(), &mut input, ask, || {
         if intact() { watch.tick() } else { Some(Breach::Protection) }
     });
     // The kernel lets the first process of a namespace end only after all others in it.
@@ -382,7 +392,8 @@ fn tier_ll(
     let path = scratch.path().to_path_buf();
     let layers = with_group(landlock::layers(), group.as_ref());
     control.say(&Said::Ready { layers, first: worker, scratch: Some(path) });
-    let woken = wait(control, watched.as_fd(), &mut input, || {
+    let ask = sys::ask_everything_in_scope;
+    let woken = wait(control, watched.as_fd(), &mut input, ask, || {
         family.collect();
         watch.tick()
     });

@@ -1,0 +1,25 @@
+//! Bounds of what editors ask for. A6s.
+
+/// Jobs that are not over.
+pub const JOBS_LIVE_MAX: usize = 1_000;
+
+/// Jobs that are over and remembered; the oldest are forgotten first.
+pub const JOBS_KEPT_MAX: usize = 500;
+
+/// Changes of progress that a listener may be behind before it misses some.
+pub const PULSES_BUFFERED: usize = 1_024;
+
+/// Bytes of a job's log; what its workers say beyond is not kept.
+pub const JOB_LOG_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of the logs of all jobs; the oldest go first.
+pub const JOB_LOGS_BYTES_MAX: u64 = 1 << 30;
+
+/// Of what a job's workers have said, so many bytes are shown to editors. A6s 6.3.
+pub const JOB_OUTPUT_BYTES_MAX: usize = 256 << 10;
+
+/// The longest answer in words, in bytes. A6s 6.5.
+pub const JOB_ANSWER_BYTES_MAX: usize = 200 << 10;
+
+/// Of what a worker said last, so many bytes are in the reason of its job's failure. A6s 6.2.
+pub const JOB_ERROR_BYTES_MAX: usize = 2 << 10;
