@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet};
 
@@ -59,6 +60,9 @@ const MARK: &str = r#""status":"cancelled""#;
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let amounts = if std::env::var_os(BRIEFLY).is_some() { SMALL } else { FULL };
+    // A thousand editors are a thousand descriptors, here and in the daemon.
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     let world = World::new()?;
     let config = world.path("home/.config/provost/provost.toml");
     let mut file = File::options().create_new(true).write(true).mode(0o600).open(config)?;

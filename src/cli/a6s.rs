@@ -1,17 +1,21 @@
-//! Started the way editors' plugins tell people to start their daemon: as `a6s daemon`.
+//! Started the way editors' plugins tell people to start their daemon: as `a6s daemon`, or `a6s code --daemon`.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The command line that is meant where this program goes by the name `a6s`, as a link to it does: `a6s daemon` is
+/// The command line that is meant where this program goes by the name `a6s`, as a link to it does: either form is
 /// `provost up --foreground`, with whatever stands behind it; every other command is our own.
 pub(super) fn read(args: Vec<OsString>) -> Vec<OsString> {
     let name = args.first().and_then(|name| Path::new(name).file_stem()?.to_str());
     if name != Some("a6s") {
         return args;
     }
-    let mut rest = args.into_iter().skip(1).peekable();
-    let is_daemon = rest.next_if(|word| word == "daemon").is_some();
-    let meant: &[&str] = if is_daemon { &["provost", "up", "--foreground"] } else { &["provost"] };
-    meant.iter().map(OsString::from).chain(rest).collect()
+    let words: Vec<&str> = args.iter().skip(1).map_while(|word| word.to_str()).take(2).collect();
+    let taken = match words[..] {
+        ["daemon", ..] => 1,
+        ["code", "--daemon"] => 2,
+        _ => 0,
+    };
+    let meant: &[&str] = if taken > 0 { &["provost", "up", "--foreground"] } else { &["provost"] };
+    meant.iter().map(OsString::from).chain(args.into_iter().skip(1 + taken)).collect()
 }

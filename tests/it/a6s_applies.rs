@@ -24,7 +24,7 @@ fn error(answer: &Value) -> String {
 
 #[test]
 fn an_apply_that_needs_somebodys_word_says_which_and_is_carried_out_when_it_is_asked_again() {
-    let desk = desk("", "");
+    let desk = desk("", "", "");
     desk.put("a.txt", "old\n");
     let mut socket = socket(&desk);
     let artifacts = made(&mut socket, "DO write a.txt new\\n\nDO write b.txt new\\n");
@@ -52,7 +52,7 @@ fn an_apply_that_needs_somebodys_word_says_which_and_is_carried_out_when_it_is_a
 
 #[test]
 fn a_rule_that_denies_an_apply_is_named() {
-    let desk = desk("version = 1\ndefault = \"deny\"\n", "");
+    let desk = desk("version = 1\ndefault = \"deny\"\n", "", "");
     let mut socket = socket(&desk);
     let denied = error(&Editor::Neovim.answer(&mut socket, APPLY, &[file("a.txt", "x")]));
     assert!(denied.starts_with("Denied by rule no-rule: "), "{denied}");
@@ -73,7 +73,7 @@ fn all_say(desk: &Desk, text: &str) -> bool {
 
 #[test]
 fn of_two_editors_that_apply_the_same_files_at_once_each_file_is_one_ones_whole() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let (ada, bob) = ("ada\n".repeat(2_000), "bob\n".repeat(3_000));
     let apply = |content: &str| {
         let mut socket = socket(&desk);
@@ -110,7 +110,7 @@ fn of_two_editors_that_apply_the_same_files_at_once_each_file_is_one_ones_whole(
 
 #[test]
 fn an_apply_is_whole_although_its_work_is_taken_back_or_its_editor_leaves() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let mut socket = socket(&desk);
     let mut artifacts = made(&mut socket, "DO write d0/made.txt first");
     let id = artifacts[0]["id"].clone();
@@ -141,7 +141,7 @@ fn an_apply_is_whole_although_its_work_is_taken_back_or_its_editor_leaves() {
 
 #[test]
 fn as_many_as_may_be_and_as_large_as_may_be() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let mut socket = socket(&desk);
     let most = many(500, "x\n");
     let preview = Editor::Emacs.result(&mut socket, PREVIEW, &most);
@@ -168,7 +168,7 @@ fn as_many_as_may_be_and_as_large_as_may_be() {
 
 #[test]
 fn the_differences_of_one_preview_are_bounded_together() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let mut socket = socket(&desk);
     let content = "a line of some length\n".repeat(41_000);
     let preview = Editor::Neovim.result(&mut socket, PREVIEW, &many(12, &content));
@@ -180,7 +180,7 @@ fn the_differences_of_one_preview_are_bounded_together() {
 
 #[test]
 fn what_is_no_list_of_artifacts_changes_nothing_and_says_so() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let mut socket = socket(&desk);
     for wrong in
         [json!(7), json!("text"), json!([7]), json!([null]), json!({ "id": 7 }), json!([{ "path": 7 }])]

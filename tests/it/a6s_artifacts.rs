@@ -18,7 +18,7 @@ pub(crate) const ALL: &str = "version = 1\n[[rule]]\nid = \"all\"\ndecision = \"
     when.action = [\"delegate\", \"apply\"]\n";
 
 /// A workspace with an agent, in which these rules hold.
-pub(crate) fn desk(policy: &str, a6s: &str) -> Desk {
+pub(crate) fn desk(policy: &str, a6s: &str, agent: &str) -> Desk {
     let world = World::new();
     let tools = world.path("tools");
     world.put(&tools.join("stand_in.py"), STAND_IN);
@@ -31,7 +31,7 @@ pub(crate) fn desk(policy: &str, a6s: &str) -> Desk {
     }
     world.configure(&format!(
         "{OPEN}{a6s}\n[[agent]]\nid = \"coder-ai\"\nread_only = [\"{tools}\"]\n\
-         command = [\"/usr/bin/python3\", \"{tools}/stand_in.py\", \"lines\"]\n"
+         command = [\"/usr/bin/python3\", \"{tools}/stand_in.py\", \"lines\"]\n{agent}"
     ));
     let daemon = world.start();
     Desk { world, daemon }
@@ -137,7 +137,7 @@ pub(crate) fn row<'a>(preview: &'a Value, path: &str) -> &'a Value {
 
 #[test]
 fn from_the_question_to_the_files_and_back_in_the_way_of_each_editor() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     for (number, editor) in (1..).step_by(2).zip([Editor::Neovim, Editor::Emacs, Editor::Sublime]) {
         desk.put("there.txt", "one\ntwo\nthree\n");
         desk.put("gone.txt", "x\n");
@@ -191,7 +191,7 @@ fn from_the_question_to_the_files_and_back_in_the_way_of_each_editor() {
 
 #[test]
 fn what_is_refused_is_listed_with_its_reason_and_the_others_are_written() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let outside = desk.world.path("outside");
     std::fs::create_dir(&outside).unwrap();
     symlink(&outside, desk.at("away")).unwrap();
@@ -252,7 +252,7 @@ fn what_is_refused_is_listed_with_its_reason_and_the_others_are_written() {
 
 #[test]
 fn an_artifact_is_known_by_its_id_whatever_else_was_dropped() {
-    let desk = desk(ALL, "");
+    let desk = desk(ALL, "", "");
     let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n{last}\n");
     desk.put("both.txt", lines("1", "7"));
     desk.put("same.txt", "1\n");
@@ -294,7 +294,7 @@ fn an_artifact_is_known_by_its_id_whatever_else_was_dropped() {
 
 #[test]
 fn where_the_configuration_says_so_only_what_was_made_here_is_written() {
-    let desk = desk(ALL, "apply_unknown = false\n");
+    let desk = desk(ALL, "apply_unknown = false\n", "");
     desk.put("a.txt", "old\n");
     desk.put("gone.txt", "old\n");
     let mut socket = socket(&desk);

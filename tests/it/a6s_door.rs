@@ -294,8 +294,11 @@ fn a_link_by_the_name_of_the_clients_own_program_starts_the_daemon() {
     let daemon = world.start_as(called(&["daemon"]));
     let mut socket = Socket::open(Http::a6s(&world));
     assert!(socket.is_alive());
-    let second = called(&["daemon", "--debug"]).output().unwrap();
-    assert!(!second.status.success(), "there is one already: {second:?}");
+    for form in [&["daemon", "--debug"][..], &["code", "--daemon"]] {
+        let second = called(form).output().unwrap();
+        assert!(!second.status.success(), "there is one already: {second:?}");
+        assert!(!String::from_utf8_lossy(&second.stderr).contains("unrecognized"), "{second:?}");
+    }
     assert!(called(&["status"]).status().unwrap().success(), "its other commands are our own");
     daemon.stop();
     assert_eq!(socket.frame().code(), 1001);

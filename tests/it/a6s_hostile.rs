@@ -13,7 +13,7 @@ use crate::loopback_client::Http;
 use crate::support::{World, eventually};
 
 /// Resident memory of a process, in kilobytes.
-fn resident(pid: u32) -> u64 {
+pub(crate) fn resident(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find(|it| it.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()

@@ -7,6 +7,7 @@
 mod a6s_applies;
 mod a6s_artifacts;
 mod a6s_client;
+mod a6s_crowd;
 mod a6s_door;
 mod a6s_events;
 mod a6s_fleet;
