@@ -239,6 +239,8 @@ settings! {
         deny: Vec<String> = paths(&[".env", ".env.local", ".env.*.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519"]), "glob";
         /// Whether an apply also writes what no run here has left exactly so: artifacts that an editor has changed, or brought along. With `false` only what a worker has made is written, to the letter, and merged with nothing but what it was made for.
         apply_unknown: bool = true, "";
+        /// How long an apply that somebody has to allow waits for their answer; editors give up after 30 seconds.
+        apply_wait: Ttl = Ttl::seconds_clamped(25), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(28);
     }
 
     /// What is done for one editor alone, since it shows things in its own way.

@@ -13,7 +13,7 @@ use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
 use crate::domain::{DOOR_OPENED, Door};
-use crate::protocols::a6s::A6s;
+use crate::protocols::a6s::{A6s, Manners};
 use crate::protocols::agent_protocol::AgentProtocol;
 use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
 use crate::protocols::own::wire::DoorAt;
@@ -77,7 +77,11 @@ impl Daemon {
         let settings = &loaded.config.a6s;
         if settings.enabled {
             let wanted = Wanted::new("a6s", settings.port, before.a6s, loaded);
-            let door = A6s::new(self.provost.clone(), loaded.config.compat.nvim_output_object);
+            let manners = Manners {
+                objects_to_neovim: loaded.config.compat.nvim_output_object,
+                apply_wait: settings.apply_wait.as_duration(),
+            };
+            let door = A6s::new(self.provost.clone(), manners);
             self.doors.spawn(door.clone().tell(self.stop.clone()));
             ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
         }

@@ -22,16 +22,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
 use super::Provost;
 use crate::base::limits::{
     APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
 };
-use crate::base::{ApplyId, Digest, RepoPath, WatchPatterns};
+use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
 use crate::domain::command::ApplyFiles;
-use crate::domain::view::InTheWay;
-use crate::domain::{Answer, ApplyFile, Artifact, Principal, Refusal, Stake, StakeKind};
+use crate::domain::view::{InTheWay, WaitingOne};
+use crate::domain::{Answer, ApplyFile, Artifact, EventKind, Principal, Refusal, Stake, StakeKind};
 use diff::Budget;
 use plan::{Check, Order, Plan, Want};
 use record::Records;
@@ -226,6 +227,33 @@ impl Provost {
         // Who asks for nothing that can be done is told so, and nobody else is asked about it.
         let sorted = self.in_applying_turn(move || provost.sort(asked, keepers)).await?;
         self.write(who, sorted, None).await
+    }
+
+    /// Waits until somebody has answered whether something may be done, or time has run out on it; whether that was soon
+    /// enough.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn answered(&self, approval: ApprovalId, patience: Duration) -> Result<bool, Refusal> {
+        let mut events = self.engine().subscribe();
+        let until = tokio::time::Instant::now() + patience;
+        while self.view(WaitingOne(approval)).await?.is_some() {
+            loop {
+                match tokio::time::timeout_at(until, events.recv()).await {
+                    Err(_) => return Ok(false),
+                    Ok(Ok(event)) => match &event.kind {
+                        EventKind::ApprovalAnswered { approval: it, .. } if *it == approval => break,
+                        EventKind::ApprovalExpired { approval: it } if *it == approval => break,
+                        _ => {}
+                    },
+                    Ok(Err(RecvError::Lagged(_))) => break,
+                    Ok(Err(RecvError::Closed)) => {
+                        return Err(Refusal::Unavailable { why: "it is shutting down".into() });
+                    }
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Asks policy, and writes what is to be written.

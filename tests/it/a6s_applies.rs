@@ -23,31 +23,42 @@ fn error(answer: &Value) -> String {
 }
 
 #[test]
-fn an_apply_that_needs_somebodys_word_says_which_and_is_carried_out_when_it_is_asked_again() {
+fn an_apply_that_needs_somebodys_word_waits_for_it_and_is_carried_out() {
     let desk = desk("", "", "");
     desk.put("a.txt", "old\n");
     let mut socket = socket(&desk);
     let artifacts = made(&mut socket, "DO write a.txt new\\n\nDO write b.txt new\\n");
     let preview = Editor::Emacs.result(&mut socket, PREVIEW, &artifacts);
     assert_eq!(preview["files"][0]["action"], "modify", "nobody is asked about a look");
-    let parked = error(&Editor::Emacs.answer(&mut socket, APPLY, &artifacts));
+    socket.text(&Editor::Emacs.text("a", APPLY, &artifacts));
+    assert!(socket.is_alive(), "others are answered meanwhile");
+    answer_question(&desk, "granted", "");
+    assert_eq!(socket.answer("a")["result"]["applied"], 2);
+    assert_eq!((desk.text("a.txt"), desk.text("b.txt")), ("new\n".into(), "new\n".into()));
+
+    desk.put("a.txt", "old\n");
+    socket.text(&Editor::Emacs.text("b", APPLY, &artifacts));
+    answer_question(&desk, "denied", "not on a Friday");
+    let denied = error(&socket.answer("b"));
+    assert!(denied.contains("not on a Friday"), "{denied}");
+    assert_eq!(desk.text("a.txt"), "old\n");
+}
+
+#[test]
+fn an_apply_that_nobody_allows_in_time_says_how_it_goes_on() {
+    let desk = desk("", "apply_wait = \"1s\"\n", "");
+    let mut socket = socket(&desk);
+    let artifacts = [file("a.txt", "new\n")];
+    let parked = error(&Editor::Neovim.answer(&mut socket, APPLY, &artifacts));
     let (_, waiting) = desk.ask("ed", "GET /approvals", &Value::Null);
     let id = waiting[0]["id"].as_u64().unwrap();
     assert!(parked.starts_with(&format!("Waits for approval {id}; nothing is written yet.")), "{parked}");
     assert!(parked.contains(&format!("provost approve {id}")), "{parked}");
     assert_eq!(error(&Editor::Sublime.answer(&mut socket, APPLY, &artifacts)), parked, "the same question");
-    assert_eq!(desk.text("a.txt"), "old\n");
     answer_question(&desk, "granted", "");
-    let applied = Editor::Emacs.result(&mut socket, APPLY, &artifacts);
-    assert_eq!(applied["applied"], 2, "{applied}");
-    assert_eq!((desk.text("a.txt"), desk.text("b.txt")), ("new\n".into(), "new\n".into()));
-
-    desk.put("a.txt", "old\n");
-    assert!(error(&Editor::Emacs.answer(&mut socket, APPLY, &artifacts)).starts_with("Waits for approval "));
-    answer_question(&desk, "denied", "not on a Friday");
-    let denied = error(&Editor::Emacs.answer(&mut socket, APPLY, &artifacts));
-    assert!(denied.contains("not on a Friday"), "{denied}");
-    assert_eq!(desk.text("a.txt"), "old\n");
+    assert!(!desk.at("a.txt").exists(), "nothing is written that nobody waits for");
+    assert_eq!(Editor::Neovim.result(&mut socket, APPLY, &artifacts)["applied"], 1);
+    assert_eq!(desk.text("a.txt"), "new\n");
 }
 
 #[test]

@@ -27,10 +27,20 @@ impl A6s {
         said.map_err(|_| Fault::new("Provost is stopping; nothing was changed"))?
     }
 
-    /// `artifacts.apply`. Goes on to its end when its editor has gone.
+    /// `artifacts.apply`. Goes on to its end when its editor has gone. One that somebody has to allow waits for that as
+    /// long as editors wait for an answer: Emacs' throws away what it could not apply.
     pub(super) async fn apply(&self, session: &Session, asked: OfArtifacts) -> Result<Said, Fault> {
-        let _room = self.room_for(&asked)?;
-        match self.provost().apply(&session.who, artifacts(asked)?).await.map_err(fault)? {
+        // They are there twice.
+        let _room = (self.room_for(&asked)?, self.room_for(&asked)?);
+        let (provost, artifacts) = (self.provost(), artifacts(asked)?);
+        let first = provost.apply(&session.who, artifacts.clone()).await.map_err(fault)?;
+        let answer = match first {
+            Answer::Parked(id) if provost.answered(id, self.manners().apply_wait).await? => {
+                provost.apply(&session.who, artifacts).await.map_err(fault)?
+            }
+            answer => answer,
+        };
+        match answer {
             Answer::Done(Done { applied, skipped, errors, apply }) => {
                 Said::new(&Applied { applied, skipped, errors, apply: apply.map(|it| it.0) })
             }

@@ -60,14 +60,22 @@ const EDITOR: &str = "editor";
 #[derive(Clone)]
 pub struct A6s(Arc<Parts>);
 
+/// How editors are treated, as the configuration says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Manners {
+    /// Whether Neovim's plugin is answered with an object where it shows a string badly.
+    pub objects_to_neovim: bool,
+    /// How long an apply waits for somebody's word.
+    pub apply_wait: Duration,
+}
+
 struct Parts {
     provost: Provost,
     started: Instant,
     /// For messages that come, and those that wait to be sent.
     room: Room,
     waiting: Waiting,
-    /// Whether Neovim's plugin is answered with an object where it shows a string badly.
-    objects_to_neovim: bool,
+    manners: Manners,
     /// Turns to answer requests.
     turns: Arc<Semaphore>,
     /// For contents of files that are being compared or written.
@@ -76,9 +84,8 @@ struct Parts {
 }
 
 impl A6s {
-    /// The door of a daemon that has just started; `objects_to_neovim`: what its plugin shows badly as a string is
-    /// answered to it as an object.
-    pub fn new(provost: Provost, objects_to_neovim: bool) -> Self {
+    /// The door of a daemon that has just started.
+    pub fn new(provost: Provost, manners: Manners) -> Self {
         let room = Room::new(BodyLimits {
             most: A6S_MESSAGE_BYTES_MAX,
             total: A6S_MESSAGES_BYTES_MAX,
@@ -89,7 +96,7 @@ impl A6s {
         let contents = Arc::new(Semaphore::new(A6S_ARTIFACTS_BYTES_AT_ONCE_MAX / artifacts::UNIT));
         let (waiting, hub) = (Waiting::default(), Hub::default());
         let started = Instant::now();
-        Self(Arc::new(Parts { provost, started, room, waiting, objects_to_neovim, turns, contents, hub }))
+        Self(Arc::new(Parts { provost, started, room, waiting, manners, turns, contents, hub }))
     }
 
     /// Who is told what.
@@ -109,8 +116,8 @@ impl A6s {
         &self.0.waiting
     }
 
-    fn shows_objects_to_neovim(&self) -> bool {
-        self.0.objects_to_neovim
+    fn manners(&self) -> Manners {
+        self.0.manners
     }
 
     fn runs_for(&self) -> Duration {
