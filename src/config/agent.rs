@@ -9,6 +9,7 @@ use std::path::{Component, Path};
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::load::{File, Loading, RefusedWorker, Severity, join};
+use super::rounds::{Checks, Commands, Mode};
 use super::suggest::nearest;
 use super::table::{Worker, key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
@@ -84,6 +85,16 @@ section! {
         max_parallel: u32 = 1, "tasks" within 1..=64, Strict;
         /// What it may be asked for, as the A6s protocol calls it: `code.review`, `code.*`, `*`.
         methods: Vec<String> = vec!["*".into()], "method", Strict;
+        /// Commands that tidy up what it has changed, one after the other, in its copy: a formatter, a linter that mends. They run in its jail, without network and secrets; each is a program and its arguments, as in `[["cargo", "fmt"]]`. When one fails, the execution does.
+        fix: Commands = Commands::default(), "command", Strict;
+        /// Commands that check what it has changed, tests say, likewise; what they change is not kept.
+        check: Commands = Commands::default(), "command", Strict;
+        /// What a check that fails means, and a reviewer that does: `reported`: it is told in `.provost/checks.md` among the artifacts; `required`: the execution fails too.
+        checks: Checks = Checks::Reported, "", Strict;
+        /// An agent that looks at what was changed, in the same copy; what it says is `.provost/review.md` among the artifacts.
+        reviewer: Option<AgentId> = None, "ident", Strict;
+        /// How the phases of its executions are done; without this, as `[a6s]` says.
+        mode: Option<Mode> = None, "", Strict;
         /// Whether it works at all.
         enabled: bool = true, "", Strict;
     }
@@ -392,8 +403,18 @@ pub struct Template(pub String);
 
 impl Template {
     /// What may stand between braces.
-    pub const PLACEHOLDERS: [&str; 9] =
-        ["task", "code", "language", "file", "instructions", "review_focus", "schema", "context", "preamble"];
+    pub const PLACEHOLDERS: [&str; 10] = [
+        "task",
+        "previous",
+        "code",
+        "language",
+        "file",
+        "instructions",
+        "review_focus",
+        "schema",
+        "context",
+        "preamble",
+    ];
 }
 
 impl Value for Template {

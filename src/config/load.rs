@@ -174,6 +174,7 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
         loading.layer(&path.display().to_string(), &text, parent(path), *dialect, false)?;
     }
     loading.environment(environment)?;
+    loading.join_reviewers();
     loading.join_roles();
     Ok(loading.done)
 }

@@ -20,6 +20,7 @@ pub mod places;
 pub mod ports;
 mod print;
 mod rate;
+mod rounds;
 mod suggest;
 pub mod table;
 mod value;
@@ -31,11 +32,12 @@ pub use places::{Places, WorkTree};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use rate::Rate;
+pub use rounds::{Checks, Commands, Mode};
 pub use suggest::nearest;
 pub use table::{
-    A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings, Config, Coordination, Daemon,
-    Desktop, Devit, GitSettings, Limits, LogSettings, Notify, PolicySettings, Screenshot, StoreSettings,
-    WitSettings, Worker, Workspace,
+    A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
+    Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, Notify, PolicySettings,
+    Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,

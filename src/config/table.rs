@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::agent::{Agent, Role, Template};
 use super::load::RefusedWorker;
 use super::rate::Rate;
+use super::rounds::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
     LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
@@ -235,6 +236,8 @@ settings! {
         list_roles: bool = false, "";
         /// Whether the ids that such plugins know from the beginning (`reviewer-ai` and the like) name the first agent, in that role, where no agent and no `[role]` has the id.
         role_aliases: bool = true, "";
+        /// How the five phases of an execution are done, for agents whose entry does not say it: `single`: one run of the agent; `pipeline`: a run for each phase, each told what the one before has answered, which costs five times as much.
+        mode: Mode = Mode::Single, "";
         /// Files that no worker's result is ever written to, whatever policy says: globs, as in `.gitignore`; the size of letters makes no difference. Folders of version control and of agents' tools are never written to in any case.
         deny: Vec<String> = paths(&[".env", ".env.local", ".env.*.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519"]), "glob";
         /// Whether an apply also writes what no run here has left exactly so: artifacts that an editor has changed, or brought along. With `false` only what a worker has made is written, to the letter, and merged with nothing but what it was made for.
@@ -247,6 +250,34 @@ settings! {
     ["a6s.compat"] compat: A6sCompat {
         /// Whether `background.output` is answered with `{output}` in place of a string where a client has sent `"params":[]`, as Neovim's plugin alone does: it then shows the lines as lines.
         nvim_output_object: bool = false, "";
+    }
+
+    /// Who does the phases of an execution where its agent's mode is `pipeline`; a phase that has nobody here is done by the agent that was asked.
+    ["a6s.pipeline"] pipeline: A6sPipeline {
+        /// Looks for what has to be known.
+        research: Option<AgentId> = None, "ident";
+        /// Says how it is to be done.
+        inspect: Option<AgentId> = None, "ident";
+        /// Does it.
+        generate: Option<AgentId> = None, "ident";
+        /// Makes it better.
+        optimize: Option<AgentId> = None, "ident";
+        /// Looks at it.
+        review: Option<AgentId> = None, "ident";
+    }
+
+    /// What they are told; `{previous}` is what the phase before has answered, and data as code and context are. Other placeholders are those of `[a6s.prompts]`. What `review` says is told to an agent's `reviewer` too, whatever the mode.
+    ["a6s.pipeline.prompts"] phase_prompts: A6sPhasePrompts {
+        /// For `research`.
+        research: Option<Template> = None, "template";
+        /// For `inspect`.
+        inspect: Option<Template> = None, "template";
+        /// For `generate`.
+        generate: Option<Template> = None, "template";
+        /// For `optimize`.
+        optimize: Option<Template> = None, "template";
+        /// For `review`.
+        review: Option<Template> = None, "template";
     }
 
     /// What agents are told. Placeholders: `{task}`, `{code}`, `{language}`, `{file}`, `{instructions}`, `{review_focus}`, `{schema}`, `{context}`, `{preamble}`; what an editor has sent as code or context always stands between fences, said to be data. Without a template the built-in one counts; docs/agents.md shows them.

@@ -1,13 +1,18 @@
 //! From the configuration's words about agents to what runs them and what doors say of them.
 
+mod surroundings;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::base::TaskId;
+use crate::base::{AgentId, TaskId};
 use crate::config::{self, Config};
-use crate::domain::{Harvest, Settings};
+use crate::domain::{Harvest, PhaseName, Settings};
 use crate::effects::Keep;
 use crate::jail::{AsAgent, Profile, Reader};
-use crate::service::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Provost, Role};
+use crate::service::{Agent, AgentOutput, Agents, FleetAgent, PromptFor, Prompts, Provost, Role, Rounds};
+
+pub(super) use surroundings::surroundings;
 
 /// The profile of a worker, as an agent if it is one.
 ///
@@ -54,8 +59,9 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
         methods: it.methods.iter().map(|it| it.as_str().into()).collect(),
         enabled: it.enabled,
         trouble: settings.workers.get(&it.id).and_then(|it| it.broken.clone()),
+        rounds: rounds(config, it),
     };
-    let role = |(id, it): (&crate::base::AgentId, &config::Role)| {
+    let role = |(id, it): (&AgentId, &config::Role)| {
         let preamble = it.preamble.as_deref().map(Into::into);
         (id.clone(), Role { id: id.clone(), agent: it.agent.clone(), preamble })
     };
@@ -64,8 +70,29 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
         roles: config.roles.iter().map(role).collect(),
         list_roles: config.a6s.list_roles,
         role_aliases: config.a6s.role_aliases,
-        prompts: prompts(&config.prompts),
+        prompts: prompts(config),
+        phases: phases(config),
     }
+}
+
+/// What surrounds an agent's work.
+fn rounds(config: &Config, agent: &config::Agent) -> Rounds {
+    let commands = |of: &config::Commands| -> Vec<Vec<Box<str>>> {
+        of.0.iter().map(|words| words.iter().map(|word| word.as_str().into()).collect()).collect()
+    };
+    Rounds {
+        fix: commands(&agent.fix),
+        check: commands(&agent.check),
+        required: agent.checks == config::Checks::Required,
+        reviewer: agent.reviewer.clone(),
+        pipeline: agent.mode.unwrap_or(config.a6s.mode) == config::Mode::Pipeline,
+    }
+}
+
+/// Who does which phase.
+fn phases(config: &Config) -> BTreeMap<PhaseName, AgentId> {
+    let named = PhaseName::ALL.into_iter().zip(config.pipeline.agents());
+    named.filter_map(|(phase, (_, agent))| Some((phase, agent?.clone()))).collect()
 }
 
 /// The same, as a list of those who could begin now has it.
@@ -81,7 +108,8 @@ pub(super) fn in_the_fleet(agent: &config::Agent) -> FleetAgent {
     }
 }
 
-fn prompts(from: &config::A6sPrompts) -> Prompts {
+fn prompts(config: &Config) -> Prompts {
+    let (from, phases) = (&config.prompts, &config.phase_prompts);
     let templates = [
         (PromptFor::Invoke, &from.invoke),
         (PromptFor::Explain, &from.explain),
@@ -90,6 +118,11 @@ fn prompts(from: &config::A6sPrompts) -> Prompts {
         (PromptFor::Review, &from.review),
         (PromptFor::Repair, &from.repair),
         (PromptFor::Scan, &from.scan),
+        (PromptFor::Phase(PhaseName::Research), &phases.research),
+        (PromptFor::Phase(PhaseName::Inspect), &phases.inspect),
+        (PromptFor::Phase(PhaseName::Generate), &phases.generate),
+        (PromptFor::Phase(PhaseName::Optimize), &phases.optimize),
+        (PromptFor::Phase(PhaseName::Review), &phases.review),
     ];
     let mut prompts = Prompts::default();
     for (what, template) in templates {

@@ -15,6 +15,9 @@ use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::config::{Config, Places, WorkTree};
 use crate::protocols::broker::{Broker, Tree, Trees, Watch};
 
+#[cfg(unix)]
+pub(super) use look::in_words;
+
 impl Daemon {
     /// The door of this repository, with what follows its messages: the log of them, and the files of those who speak.
     pub(super) fn broker(&self, config: &Config) -> Broker {

@@ -127,7 +127,8 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     let agents = Arc::new(agents::agents(config, &settings));
     let (artifacts, job_logs) = (Artifacts::at(&places.state), JobLogs::at(&places.state));
     job_logs.remove_old();
-    (settings, Configured { profiles, agents, fleet: fleet(config), artifacts, job_logs })
+    let surroundings = agents::surroundings(places);
+    (settings, Configured { profiles, agents, fleet: fleet(config), artifacts, job_logs, surroundings })
 }
 
 /// What is kept of users' files, in the daemon's own folder.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::prompts::Prompts;
 use crate::base::{AgentId, Ttl};
+use crate::domain::PhaseName;
 use crate::jail::Reader;
 
 pub use roles::{BUILT_IN_ROLES, preamble_of};
@@ -48,6 +49,23 @@ pub struct Agent {
     pub enabled: bool,
     /// Why it cannot be used, if it cannot.
     pub trouble: Option<Box<str>>,
+    /// What surrounds its work in an execution.
+    pub rounds: Rounds,
+}
+
+/// What surrounds the work of an agent in an execution. A6s 6.2.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rounds {
+    /// Commands that tidy up.
+    pub fix: Vec<Vec<Box<str>>>,
+    /// Commands that check.
+    pub check: Vec<Vec<Box<str>>>,
+    /// Whether the execution fails when one of those does, or its reviewer.
+    pub required: bool,
+    /// Who looks at what was changed.
+    pub reviewer: Option<AgentId>,
+    /// Whether each phase is a run of its own.
+    pub pipeline: bool,
 }
 
 impl Agent {
@@ -96,6 +114,8 @@ pub struct Agents {
     pub role_aliases: bool,
     /// What agents are told.
     pub prompts: Prompts,
+    /// Who does a phase of an execution instead of the agent that was asked, where each is a run of its own.
+    pub phases: BTreeMap<PhaseName, AgentId>,
 }
 
 impl Agents {

@@ -8,6 +8,7 @@ mod execution;
 mod hear;
 mod plan;
 mod pulse;
+mod rounds;
 mod runs;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
+pub use execution::Wanted;
 use plan::Order;
 pub use plan::Plan;
 pub use pulse::Pulse;

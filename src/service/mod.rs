@@ -34,7 +34,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
-pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Role, preamble_of};
+pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Role, Rounds, preamble_of};
 pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, PastApply, Previewed};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
@@ -45,7 +45,7 @@ pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
 pub use history::{Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
 pub use intents::IntentOrder;
-pub use jobs::{JobAsk, Plan, Pulse, fresh_job_id};
+pub use jobs::{JobAsk, Plan, Pulse, Wanted, fresh_job_id};
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, render, review_focus};
@@ -84,6 +84,28 @@ pub struct Configured {
     pub artifacts: Artifacts,
     /// What they have said for jobs.
     pub job_logs: JobLogs,
+    /// What can be told of the workspace before they begin.
+    pub surroundings: Surroundings,
+}
+
+/// Says how the workspace stands, for those who are to work in a copy of it; a sentence where that cannot be found
+/// out. Blocking.
+#[derive(Clone, Default)]
+pub struct Surroundings(Option<Arc<Looks>>);
+
+/// How it is looked at.
+type Looks = dyn Fn() -> Result<String, String> + Send + Sync;
+
+impl Surroundings {
+    /// Looks in this way.
+    pub fn new(look: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(look)))
+    }
+
+    /// What there is to be said; nothing, where nobody can look.
+    fn told(&self) -> Result<String, String> {
+        self.0.as_ref().map_or_else(|| Ok(String::new()), |look| look())
+    }
 }
 
 /// Everything a door may use. Cheap to clone.
@@ -195,6 +217,10 @@ impl Provost {
     /// What jobs' workers have said.
     pub fn job_logs(&self) -> JobLogs {
         self.configured().job_logs
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        self.configured().surroundings
     }
 
     /// Takes over other workers from the next task on.

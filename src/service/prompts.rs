@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::base::limits::PROMPT_BYTES_MAX;
+use crate::domain::PhaseName;
 
 /// What a prompt is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,6 +27,8 @@ pub enum PromptFor {
     Repair,
     /// Looking through a whole repository.
     Scan,
+    /// One of the five parts of an execution. A6s 6.2.
+    Phase(PhaseName),
 }
 
 /// What is put into a template. What is not there leaves nothing behind.
@@ -49,6 +52,8 @@ pub struct Ask<'a> {
     pub schema: &'a str,
     /// `{context}`: data that came with the request, and what is known of the workspace.
     pub context: &'a str,
+    /// `{previous}`: what the part before has answered; data.
+    pub previous: &'a str,
     /// `{preamble}`: who the agent is to be.
     pub preamble: &'a str,
 }
@@ -139,6 +144,39 @@ pub fn built_in(what: PromptFor) -> &'static str {
             "{preamble}\n\nLook through this project. {task} Change no file.\n\nAnswer with JSON alone that satisfies this \
              JSON Schema:\n{schema}\n\n{context}"
         }
+        PromptFor::Phase(phase) => built_in_of(phase),
+    }
+}
+
+/// Ours for the parts of an execution.
+fn built_in_of(phase: PhaseName) -> &'static str {
+    match phase {
+        PhaseName::Research => {
+            "{preamble}\n\nYou are in a private copy of a project, and prepare work that is done there after you. Find out \
+             what has to be known for it: which files and functions it is about, how this project does such things, what \
+             could go wrong. Change no file. Answer in Markdown, in two pages at most.\n\nThe task:\n{task}\n\n{context}"
+        }
+        PhaseName::Inspect => {
+            "{preamble}\n\nYou are in a private copy of a project, and plan work that is done there after you. Say which \
+             files change, how, in which order, and how one sees that it is right. Change no file. Answer in Markdown, in \
+             a page at most.\n\nThe task:\n{task}\n\nWhat was found out:\n\n{previous}\n\n{context}"
+        }
+        PhaseName::Generate => {
+            "{preamble}\n\nYou work in a private copy of a project; change files there as the task asks. Nothing that you \
+             do reaches the user's own files until they have looked at it. Say at the end what you have done.\n\nThe \
+             task:\n{task}\n\nThe plan:\n\n{previous}\n\n{context}"
+        }
+        PhaseName::Optimize => {
+            "{preamble}\n\nIn this private copy of a project, the task below was carried out. Look through what was changed \
+             and make it better: simpler, whole, and in the manner of this project. Change nothing that the task does not \
+             ask for. Say at the end what you have done.\n\nThe task:\n{task}\n\nWhat was done:\n\n{previous}\n\n{context}"
+        }
+        PhaseName::Review => {
+            "{preamble}\n\nIn this private copy of a project, the task below was carried out. Review what was changed: what \
+             is wrong, what is missing, what is riskier than it looks, the worst first, each with its file and line. Say so \
+             if there is nothing. Change no file. Answer in Markdown.\n\nThe task:\n{task}\n\nWhat was done:\n\n{previous}\n\n\
+             {context}"
+        }
     }
 }
 
@@ -192,6 +230,8 @@ fn placeholder(text: &str, ask: &Ask<'_>) -> Option<(usize, String)> {
         "code" => data("The code", &fenced(ask.code, &word(ask.language), ask.numbered)),
         "context" if ask.context.trim().is_empty() => String::new(),
         "context" => data("The context", &fenced(ask.context, "", false)),
+        "previous" if ask.previous.trim().is_empty() => "nothing was said.".into(),
+        "previous" => data("The answer of whoever came before you", &fenced(ask.previous, "", false)),
         _ => return None,
     };
     Some((name.len() + 2, value))
@@ -215,7 +255,7 @@ fn data(what: &str, fenced: &str) -> String {
 }
 
 /// A text between two fences, each longer than any run of backticks in it.
-fn fenced(text: &str, info: &str, numbered: bool) -> String {
+pub(super) fn fenced(text: &str, info: &str, numbered: bool) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     let mut out = String::with_capacity(text.len() + 2 * fence.len() + info.len() + 4);
     let _infallible = writeln!(out, "{fence}{info}");

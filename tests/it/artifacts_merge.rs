@@ -73,7 +73,8 @@ impl World {
         let (artifacts, job_logs) = (Artifacts::at(&state), JobLogs::at(&state));
         artifacts.keep(&task(), &harvest(base), "").unwrap();
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
-        let configured = Configured { profiles, agents, fleet, artifacts, job_logs };
+        let configured =
+            Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
         let outputs = OutputBoard::default();
         let provost = Provost::new(started.engine, host(), root, outputs, configured, index, kept);
         Self { dir, provost }

@@ -49,7 +49,8 @@ impl World {
         let nowhere = Path::new("/nowhere");
         let (artifacts, job_logs) = (Artifacts::at(nowhere), JobLogs::at(nowhere));
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
-        let workers = Configured { profiles, agents, fleet, artifacts, job_logs };
+        let workers =
+            Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
         let applying =
             Applying::open(&dir.path().join(".state"), ApplyRules { deny: &[], unknown: true }).unwrap();
         let kept = (versions, applying);

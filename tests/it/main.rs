@@ -14,6 +14,7 @@ mod a6s_fleet;
 mod a6s_habits;
 mod a6s_hostile;
 mod a6s_jobs;
+mod a6s_rounds;
 mod adapt;
 mod agent_protocol;
 mod agent_protocol_vectors;

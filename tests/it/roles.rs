@@ -24,6 +24,7 @@ fn agent(text: &str, name: &str, methods: &[&str]) -> Agent {
         methods: methods.iter().map(|it| (*it).into()).collect(),
         enabled: true,
         trouble: None,
+        rounds: Default::default(),
     }
 }
 

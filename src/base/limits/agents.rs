@@ -3,6 +3,9 @@
 /// Agents of a configuration; a person must be able to keep an eye on them.
 pub const AGENTS_CONFIGURED_MAX: usize = 64;
 
+/// Commands that tidy up or check what one agent has changed; a longer list belongs into a script.
+pub const AGENT_COMMANDS_MAX: usize = 16;
+
 /// Size of a template of prompts, in bytes; they are a page at the most.
 pub const TEMPLATE_BYTES_MAX: usize = 64 << 10;
 
@@ -66,3 +69,12 @@ pub const REVIEW_ISSUES_MAX: usize = 200;
 
 /// Longest message of one of them, and longest suggestion, in characters.
 pub const REVIEW_TEXT_MAX: usize = 4_000;
+
+/// Lines that an agent is told of what is changed in the workspace; it can ask git itself for more.
+pub const SURROUNDINGS_LINES_MAX: usize = 200;
+
+/// Bytes of that.
+pub const SURROUNDINGS_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of what a check has said last that are shown with its outcome; the job's log has the rest.
+pub const CHECK_TOLD_BYTES_MAX: usize = 4 << 10;

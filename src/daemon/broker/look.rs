@@ -58,17 +58,7 @@ pub(super) fn look(tree: &WorkTree, ears: &Ears, folders_too: bool) -> Result<Lo
 
 /// Changed files, and what git ignores.
 fn status(tree: &WorkTree) -> Result<(Vec<String>, BTreeSet<PathBuf>), String> {
-    let mut git = git(tree);
-    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .args(["-c", "protocol.allow=never", "status", "--porcelain=v1", "-z", "--untracked-files=all"])
-        .args(["--ignored=matching", "--no-renames", "--ignore-submodules=all"]);
-    for (n, key) in filters(tree)?.iter().enumerate() {
-        let off: &[u8] = if key.ends_with(b".required") { b"false" } else { b"" };
-        git.env(format!("GIT_CONFIG_KEY_{n}"), OsStr::from_bytes(key));
-        git.env(format!("GIT_CONFIG_VALUE_{n}"), OsStr::from_bytes(off));
-        git.env("GIT_CONFIG_COUNT", (n + 1).to_string());
-    }
-    let (mut answer, whole) = answer_of(git)?;
+    let (mut answer, whole) = ask_status(tree, &["--untracked-files=all", "--ignored=matching"])?;
     if !whole {
         // What git had said until the bound counts, but for half a name.
         let end = answer.iter().rposition(|byte| *byte == 0).map_or(0, |at| at + 1);
@@ -89,6 +79,42 @@ fn status(tree: &WorkTree) -> Result<(Vec<String>, BTreeSet<PathBuf>), String> {
     files.dedup();
     files.truncate(POST_FILES_MAX);
     Ok((files, ignored))
+}
+
+/// What git says of a work tree for people, in lines: the branch, and what is changed or new, a folder of new files as
+/// one; no more than so many lines. Blocking.
+///
+/// # Errors
+/// Why it is not known.
+pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<String, String> {
+    let (answer, whole) = ask_status(tree, &["--untracked-files=normal", "--branch"])?;
+    let mut entries: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+    // What ends it, or half a name.
+    entries.pop();
+    let more = entries.len().saturating_sub(lines);
+    // Names may hold what would be another line.
+    let line = |entry: &&[u8]| String::from_utf8_lossy(entry).replace(char::is_control, "?") + "\n";
+    let mut text: String = entries.iter().take(lines).map(line).collect();
+    if more > 0 || !whole {
+        text += &format!("and {}{more} more\n", if whole { "" } else { "at least " });
+    }
+    Ok(text)
+}
+
+/// Asks git how a work tree stands; what it says, and whether that is all of it.
+fn ask_status(tree: &WorkTree, args: &[&str]) -> Result<(Vec<u8>, bool), String> {
+    let mut git = git(tree);
+    git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+        .args(["-c", "protocol.allow=never", "status", "--porcelain=v1", "-z"])
+        .args(["--no-renames", "--ignore-submodules=all"])
+        .args(args);
+    for (n, key) in filters(tree)?.iter().enumerate() {
+        let off: &[u8] = if key.ends_with(b".required") { b"false" } else { b"" };
+        git.env(format!("GIT_CONFIG_KEY_{n}"), OsStr::from_bytes(key));
+        git.env(format!("GIT_CONFIG_VALUE_{n}"), OsStr::from_bytes(off));
+        git.env("GIT_CONFIG_COUNT", (n + 1).to_string());
+    }
+    answer_of(git)
 }
 
 /// The settings of filters, each of which would be a program to start.

@@ -13,7 +13,7 @@ use crate::base::JobId;
 use crate::base::limits::A6S_LISTED_MAX;
 use crate::domain::command::NoteFeedback;
 use crate::domain::{Job, JobKind, JobResult, Refusal};
-use crate::service::{Ask, JobAsk, Plan, PromptFor, fresh_job_id};
+use crate::service::{Ask, JobAsk, Plan, PromptFor, Wanted, fresh_job_id};
 
 /// An execution that is on the disk.
 pub(super) struct Begun {
@@ -47,19 +47,28 @@ impl A6s {
         let id = fresh_job_id()?;
         let execution = execution_id(&id);
         let hold = session.listener().map(|listener| self.hub().hold(listener, &execution));
+        let mut prompt = self.prompt(&meant, task, context)?;
+        if meant.by_agent {
+            // Made anew, with what is known by then; it fits without.
+            prompt.clear();
+        }
         let ask = JobAsk {
             id,
             kind: JobKind::Execution,
             method: METHOD,
             title: task.trim().to_owned(),
             agent: name.trim().to_owned(),
-            prompt: self.prompt(&meant, task, context)?,
+            prompt,
             // Whoever it is: an editor's files are changed by applies alone.
             by_agent: true,
             worker: meant.worker,
             working_dir: None,
             key: None,
-            plan: Plan::Phases,
+            plan: Plan::Phases(Wanted {
+                task: task.trim().into(),
+                context: context.unwrap_or_default().into(),
+                preamble: meant.preamble.unwrap_or_default(),
+            }),
         };
         let job = self.provost().begin_job(&session.who, ask).await?;
         Ok((Begun { id: execution, log: format!("job_{}", job.id) }, hold))

@@ -40,6 +40,8 @@ pub(super) struct Drive {
     pub(super) is_running: AtomicBool,
     /// What its workers have done, as far as they tell.
     pub(super) steps: AtomicU64,
+    /// Which part of its phase the present run is, and of how many.
+    pub(super) parts: AtomicU64,
 }
 
 impl Provost {
@@ -52,7 +54,7 @@ impl Provost {
 impl Drive {
     pub(super) fn new(provost: Provost, job: Arc<Job>, order: Order) -> Self {
         let (runs, is_running, steps) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
-        Self { provost, job, order, runs, is_running, steps }
+        Self { provost, job, order, runs, is_running, steps, parts: AtomicU64::new(1) }
     }
 
     pub(super) async fn carry_out(self) {
@@ -81,8 +83,8 @@ impl Drive {
     }
 
     async fn go(&self, kept: &mut JobResult) -> Result<(), Stop> {
-        match self.order.plan {
-            Plan::Phases => self.phases(kept).await,
+        match &self.order.plan {
+            Plan::Phases(wanted) => self.phases(wanted, kept).await,
             Plan::Once => self.once(kept).await,
         }
     }

@@ -1,29 +1,38 @@
 //! `agents.invoke` and `background.launch`: one run, with five phases or none. A6s 6.2 and 6.3.
 
+use serde::{Deserialize, Serialize};
+
 use super::drive::{Drive, Stop};
-use super::runs::{Run, never_ran};
+use super::rounds::Around;
+use super::runs::{Ran, Run, never_ran};
+use crate::base::AgentId;
+use crate::base::limits::SURROUNDINGS_BYTES_MAX;
 use crate::domain::{JobResult, PhaseName};
+use crate::service::prompts::{Ask, PromptFor};
+
+/// What is wanted, in the parts from which prompts are made.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Wanted {
+    /// In the user's words.
+    pub task: Box<str>,
+    /// What came with it.
+    pub context: Box<str>,
+    /// Who the agent is to be.
+    pub preamble: Box<str>,
+}
 
 impl Drive {
     /// The five phases.
-    pub(super) async fn phases(&self, kept: &mut JobResult) -> Result<(), Stop> {
-        self.begin(PhaseName::Research).await?;
-        self.finish(PhaseName::Research).await?;
-        self.begin(PhaseName::Inspect).await?;
-        let run = self.whole_run();
-        let task = self.start(&run).await?;
-        if never_ran(&task) {
-            return self.follow(&run, task).await?.done().map(drop);
-        }
-        self.finish(PhaseName::Inspect).await?;
-        self.begin(PhaseName::Generate).await?;
-        let ran = self.follow(&run, task).await?.done()?;
-        (kept.text, kept.artifacts, kept.left_out) = (Some(ran.answer.into()), ran.artifacts, ran.left_out);
-        self.finish(PhaseName::Generate).await?;
-        self.begin(PhaseName::Optimize).await?;
-        self.finish(PhaseName::Optimize).await?;
-        self.begin(PhaseName::Review).await?;
-        self.finish(PhaseName::Review).await
+    pub(super) async fn phases(&self, wanted: &Wanted, kept: &mut JobResult) -> Result<(), Stop> {
+        let around = self.around();
+        let context = self.research(wanted, &around).await?;
+        let known = Known { wanted, context };
+        let answer = match around.pipeline {
+            true => self.one_run_each(&known, &around, kept).await?,
+            false => self.one_run(&known, &around, kept).await?,
+        };
+        let answer = self.optimize(&known, &around, answer, kept).await?;
+        self.review(&known, &around, &answer, kept).await
     }
 
     /// One run, and nothing around it.
@@ -33,8 +42,129 @@ impl Drive {
         Ok(())
     }
 
+    /// What there is to know before anybody begins.
+    async fn research(&self, wanted: &Wanted, around: &Around) -> Result<String, Stop> {
+        self.begin(PhaseName::Research).await?;
+        let looks = self.is_by_template().then(|| self.provost.surroundings());
+        let of = 2 + u32::from(around.pipeline);
+        self.part(PhaseName::Research, 1, of);
+        let mut context = wanted.context.trim().to_owned();
+        if let Some(looks) = looks {
+            let told = tokio::task::spawn_blocking(move || looks.told()).await.map_err(|_| Stop::Over)?;
+            let told = told.unwrap_or_else(|why| format!("unknown: {why}"));
+            let told = &told[..told.floor_char_boundary(SURROUNDINGS_BYTES_MAX.min(told.len()))];
+            if !told.is_empty() {
+                context =
+                    format!("{context}\n\nThe workspace, as `git status` has it:\n{told}").trim().to_owned();
+            }
+        }
+        self.part(PhaseName::Research, 2, of);
+        if !around.pipeline {
+            self.finish(PhaseName::Research).await?;
+        }
+        Ok(context)
+    }
+
+    /// The agent does everything in one run.
+    async fn one_run(
+        &self,
+        known: &Known<'_>,
+        around: &Around,
+        kept: &mut JobResult,
+    ) -> Result<String, Stop> {
+        self.begin(PhaseName::Inspect).await?;
+        let run = Run { prompt: self.prompt(known)?, copy: self.copy(around), ..self.whole_run() };
+        let task =
+            self.start_telling(&run, Some(PhaseName::Inspect)).await.map_err(in_phase(PhaseName::Inspect))?;
+        if never_ran(&task) {
+            let ended = self.follow(&run, task).await?.done().err();
+            return Err(in_phase(PhaseName::Inspect)(ended.unwrap_or(Stop::Over)));
+        }
+        self.finish(PhaseName::Inspect).await?;
+        self.begin(PhaseName::Generate).await?;
+        let ran = self.follow(&run, task).await?.done().map_err(in_phase(PhaseName::Generate))?;
+        let answer = self.keep(ran, kept);
+        self.finish(PhaseName::Generate).await?;
+        Ok(answer)
+    }
+
+    /// A run for each of the first three, each told what the one before has answered.
+    async fn one_run_each(
+        &self,
+        known: &Known<'_>,
+        around: &Around,
+        kept: &mut JobResult,
+    ) -> Result<String, Stop> {
+        let mut answer = String::new();
+        for phase in [PhaseName::Research, PhaseName::Inspect, PhaseName::Generate] {
+            self.begin(phase).await?;
+            // The first has begun with a look around.
+            let (before, of) = if phase == PhaseName::Research { (2, 3) } else { (0, 1) };
+            self.set_part(before, of);
+            let harvest = phase == PhaseName::Generate;
+            let run = self.run_of(known, around, phase, &answer)?;
+            let ran = self.run(Run { harvest, ..run }).await.and_then(Ran::done);
+            let ran = ran.map_err(in_phase(phase))?;
+            answer = if harvest { self.keep(ran, kept) } else { ran.answer };
+            self.finish(phase).await?;
+        }
+        Ok(answer)
+    }
+
+    /// The run of a phase that has its own.
+    pub(super) fn run_of(
+        &self,
+        known: &Known<'_>,
+        around: &Around,
+        phase: PhaseName,
+        previous: &str,
+    ) -> Result<Run, Stop> {
+        let worker = self.agent_for(around, phase).map_err(|why| in_phase(phase)(Stop::Failed(why)))?;
+        let ask = Ask { previous, ..known.ask() };
+        let prompt = self.provost.agents().prompts.render(PromptFor::Phase(phase), &ask);
+        let prompt = prompt.map_err(|err| in_phase(phase)(Stop::Failed(err.to_string())))?.into();
+        Ok(Run { phase, worker, prompt, copy: self.copy(around), harvest: false, ..self.whole_run() })
+    }
+
+    /// Who does a phase that has its own run.
+    fn agent_for(&self, around: &Around, phase: PhaseName) -> Result<AgentId, String> {
+        let agents = self.provost.agents();
+        let reviewer = around.reviewer.as_ref().filter(|_| phase == PhaseName::Review);
+        let named = reviewer.or_else(|| agents.phases.get(&phase)).unwrap_or(&self.job.worker);
+        match agents.get(named) {
+            Some(_) => Ok(named.clone()),
+            None => Err(format!("no agent that can be used is called {named}")),
+        }
+    }
+
+    /// Whether the prompt is made from a template; a worker that is no agent of the configuration is told the task alone.
+    fn is_by_template(&self) -> bool {
+        self.order.prompt.is_empty()
+    }
+
+    /// What the agent is told of everything.
+    fn prompt(&self, known: &Known<'_>) -> Result<Box<str>, Stop> {
+        if !self.is_by_template() {
+            return Ok(self.order.prompt.clone());
+        }
+        let prompts = &self.provost.agents().prompts;
+        let all = prompts.render(PromptFor::Invoke, &known.ask());
+        // The state of the workspace is what it can do without.
+        let bare =
+            || prompts.render(PromptFor::Invoke, &Ask { context: &known.wanted.context, ..known.ask() });
+        let prompt = all.or_else(|_| bare());
+        prompt.map(Into::into).map_err(|err| in_phase(PhaseName::Inspect)(Stop::Failed(err.to_string())))
+    }
+
+    /// Takes over what a run has left, and hands its answer on.
+    pub(super) fn keep(&self, ran: Ran, kept: &mut JobResult) -> String {
+        (kept.text, kept.artifacts, kept.left_out) =
+            (Some(ran.answer.as_str().into()), ran.artifacts, ran.left_out);
+        ran.answer
+    }
+
     /// The run that the job was opened for.
-    fn whole_run(&self) -> Run {
+    pub(super) fn whole_run(&self) -> Run {
         Run {
             phase: PhaseName::Generate,
             worker: self.job.worker.clone(),
@@ -46,5 +176,27 @@ impl Drive {
             command: None,
             harvest: true,
         }
+    }
+}
+
+/// What is known when the runs begin.
+pub(super) struct Known<'a> {
+    wanted: &'a Wanted,
+    /// What came with the task, and how the workspace stands.
+    context: String,
+}
+
+impl Known<'_> {
+    pub(super) fn ask(&self) -> Ask<'_> {
+        let (task, preamble) = (&*self.wanted.task, &*self.wanted.preamble);
+        Ask { task, preamble, context: &self.context, ..Ask::default() }
+    }
+}
+
+/// Says in which phase something failed. A6s 6.2.
+pub(super) fn in_phase(phase: PhaseName) -> impl Fn(Stop) -> Stop {
+    move |stop| match stop {
+        Stop::Failed(why) => Stop::Failed(format!("{}: {why}", phase.word())),
+        stop => stop,
     }
 }

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::execution::Wanted;
+
 /// How a job is carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
     /// In five phases. A6s 6.2.
-    Phases,
+    Phases(Wanted),
     /// By one run. A6s 6.3.
     Once,
 }

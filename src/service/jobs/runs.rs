@@ -107,8 +107,18 @@ impl Drive {
 
     /// Hands the work over, and waits for a place, and for whoever has to say yes. It may be over by then.
     pub(super) async fn start(&self, run: &Run) -> Result<Arc<Task>, Stop> {
+        self.start_telling(run, None).await
+    }
+
+    /// The same, while a phase shows how it goes: for whoever has to say yes, then for a place.
+    pub(super) async fn start_telling(&self, run: &Run, phase: Option<PhaseName>) -> Result<Arc<Task>, Stop> {
         let task = self.delegate(run).await?;
         loop {
+            if let Some(phase) = phase {
+                let waits = self.provost.task(&task).await?;
+                let judged = u32::from(!matches!(waits.state, TaskState::Awaiting { .. }));
+                self.part(phase, 1 + judged, 3);
+            }
             let now = self.provost.task_after(&task, has_not_run, WAIT).await?;
             if !has_not_run(&now) {
                 if !never_ran(&now) {
@@ -225,7 +235,7 @@ impl Drive {
             }
             let percent = usual.progress(began.elapsed(), hearing.as_ref());
             let phase = self.has_phases().then_some(run.phase);
-            self.provost.pulses().tell(&self.job, phase, percent);
+            self.provost.pulses().tell(&self.job, phase, self.of_phase(percent));
             task = self.provost.task_after(task.id(), |task| !task.state.is_finished(), LOOK_EVERY).await?;
         }
     }

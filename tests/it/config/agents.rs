@@ -1,6 +1,6 @@
 //! `[[agent]]` and `[role.<id>]`: what they mean, and what becomes of mistakes.
 
-use provost::config::{Output, PromptBy, Reader};
+use provost::config::{Checks, Mode, Output, PromptBy, Reader};
 
 use super::*;
 
@@ -76,6 +76,14 @@ fn a_wrong_agent_is_refused_alone_and_says_why() {
         ("secret = [\"KEY\"]", "did you mean `secrets`"),
         ("max_paralel = 1", "did you mean `max_parallel`"),
         ("env = { DEVIT_SECRET = \"x\" }", "DEVIT_SECRET"),
+        ("fix = [\"cargo fmt\"]", "each a list: [[\"cargo\", \"fmt\"]]"),
+        ("fix = [[]]", "a command needs a program"),
+        ("check = [[\"scripts/test\"]]", "[\"sh\", \"scripts/test\"]"),
+        ("check = [[\"/usr/../bin/true\"]]", "`..`"),
+        ("check = [[\"true\", \"\\u0000\"]]", "zero byte"),
+        (&*format!("fix = [{}]", "[\"true\"],".repeat(17)), "at most 16"),
+        ("checks = \"sometimes\"", "expected one of \"reported\""),
+        ("mode = \"double\"", "expected one of \"single\""),
         ("tier = \"ll\"\nnetwork = \"ports\"\nports = [80]", "has no network of its own"),
     ] {
         let reason = refused(&format!("{CODER}{line}\n[workers.other]\ntype = \"polling\"\n"));
@@ -84,6 +92,34 @@ fn a_wrong_agent_is_refused_alone_and_says_why() {
     let loaded = user(&format!("{CODER}colour = \"blue\"\n")).unwrap();
     assert!(loaded.notes[0].to_string().contains("`agent.coder-ai.colour` is not a setting of an agent"));
     assert_eq!(loaded.config.agents.len(), 1, "a key that means nothing is only told");
+}
+
+#[test]
+fn what_surrounds_an_agents_work_is_read_as_it_is_written() {
+    let text = format!(
+        "{CODER}fix = [[\"cargo\", \"fmt\"], [\"/bin/true\", \"\"]]\nchecks = \"required\"\nreviewer = \"b\"\n\
+         [[agent]]\nid = \"b\"\ncommand = [\"x\"]\nmode = \"pipeline\"\n\
+         [a6s.pipeline]\nreview = \"b\"\nresearch = \"a\"\n[a6s.pipeline.prompts]\ninspect = \"{{previous}}\"\n"
+    );
+    let loaded = user(&text).unwrap();
+    let (a, b) = (&loaded.config.agents[0], &loaded.config.agents[1]);
+    assert_eq!(a.fix.0, [vec!["cargo", "fmt"], vec!["/bin/true", ""]]);
+    assert_eq!((a.check.0.len(), a.checks, b.checks), (0, Checks::Required, Checks::Reported));
+    assert_eq!((a.mode, b.mode, loaded.config.a6s.mode), (None, Some(Mode::Pipeline), Mode::Single));
+    assert_eq!(loaded.config.phase_prompts.inspect.as_ref().unwrap().0, "{previous}");
+    assert_eq!(loaded.notes.len(), 1, "{:?}", loaded.notes);
+    let said = loaded.notes[0].to_string();
+    assert!(said.contains("called `a`; did you mean `b`?; this phase fails"), "{said}");
+
+    let chain = format!(
+        "{CODER}reviewer = \"b\"\n[[agent]]\nid = \"b\"\ncommand = [\"x\"]\nreviewer = \"c\"\n\
+         [[agent]]\nid = \"d\"\ncommand = [\"x\"]\nreviewer = \"d\"\n"
+    );
+    let loaded = user(&chain).unwrap();
+    let said = loaded.notes[0].to_string();
+    assert!(said.contains("`agent.b` `reviewer`: no agent that can be used is called `c`"), "{said}");
+    let left: Vec<String> = loaded.config.agents.iter().map(|it| it.id.to_string()).collect();
+    assert_eq!(left, ["d"], "whoever is to be reviewed by one that is refused is refused");
 }
 
 #[test]

@@ -1,0 +1,25 @@
+//! What agents are told of the workspace before they begin: how git says that it stands.
+
+use crate::config::Places;
+use crate::service::Surroundings;
+
+/// For the daemon's own checkout.
+#[cfg(unix)]
+pub(in crate::daemon) fn surroundings(places: &Places) -> Surroundings {
+    use crate::base::limits::SURROUNDINGS_LINES_MAX;
+    let places = places.clone();
+    Surroundings::new(move || {
+        let is_repository = places.root.join(".git").exists();
+        let tree = places.work_trees(1).into_iter().next().filter(|_| is_repository);
+        tree.map_or_else(
+            || Ok(String::new()),
+            |tree| crate::daemon::broker::in_words(&tree, SURROUNDINGS_LINES_MAX),
+        )
+    })
+}
+
+/// Nobody asks git there so that it starts nothing.
+#[cfg(not(unix))]
+pub(in crate::daemon) fn surroundings(_places: &Places) -> Surroundings {
+    Surroundings::default()
+}
