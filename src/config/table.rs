@@ -238,6 +238,10 @@ settings! {
         role_aliases: bool = true, "";
         /// How the five phases of an execution are done, for agents whose entry does not say it: `single`: one run of the agent; `pipeline`: a run for each phase, each told what the one before has answered, which costs five times as much.
         mode: Mode = Mode::Single, "";
+        /// Who is asked about code that is selected in an editor (`code.explain` and the like), where it takes such questions: an agent, or a role. Without it, or where it does not, the first agent that works and takes them.
+        code_agent: Option<AgentId> = None, "ident";
+        /// After so long a question about code that is not answered yet is answered with an error that says so; the work goes on, and the same question again gets its result. Editors give up after 30 s.
+        soft_deadline: Ttl = Ttl::seconds_clamped(27), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(29);
         /// Files that no worker's result is ever written to, whatever policy says: globs, as in `.gitignore`; the size of letters makes no difference. Folders of version control and of agents' tools are never written to in any case.
         deny: Vec<String> = paths(&[".env", ".env.local", ".env.*.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519"]), "glob";
         /// Whether an apply also writes what no run here has left exactly so: artifacts that an editor has changed, or brought along. With `false` only what a worker has made is written, to the letter, and merged with nothing but what it was made for.

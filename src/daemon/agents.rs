@@ -72,6 +72,8 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
         role_aliases: config.a6s.role_aliases,
         prompts: prompts(config),
         phases: phases(config),
+        code_agent: config.a6s.code_agent.clone(),
+        soft_deadline: config.a6s.soft_deadline,
     }
 }
 

@@ -313,7 +313,7 @@ impl From<JobChange> for Change {
 }
 
 impl State {
-    /// Anybody who may delegate opens jobs. The same id is the same job.
+    /// Anybody who may delegate opens jobs. While a question is being answered, the same one is that job.
     pub(super) fn open_job(
         &self,
         now: Timestamp,
@@ -323,6 +323,10 @@ impl State {
     ) -> Result<JobOpened, Refusal> {
         if self.jobs.all.contains_key(&verb.job) {
             return Err(Refusal::busy("another job has this id"));
+        }
+        let same = verb.key.as_ref().and_then(|key| self.jobs.same(key));
+        if let Some(same) = same.filter(|job| !job.state.is_over()) {
+            return Ok(JobOpened { job: same.clone() });
         }
         if self.jobs.live >= JOBS_LIVE_MAX {
             return Err(Refusal::busy("too many unfinished jobs; wait for some to end or cancel them"));

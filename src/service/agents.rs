@@ -101,8 +101,27 @@ pub struct Meant<'a> {
     pub preamble: Option<&'a str>,
 }
 
+/// Why nobody can be asked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Nobody {
+    /// There are workers at the most, whose goal is no prompt.
+    #[error(
+        "No agent is configured for {0}: put an [[agent]] entry into provost.toml, as docs/agents.md shows"
+    )]
+    Configured(&'static str),
+    /// There is nobody of that name.
+    #[error("a6s.code_agent names nobody: {0}. Configured: {1}")]
+    Called(AgentId, String),
+    /// None is for that.
+    #[error("No agent takes {0}: add it to the `methods` of one of them. Configured: {1}")]
+    Takes(&'static str, String),
+    /// Whoever is for it does not work.
+    #[error("{0} cannot be asked: {1}")]
+    Works(AgentId, String),
+}
+
 /// The agents of the configuration, replaced as a whole on reload.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agents {
     /// In the order of the configuration.
     pub agents: Vec<Agent>,
@@ -110,12 +129,31 @@ pub struct Agents {
     pub roles: BTreeMap<AgentId, Role>,
     /// Whether roles are listed beside the agents.
     pub list_roles: bool,
+    /// Who is asked about code rather than others: an agent, or a role.
+    pub code_agent: Option<AgentId>,
+    /// After so long an editor is told that an answer about code takes longer.
+    pub soft_deadline: Ttl,
     /// Whether ids that editors' plugins know from the beginning are names for the first agent.
     pub role_aliases: bool,
     /// What agents are told.
     pub prompts: Prompts,
     /// Who does a phase of an execution instead of the agent that was asked, where each is a run of its own.
     pub phases: BTreeMap<PhaseName, AgentId>,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            agents: Vec::new(),
+            roles: BTreeMap::new(),
+            list_roles: false,
+            code_agent: None,
+            soft_deadline: Ttl::seconds_clamped(27),
+            role_aliases: false,
+            prompts: Prompts::default(),
+            phases: BTreeMap::new(),
+        }
+    }
 }
 
 impl Agents {
@@ -146,6 +184,36 @@ impl Agents {
         }
         let (id, preamble) = BUILT_IN_ROLES.iter().find(|(id, _)| self.role_aliases && same(id))?;
         self.first().map(|agent| Meant { agent, role: Some(id), preamble: Some(preamble) })
+    }
+
+    /// Who is asked where an editor names nobody: whom the configuration prefers, or else the first that works and takes
+    /// such questions.
+    ///
+    /// # Errors
+    /// [`Nobody`].
+    pub fn asked_for(&self, method: &'static str) -> Result<Meant<'_>, Nobody> {
+        if self.agents.is_empty() {
+            return Err(Nobody::Configured(method));
+        }
+        let preferred = self
+            .code_agent
+            .as_ref()
+            .map(|id| self.find(id.as_str()).ok_or_else(|| Nobody::Called(id.clone(), self.ids())));
+        let all = self.agents.iter().map(|agent| Meant { agent, role: None, preamble: None });
+        let takes: Vec<Meant<'_>> =
+            preferred.transpose()?.into_iter().chain(all).filter(|meant| meant.agent.takes(method)).collect();
+        let trouble = |agent: &Agent| match (&agent.trouble, agent.enabled) {
+            (_, false) => Some("it is switched off: `enabled = false` in its entry".to_owned()),
+            (trouble, true) => trouble.as_deref().map(str::to_owned),
+        };
+        let works = takes.iter().find(|meant| trouble(meant.agent).is_none());
+        match (works, takes.first()) {
+            (Some(meant), _) => Ok(meant.clone()),
+            (None, Some(meant)) => {
+                Err(Nobody::Works(meant.agent.id.clone(), trouble(meant.agent).unwrap_or_default()))
+            }
+            (None, None) => Err(Nobody::Takes(method, self.ids())),
+        }
     }
 
     /// The ids of all agents, for whoever has named none of them.

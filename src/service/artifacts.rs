@@ -9,6 +9,7 @@
 mod carry;
 mod diff;
 mod file;
+mod outlook;
 mod path;
 mod plan;
 mod record;

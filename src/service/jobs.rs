@@ -3,6 +3,7 @@
 //! A job is put on record before it is answered for, and its driver goes on whether anybody listens or not. A daemon
 //! that starts goes on with jobs whose task waits still, and ends those that ran.
 
+mod code;
 mod drive;
 mod execution;
 mod hear;
@@ -64,13 +65,16 @@ pub struct JobAsk {
 const RESTARTED: &str = "daemon restarted";
 
 impl Provost {
-    /// Puts a job on record and begins it.
+    /// Puts a job on record and begins it; or answers with the one that does the same already.
     ///
     /// # Errors
     /// A [`Refusal`]; then there is none.
     pub async fn begin_job(&self, who: &Principal, ask: JobAsk) -> Result<Arc<Job>, Refusal> {
+        let id = ask.id.clone();
         let (job, order) = self.record_job(who, ask, None).await?;
-        self.drive(job.clone(), order);
+        if job.id == id {
+            self.drive(job.clone(), order);
+        }
         Ok(job)
     }
 

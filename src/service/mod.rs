@@ -27,6 +27,7 @@ mod programs;
 mod prompts;
 mod replies;
 mod screenshot;
+mod selected;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
-pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Role, Rounds, preamble_of};
+pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Nobody, Role, Rounds, preamble_of};
 pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, PastApply, Previewed};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
@@ -48,11 +49,16 @@ pub use intents::IntentOrder;
 pub use jobs::{JobAsk, Plan, Pulse, Wanted, fresh_job_id};
 pub use locks::{Granted, LockOrder};
 pub use posts::{Letter, Letters};
-pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, render, review_focus};
+pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};
 pub use replies::{
-    Issue, Review, Severity, as_code, as_markdown, reply_as, review, review_schema, unread_review,
+    Issue, Review, Severity, as_code, as_markdown, code_in, code_of_json, code_schema, reply_as, review,
+    review_schema, unread_review,
 };
 pub use screenshot::Screenshot;
+pub use selected::{
+    CodeAsk, CodeFault, CodePlan, CodeQuestion, CodeResult, Kept, Look, NoPlace, Placed, SoFar,
+    further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
+};
 pub use versions::Versions;
 
 use crate::base::AgentId;

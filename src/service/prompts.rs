@@ -88,6 +88,19 @@ impl Prompts {
     pub fn render(&self, what: PromptFor, ask: &Ask<'_>) -> Result<String, TooLong> {
         render(self.template(what), ask)
     }
+
+    /// A prompt whose reply has to satisfy a schema, also where the template has no place for it.
+    ///
+    /// # Errors
+    /// [`TooLong`].
+    pub fn render_asking(&self, what: PromptFor, ask: &Ask<'_>) -> Result<String, TooLong> {
+        let template = self.template(what);
+        if ask.schema.is_empty() || template.contains("{schema}") {
+            return render(template, ask);
+        }
+        let asking = "Answer with JSON alone that satisfies this JSON Schema, and with nothing around it:";
+        render(&format!("{template}\n\n{asking}\n{{schema}}"), ask)
+    }
 }
 
 /// What a review looks for, by the protocol's word; `None` for a word that it does not have.
@@ -282,6 +295,11 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
         lines.pop();
     }
     lines.into_iter()
+}
+
+/// How many lines some code has, by the numbers that a review gives them.
+pub fn line_count(text: &str) -> u64 {
+    lines(text).count() as u64
 }
 
 fn longest_run(text: &str) -> usize {

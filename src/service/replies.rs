@@ -1,12 +1,14 @@
 //! What agents answer where JSON or plain text was asked for: found in their words, brought into form, held against its
 //! schema. Nothing here reads or writes anything.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
 
 /// How bad something is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It is wrong.
     Error,
@@ -37,7 +39,7 @@ impl Severity {
 }
 
 /// Something that a reviewer has found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Issue {
     /// How bad it is.
     pub severity: Severity,
@@ -50,7 +52,7 @@ pub struct Issue {
 }
 
 /// A review.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Review {
     /// The worst need not come first.
     pub issues: Vec<Issue>,
@@ -80,6 +82,18 @@ pub fn review_schema() -> Value {
                     }
                 }
             }
+        }
+    })
+}
+
+/// The JSON Schema of new text for some code.
+pub fn code_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["code"],
+        "properties": {
+            "code": { "type": "string", "minLength": 1 },
+            "explanation": { "type": "string" }
         }
     })
 }
@@ -230,6 +244,53 @@ pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
     // A fence within Markdown is the code itself.
     let is_the_code = matches!(language, "markdown" | "md") && said != language;
     if inner.len() == answer.trim().len() || is_the_code { answer } else { inner }
+}
+
+/// New text of some code in an answer in words: all of it, what a fence around all of it encloses, or the one block that
+/// stands between words.
+///
+/// # Errors
+/// Why it cannot be told, as a part of a sentence.
+pub fn code_in<'a>(answer: &'a str, language: &str, sent: &str) -> Result<&'a str, String> {
+    let inner = as_code(answer, language);
+    let has_fences = |text: &str| text.lines().any(|line| line.starts_with("```"));
+    let is_its_own = matches!(language, "markdown" | "md") || has_fences(sent);
+    if inner.len() != answer.len() || is_its_own || !has_fences(answer) {
+        return Ok(inner);
+    }
+    let (mut blocks, mut open, mut at) = (Vec::new(), None, 0);
+    for line in answer.split_inclusive('\n') {
+        let bare = line.trim_end();
+        let ticks = &bare[..bare.len() - bare.trim_start_matches('`').len()];
+        match open {
+            Some((from, fence)) if bare == fence => {
+                blocks.push(&answer[from..at]);
+                open = None;
+            }
+            None if ticks.len() >= 3 => open = Some((at + line.len(), ticks)),
+            _ => {}
+        }
+        at += line.len();
+    }
+    match (&blocks[..], open) {
+        (_, Some(_)) => Err("the answer ends within a block of code".into()),
+        ([block], None) => Ok(block),
+        _ => Err(format!("the answer has {} blocks of code with words between them", blocks.len())),
+    }
+}
+
+/// The same of an answer in JSON of [`code_schema`]; one that is no JSON at all is taken as words.
+///
+/// # Errors
+/// As for [`code_in`].
+pub fn code_of_json(answer: &str, language: &str, sent: &str) -> Result<String, String> {
+    match reply_as(answer, "code", &code_schema(), |value| value) {
+        Ok(value) => Ok(value.get("code").and_then(Value::as_str).unwrap_or_default().to_owned()),
+        Err(why) if answer.trim_start().starts_with(['{', '[']) => {
+            Err(format!("the answer is not in the asked form: {why}"))
+        }
+        Err(_) => code_in(answer, language, sent).map(str::to_owned),
+    }
 }
 
 /// What one fence encloses; any, if no words are allowed behind it in particular.

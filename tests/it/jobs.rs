@@ -32,7 +32,7 @@ fn opening(job: &str) -> OpenJob {
         agent: "Claude".into(),
         worker: agent("coder-ai"),
         order: Json::from_value(&serde_json::json!({ "task": "mend it" })),
-        key: Some(Digest::of(b"mend it")),
+        key: Some(Digest::of(job.as_bytes())),
         step: None,
     }
 }
@@ -105,6 +105,25 @@ fn a_job_goes_from_the_question_to_the_answer_through_its_phases() {
     assert_eq!(too_late, Err(Refusal::TaskFinished));
     assert_eq!(s.say(&host(), ending("j1", JobState::Failed, None)), Err(Refusal::TaskFinished));
     assert_eq!(s.job("j1"), job);
+}
+
+#[test]
+fn a_question_is_not_put_twice_while_it_is_being_answered() {
+    let mut s = Script::new();
+    s.say(&editor(), opening("j1")).unwrap();
+    let again = || OpenJob { job: id("j2"), ..opening("j1") };
+    s.say(&editor(), again()).unwrap();
+    assert!(s.jobs_said().is_empty() && s.core.state().jobs.get(&id("j2")).is_none());
+    s.say(&host(), phase("j1", PhaseName::Generate, PhaseState::Running)).unwrap();
+    s.say(&editor(), again()).unwrap();
+    assert_eq!(s.core.state().jobs.iter().count(), 1);
+    s.now.0 += 1;
+    s.say(&host(), ending("j1", JobState::Failed, None)).unwrap();
+    s.say(&editor(), again()).unwrap();
+    assert_eq!(s.job("j2").state, JobState::Queued, "it failed, and is begun anew");
+    s.say(&editor(), OpenJob { job: id("j3"), key: None, ..opening("j1") }).unwrap();
+    s.say(&editor(), OpenJob { job: id("j4"), key: None, ..opening("j1") }).unwrap();
+    assert_eq!(s.core.state().jobs.iter().count(), 4, "what has no key is like nothing else");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct OpenJob {
     pub worker: AgentId,
     /// What was asked, for whoever carries it out, also after a restart.
     pub order: Json,
-    /// By what the same question is recognised.
+    /// By what the same question is recognised: while one is being answered, no other one is opened.
     pub key: Option<Digest>,
     /// The workflow that it is a step of.
     pub step: Option<StepOf>,
@@ -33,7 +33,7 @@ pub struct OpenJob {
 /// It was put on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobOpened {
-    /// As it is now.
+    /// As it is now; the one that answers the same question already, if there is one.
     pub job: Arc<Job>,
 }
 

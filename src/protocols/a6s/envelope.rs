@@ -116,7 +116,7 @@ fn end_of_string(bytes: &[u8]) -> usize {
 /// What a method has answered.
 #[derive(Debug)]
 pub(super) struct Said {
-    result: Box<RawValue>,
+    result: Result<Box<RawValue>, Fault>,
     /// By what feedback refers to it.
     pub(super) log: Option<String>,
 }
@@ -128,17 +128,24 @@ impl Said {
     /// When it cannot be written, which types of ours always can.
     pub(super) fn new(result: &impl Serialize) -> Result<Self, Fault> {
         let result = serde_json::value::to_raw_value(result).map_err(|err| Fault::new(err.to_string()))?;
-        Ok(Self { result, log: None })
+        Ok(Self { result: Ok(result), log: None })
+    }
+
+    /// No result, of something that has a log all the same.
+    pub(super) fn failure(fault: Fault, log: Option<String>) -> Self {
+        Self { result: Err(fault), log }
     }
 }
 
 /// An answer as it travels.
 pub(super) fn answer(id: &RawValue, said: Result<&Said, &Fault>) -> String {
-    let text = match said {
-        Ok(Said { result, log }) => {
-            serde_json::to_string(&wire::Success { id, result, conversation_log_id: log.as_deref() })
-        }
-        Err(Fault(error)) => serde_json::to_string(&wire::Failure { id, error }),
+    let (result, log) = match said {
+        Ok(Said { result, log }) => (result.as_deref(), log.as_deref()),
+        Err(fault) => (Err(fault), None),
+    };
+    let text = match result {
+        Ok(result) => serde_json::to_string(&wire::Success { id, result, conversation_log_id: log }),
+        Err(Fault(error)) => serde_json::to_string(&wire::Failure { id, error, conversation_log_id: log }),
     };
     // Our own types always encode.
     text.unwrap_or_default()

@@ -131,6 +131,18 @@ impl Hub {
         }
     }
 
+    /// Somebody need not be told any more.
+    pub fn unwatch(&self, listener: Listener, subject: &str) {
+        if let Some(subject) = self.book().subjects.get_mut(subject) {
+            subject.watchers.remove(&listener);
+        }
+    }
+
+    /// Whether anybody wants to know.
+    pub fn is_watched(&self, subject: &str) -> bool {
+        self.book().subjects.get(subject).is_some_and(|it| !it.watchers.is_empty())
+    }
+
     /// The same for an execution that is about to begin: told once the result is released, which is when the answer is
     /// on its way. Where it is dropped instead, nothing has begun.
     #[must_use]

@@ -3,7 +3,7 @@
 use super::wire;
 use crate::base::JobId;
 use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState};
-use crate::service::Pulse;
+use crate::service::{Issue, Pulse, Review};
 
 /// A job as an execution.
 pub(super) fn execution_id(job: &JobId) -> String {
@@ -60,6 +60,17 @@ fn progress(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> u8 {
     }
 }
 
+/// What was found in code.
+pub(super) fn review(it: &Review) -> wire::Review {
+    let issue = |it: &Issue| wire::Issue {
+        severity: it.severity.name(),
+        message: it.message.clone(),
+        line: it.line,
+        suggestion: it.suggestion.clone(),
+    };
+    wire::Review { issues: it.issues.iter().map(issue).collect(), summary: it.summary.clone() }
+}
+
 /// One of `background.list`.
 pub(super) fn background(job: &Job, pulse: Option<&Pulse>) -> wire::BackgroundTask {
     wire::BackgroundTask {
@@ -86,7 +97,8 @@ pub(super) fn task_progress(job: &Job, pulse: Option<&Pulse>) -> u8 {
 /// Which jobs clients know as background tasks: those that were launched as such, and answers that take their time.
 pub(super) const IN_BACKGROUND: &[JobKind] = &[JobKind::Background, JobKind::Code];
 
-fn artifact(it: &Artifact) -> wire::Artifact {
+/// A file as it could be.
+pub(super) fn artifact(it: &Artifact) -> wire::Artifact {
     wire::Artifact {
         id: it.id.as_ref().into(),
         kind: it.kind.as_ref().into(),

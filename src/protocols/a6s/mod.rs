@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
+mod attendance;
 pub mod call;
+mod code;
 mod control;
 mod envelope;
 pub mod events;
@@ -34,10 +36,11 @@ use crate::base::limits::{
 };
 use crate::domain::view::MaySpeak;
 use crate::domain::{Door, Principal, Refusal};
-use crate::service::Provost;
+use crate::service::{CodeQuestion, Provost};
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room};
 use crate::transport::websocket::{Waiting, accept_key};
+use attendance::Attendance;
 use call::Call;
 pub use envelope::Fault;
 use events::Hub;
@@ -81,6 +84,7 @@ struct Parts {
     /// For contents of files that are being compared or written.
     contents: Arc<Semaphore>,
     hub: Hub,
+    attendance: Attendance,
 }
 
 impl A6s {
@@ -94,14 +98,26 @@ impl A6s {
         });
         let turns = Arc::new(Semaphore::new(A6S_REQUESTS_AT_ONCE_MAX));
         let contents = Arc::new(Semaphore::new(A6S_ARTIFACTS_BYTES_AT_ONCE_MAX / artifacts::UNIT));
-        let (waiting, hub) = (Waiting::default(), Hub::default());
-        let started = Instant::now();
-        Self(Arc::new(Parts { provost, started, room, waiting, manners, turns, contents, hub }))
+        Self(Arc::new(Parts {
+            provost,
+            started: Instant::now(),
+            room,
+            waiting: Waiting::default(),
+            manners,
+            turns,
+            contents,
+            hub: Hub::default(),
+            attendance: Attendance::default(),
+        }))
     }
 
     /// Who is told what.
     pub fn hub(&self) -> &Hub {
         &self.0.hub
+    }
+
+    fn attendance(&self) -> &Attendance {
+        &self.0.attendance
     }
 
     fn provost(&self) -> &Provost {
@@ -155,6 +171,12 @@ impl A6s {
             Call::AgentsInvoke(asked) => return self.invoke(session, asked).await,
             Call::FleetCommand(asked) => return self.fleet_command(session, asked).await,
             Call::BackgroundLaunch(asked) => return self.launch(session, asked).await,
+            Call::CodeExplain(asked) => return self.code(session, CodeQuestion::Explain, asked).await,
+            Call::CodeRefactor(asked) => return self.code(session, CodeQuestion::Refactor, asked).await,
+            Call::CodeGenerateTests(asked) => {
+                return self.code(session, CodeQuestion::GenerateTests, asked).await;
+            }
+            Call::CodeReview(asked) => return self.code(session, CodeQuestion::Review, asked).await,
             Call::ExecutionStatus(asked) => self.execution_status(session, asked.execution_id.as_str()).await,
             Call::BackgroundList(_) => self.background().await,
             Call::BackgroundCancel(asked) => self.cancel(session, asked.task_id.as_str(), "task").await,

@@ -68,8 +68,18 @@ impl A6s {
             Ok(result) => result,
             Err(err) => return tracing::error!(%err, job = %job.id, "editors are not told of an end"),
         };
-        if job.kind != JobKind::Execution && result.artifacts.is_empty() {
-            return;
+        let unattended = self.attendance().end(&job.id);
+        match job.kind {
+            JobKind::Execution => {}
+            // Whoever was told that it takes longer, or else everybody, if nobody has the answer.
+            JobKind::Code => {
+                let is_news = unattended && !result.artifacts.is_empty();
+                if !is_news && !self.hub().is_watched(&execution_id(&job.id)) {
+                    return;
+                }
+            }
+            _ if result.artifacts.is_empty() => return,
+            _ => {}
         }
         // A part that was under way has ended with it.
         if job.kind == JobKind::Execution

@@ -186,6 +186,11 @@ impl Session {
         self.send(answer(&id, Err(&Fault::new(many))));
     }
 
+    /// Returns when there is nobody to be answered any more.
+    pub(super) async fn gone(&self) {
+        self.outbox.was_cut().await;
+    }
+
     fn send(&self, text: String) {
         if self.outbox.send(text) == Err(Unsent::TooSlow) {
             tracing::debug!(door = "a6s", "a client that does not keep up is cut off");

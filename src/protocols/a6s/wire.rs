@@ -3,6 +3,7 @@
 //! Members that may be missing may be `null`, and are never sent as `null`. What is unknown is passed over.
 
 mod artifacts;
+mod code;
 mod control;
 mod text;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use artifacts::{Applied, Artifact, Artifacts, Previewed, Previews};
+pub use code::{Issue, OfCode, Review, ReviewType};
 pub use control::{Commanded, CommandedAgent};
 pub use text::{Code, Id, Json, Path, Text, Word};
 
@@ -63,39 +65,6 @@ pub struct OfArtifacts {
     /// None where the member is missing, too.
     #[serde(default)]
     pub artifacts: Artifacts,
-}
-
-/// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OfCode {
-    /// What is selected, as it is but for blanks at both ends.
-    pub code: Code,
-    /// As the editor calls it; may be empty.
-    #[serde(default)]
-    pub language: Word,
-    /// Absolute, or the name of a buffer without a file; may be empty.
-    #[serde(default)]
-    pub file_path: Path,
-    /// For `code.refactor`.
-    pub instructions: Option<Text>,
-    /// For `code.review`; everything where it is missing.
-    pub review_type: Option<ReviewType>,
-}
-
-/// What a review looks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReviewType {
-    /// What could be abused.
-    Security,
-    /// What takes longer than it has to.
-    Performance,
-    /// What is hard to read and to change.
-    Quality,
-    /// Everything.
-    #[default]
-    All,
 }
 
 /// `workflows.list`.
@@ -436,6 +405,9 @@ pub struct Failure<'a> {
     pub id: &'a RawValue,
     /// A sentence, never empty.
     pub error: &'a str,
+    /// By what feedback refers to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation_log_id: Option<&'a str>,
 }
 
 /// What a request consists of, each part as it came.

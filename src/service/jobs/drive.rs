@@ -86,6 +86,7 @@ impl Drive {
         match &self.order.plan {
             Plan::Phases(wanted) => self.phases(wanted, kept).await,
             Plan::Once => self.once(kept).await,
+            Plan::Code(plan) => self.code(plan, kept).await,
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::execution::Wanted;
+use crate::service::CodePlan;
 
 /// How a job is carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -12,6 +13,8 @@ pub enum Plan {
     Phases(Wanted),
     /// By one run. A6s 6.3.
     Once,
+    /// As a question about code. A6s 6.4.
+    Code(Box<CodePlan>),
 }
 
 /// What carries a job out, kept with it for the next daemon.

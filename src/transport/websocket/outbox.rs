@@ -168,7 +168,7 @@ impl Outbox {
     }
 
     /// Returns when the connection ends as it is.
-    pub(super) async fn was_cut(&self) {
+    pub async fn was_cut(&self) {
         self.0.cut.cancelled().await;
     }
 

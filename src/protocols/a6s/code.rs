@@ -1,0 +1,100 @@
+//! Questions about code. Editors give up after half a minute, agents may need several: then it is said so in time, and the
+//! same question again is answered with what has become of the first one. A6s 6.4 to 6.7.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::A6s;
+use super::envelope::{Fault, Said};
+use super::map::{artifact, execution_id, review, task_id};
+use super::session::{Outcome, Session};
+use super::wire::{OfCode, ReviewType};
+use crate::domain::{Job, JobState};
+use crate::service::{CodeAsk, CodeQuestion, CodeResult};
+
+impl A6s {
+    /// `code.explain`, `code.refactor`, `code.generateTests`, `code.review`.
+    pub(super) async fn code(&self, session: &Session, question: CodeQuestion, asked: &OfCode) -> Outcome {
+        let until = Instant::now() + self.soft_deadline();
+        let ask = CodeAsk {
+            question,
+            code: asked.code.as_str().to_owned(),
+            language: asked.language().to_owned(),
+            file_path: asked.file_path().to_owned(),
+            instructions: asked.instructions().map(str::to_owned),
+            focus: focus(asked.review_type.unwrap_or_default()),
+        };
+        let begun = self.provost().ask_about_code(&session.who, ask).await;
+        let job = begun.map_err(|fault| Fault::new(fault.to_string()))?;
+        if job.state.is_over() {
+            return Ok((self.answer_of(&job).await?, None));
+        }
+        let about = execution_id(&job.id);
+        if let Some(listener) = session.listener() {
+            // It was told that it takes longer; now it waits again.
+            self.hub().unwatch(listener, &about);
+        }
+        let attending = self.attendance().attend(&job.id);
+        let over = tokio::select! {
+            over = self.provost().job_over(&job.id, until) => over?,
+            // The work goes on, and nobody is there to be answered.
+            () = session.gone() => return Err(Fault::new("The connection has ended")),
+        };
+        if let Some(job) = over {
+            attending.answered();
+            return Ok((self.answer_of(&job).await?, None));
+        }
+        // From now on its end is told; if it has ended by now, it is answered.
+        let hold = session.listener().map(|listener| self.hub().hold(listener, &about));
+        if attending.gives_up() {
+            return Ok((self.takes_longer(&job).await?, hold));
+        }
+        let job = self.provost().job(&job.id).await?;
+        Ok((self.answer_of(&job).await?, None))
+    }
+
+    /// What has become of a question that is over.
+    async fn answer_of(&self, job: &Job) -> Result<Said, Fault> {
+        let log = Some(format!("job_{}", job.id));
+        if job.state != JobState::Completed {
+            return Ok(Said::failure(Fault::new(job.error.as_deref().unwrap_or_default()), log));
+        }
+        let mut said = match self.provost().code_result(job).await? {
+            CodeResult::Text(text) => Said::new(&text),
+            CodeResult::Artifacts(all) => Said::new(&all.iter().map(artifact).collect::<Vec<_>>()),
+            CodeResult::Review(found) => Said::new(&review(&found)),
+        }?;
+        said.log = log;
+        Ok(said)
+    }
+
+    /// That it goes on.
+    async fn takes_longer(&self, job: &Job) -> Result<Said, Fault> {
+        let so_far = self.provost().so_far(job).await?;
+        let waits = match so_far.waits_for {
+            Some(approval) => format!(": it waits for approval {approval}, see `provost approvals`"),
+            None => String::new(),
+        };
+        // To the nearest, since a deadline is kept to the moment and not to the second.
+        let seconds = (so_far.ms + 500) / 1_000;
+        let says = format!(
+            "Still running as {} ({seconds} s so far){waits}. Repeat the command to get the result.",
+            task_id(&job.id)
+        );
+        Ok(Said::failure(Fault::new(says), Some(format!("job_{}", job.id))))
+    }
+
+    fn soft_deadline(&self) -> Duration {
+        self.provost().agents().soft_deadline.as_duration()
+    }
+}
+
+fn focus(kind: ReviewType) -> &'static str {
+    match kind {
+        ReviewType::Security => "security",
+        ReviewType::Performance => "performance",
+        ReviewType::Quality => "quality",
+        ReviewType::All => "all",
+    }
+}

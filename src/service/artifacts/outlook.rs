@@ -1,0 +1,26 @@
+//! What others ask about files before there are artifacts: what one says, and whether it could ever be written.
+
+use super::{Provost, file, path};
+use crate::base::{Digest, RepoPath};
+
+impl Provost {
+    /// What a file of the workspace says, and its digest; `None` where there is none. No link is followed. Blocking.
+    ///
+    /// # Errors
+    /// Why it cannot be looked at.
+    pub(in crate::service) fn file_now(&self, path: &RepoPath) -> Result<Option<(Vec<u8>, Digest)>, String> {
+        let found = file::look(self.root().handle(), path).map_err(|trouble| trouble.to_string())?;
+        Ok(found.map(|it| (it.bytes, it.digest)))
+    }
+
+    /// Why nothing that an agent makes of a file could ever be written there; `None` where it could.
+    pub(in crate::service) fn never_written(&self, path: &RepoPath) -> Option<String> {
+        let root = self.root().place().path().to_string_lossy().into_owned();
+        let bounds = self.0.applying.bounds();
+        let deny = match &bounds.deny {
+            Ok(deny) => deny,
+            Err(why) => return Some(why.clone()),
+        };
+        path::read(&root, path.as_str()).and_then(|path| path::denied(deny, &path)).err()
+    }
+}

@@ -1,0 +1,207 @@
+//! `code.*`: a question about a selection, answered by one run, or by two where a review has to be put right. A6s 6.5 to
+//! 6.7.
+
+use serde_json::Value;
+
+use super::drive::{Drive, Stop, failed};
+use super::runs::{Ran, Run};
+use crate::base::Json;
+use crate::base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
+use crate::domain::artifact::is_test;
+use crate::domain::{Artifact, Harvest, JobResult, PhaseName};
+use crate::service::selected::{CodeAnswer, Made, lost_tests, no_change};
+use crate::service::{
+    Ask, CodePlan, CodeQuestion, PromptFor, Provost, Review, as_markdown, code_in, code_of_json, code_schema,
+    line_count, review, review_schema, unread_review,
+};
+
+/// Of what an agent has said, so much is in the reason why there is no change, in characters.
+const WHY_CHARS_MAX: usize = 300;
+
+/// Makes a file of an answer. Blocking.
+type Make = fn(&Provost, &CodePlan, &str) -> Result<Made, String>;
+
+impl Drive {
+    /// A question about a selection.
+    pub(super) async fn code(&self, plan: &CodePlan, kept: &mut JobResult) -> Result<(), Stop> {
+        let mut answer = CodeAnswer { was: plan.was, review: None };
+        match plan.question {
+            CodeQuestion::Explain => {
+                let ran = self.put(self.order.prompt.clone(), None, false).await?;
+                kept.text = Some(clip(as_markdown(&ran.answer).trim()).into());
+            }
+            CodeQuestion::Review => answer.review = Some(self.review_code(plan).await?),
+            CodeQuestion::Refactor | CodeQuestion::GenerateTests if plan.edits => {
+                self.edit_code(plan, kept).await?
+            }
+            CodeQuestion::Refactor => {
+                let (ran, new) = self.new_text(plan).await?;
+                self.keep_made(kept, ran, self.make(plan, new, Provost::refactored).await?).await?;
+            }
+            CodeQuestion::GenerateTests => {
+                let (ran, new) = self.new_text(plan).await?;
+                self.keep_made(kept, ran, self.make(plan, new, Provost::with_tests).await?).await?;
+            }
+        }
+        kept.answer = Some(Json::from_value(&serde_json::to_value(&answer).map_err(|err| failed(&err))?));
+        Ok(())
+    }
+
+    /// One run, and all of its answer.
+    async fn put(&self, prompt: Box<str>, schema: Option<&Value>, harvest: bool) -> Result<Ran, Stop> {
+        let run = Run {
+            phase: PhaseName::Generate,
+            worker: self.job.worker.clone(),
+            by_agent: self.order.by_agent,
+            prompt,
+            working_dir: self.order.working_dir.clone(),
+            schema: schema.map(Json::from_value),
+            copy: None,
+            command: None,
+            harvest,
+        };
+        let mut ran = self.run(run).await?.done()?;
+        let (artifacts, task) = (self.provost.artifacts(), ran.task.id().clone());
+        let whole = tokio::task::spawn_blocking(move || artifacts.of(&task)).await.map_err(|_| Stop::Over)?;
+        if let Some(whole) = whole.map_err(|err| failed(&err))? {
+            ran.answer = whole.answer.into();
+        }
+        if ran.answer.trim().is_empty() && ran.artifacts.is_empty() {
+            return Err(Stop::Failed(
+                format!("The worker gave no answer\n{}", ran.last_words).trim_end().to_owned(),
+            ));
+        }
+        Ok(ran)
+    }
+
+    /// What an agent has found; where its reply is in no form even after it was asked to put it right, the reply itself.
+    async fn review_code(&self, plan: &CodePlan) -> Result<Review, Stop> {
+        let (schema, lines) = (review_schema(), line_count(&plan.code));
+        let first = self.put(self.order.prompt.clone(), Some(&schema), false).await?.answer;
+        let why = match read_review(first.clone(), lines).await? {
+            Ok(review) => return Ok(review),
+            Err(why) => why,
+        };
+        let text = schema.to_string();
+        let said = Ask { task: &why, code: &first, schema: &text, ..Ask::default() };
+        if let Ok(prompt) = self.provost.agents().prompts.render_asking(PromptFor::Repair, &said) {
+            match self.put(prompt.into(), Some(&schema), false).await {
+                Ok(again) => {
+                    if let Ok(review) = read_review(again.answer, lines).await? {
+                        return Ok(review);
+                    }
+                }
+                // There is an answer, such as it is.
+                Err(Stop::Failed(why)) => {
+                    tracing::debug!(job = %self.job.id, why, "a review was not put right")
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(unread_review(clip(&first)))
+    }
+
+    /// What an agent has changed in its copy.
+    async fn edit_code(&self, plan: &CodePlan, kept: &mut JobResult) -> Result<(), Stop> {
+        let ran = self.put(self.order.prompt.clone(), None, true).await?;
+        let (mut artifacts, mut left_out) =
+            (ran.artifacts.clone(), ran.left_out.as_deref().map(str::to_owned));
+        if plan.question == CodeQuestion::GenerateTests {
+            let lost;
+            (artifacts, lost) = self.without_losses(artifacts).await?;
+            left_out = [left_out, lost].into_iter().flatten().reduce(|all, more| format!("{all}; {more}"));
+            if artifacts.is_empty() && plan.file.is_none() {
+                let new = code_in(&ran.answer, &plan.language, &plan.code).map_err(unchanged)?.to_owned();
+                let made = self.make(plan, new, Provost::with_tests).await?;
+                return self.keep_made(kept, ran, made).await;
+            }
+        }
+        if artifacts.is_empty() {
+            let said = ran.answer.lines().map(str::trim).find(|line| !line.is_empty());
+            let why = left_out.as_deref().or(said).unwrap_or("the agent has changed no file");
+            return Err(unchanged(why.chars().take(WHY_CHARS_MAX).collect::<String>()));
+        }
+        kept.text = Some(clip(&ran.answer).into());
+        (kept.artifacts, kept.left_out) = (artifacts, left_out.map(Into::into));
+        Ok(())
+    }
+
+    /// Artifacts without those that would take tests away; and which, for people.
+    async fn without_losses(&self, all: Vec<Artifact>) -> Result<(Vec<Artifact>, Option<String>), Stop> {
+        let store = self.provost.artifacts();
+        let sorted = tokio::task::spawn_blocking(move || {
+            let (mut good, mut said) = (Vec::new(), Vec::new());
+            for artifact in all {
+                let before = store.base_of(&artifact.id).ok().flatten().filter(|_| is_test(&artifact.path));
+                let before = before.and_then(|bytes| String::from_utf8(bytes).ok());
+                let lost = match (&*artifact.kind, before) {
+                    ("delete", _) if is_test(&artifact.path) => vec!["all of it".to_owned()],
+                    (_, Some(before)) => lost_tests(&before, &artifact.content),
+                    _ => Vec::new(),
+                };
+                if lost.is_empty() {
+                    good.push(artifact);
+                } else {
+                    said.push(format!(
+                        "{}: tests that are there would be lost: {}",
+                        artifact.path,
+                        lost.join(", ")
+                    ));
+                }
+            }
+            (good, (!said.is_empty()).then(|| said.join("; ")))
+        });
+        sorted.await.map_err(|_| Stop::Over)
+    }
+
+    /// The new text that an agent answers with.
+    async fn new_text(&self, plan: &CodePlan) -> Result<(Ran, String), Stop> {
+        let schema = plan.json.then(code_schema);
+        let ran = self.put(self.order.prompt.clone(), schema.as_ref(), false).await?;
+        // What is cut off is no file.
+        if ran.answer.len() > ANSWER_BYTES_MAX - char::MAX.len_utf8() {
+            return Err(unchanged(format!("the answer has more than {ANSWER_BYTES_MAX} bytes")));
+        }
+        let new = match plan.json {
+            true => code_of_json(&ran.answer, &plan.language, &plan.code),
+            false => code_in(&ran.answer, &plan.language, &plan.code).map(str::to_owned),
+        };
+        let new = new.map_err(unchanged)?;
+        if new.trim().is_empty() {
+            return Err(unchanged("the answer holds no code"));
+        }
+        Ok((ran, new))
+    }
+
+    async fn make(&self, plan: &CodePlan, new: String, make: Make) -> Result<Made, Stop> {
+        let (provost, plan) = (self.provost.clone(), plan.clone());
+        let made = tokio::task::spawn_blocking(move || make(&provost, &plan, &new)).await;
+        made.map_err(|_| Stop::Over)?.map_err(Stop::Failed)
+    }
+
+    /// Keeps a file that was made of an answer as if the run had made it, with what it was made from.
+    async fn keep_made(&self, kept: &mut JobResult, ran: Ran, made: Made) -> Result<(), Stop> {
+        let (store, task) = (self.provost.artifacts(), ran.task.id().clone());
+        let gathered = made.gathered(&task);
+        kept.text = Some(clip(&ran.answer).into());
+        kept.artifacts = vec![gathered.artifact.clone()];
+        let keep = move || {
+            let harvest = Harvest { gathered: vec![gathered], left_out: Vec::new() };
+            store.keep(&task, &harvest, &ran.answer)
+        };
+        tokio::task::spawn_blocking(keep).await.map_err(|_| Stop::Over)?.map_err(|err| failed(&err))
+    }
+}
+
+fn unchanged(why: impl AsRef<str>) -> Stop {
+    Stop::Failed(no_change(why.as_ref()))
+}
+
+/// Reads a review where that holds nobody up: replies are as long as agents like.
+async fn read_review(reply: String, lines: u64) -> Result<Result<Review, String>, Stop> {
+    tokio::task::spawn_blocking(move || review(&reply, lines)).await.map_err(|_| Stop::Over)
+}
+
+fn clip(text: &str) -> &str {
+    &text[..text.floor_char_boundary(JOB_ANSWER_BYTES_MAX.min(text.len()))]
+}

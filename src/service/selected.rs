@@ -1,0 +1,285 @@
+//! Code that an editor has selected: where it is, who is asked about it, and by what the same question is known again.
+//!
+//! Promises: of several questions that are the same one is put; what an agent answers is put into the file where the
+//! selection was found once, or nowhere; no test that was there is lost. Nothing here writes the user's files: what
+//! comes of it are artifacts. A6s 6.4 to 6.7.
+
+mod conventions;
+mod keep;
+mod made;
+mod order;
+mod splice;
+mod whereabouts;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::jobs::{JobAsk, Plan, fresh_job_id};
+use super::{Meant, Nobody, PromptFor, Provost, Review, TooLong};
+use crate::base::{ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
+use crate::domain::view::View;
+use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
+pub use conventions::{Look, further_tests_of, named_after, tests_of};
+pub use keep::{Kept, keep_tests, lost_tests};
+pub(super) use made::Made;
+pub use splice::{NoPlace, Placed, place};
+
+/// For how long an answer is given again.
+const ANSWER_KEPT_FOR: Ttl = Ttl::minutes(10);
+
+/// What is asked about code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodeQuestion {
+    /// What does it do?
+    Explain,
+    /// How could it be better?
+    Refactor,
+    /// What would its tests be?
+    GenerateTests,
+    /// What is wrong with it?
+    Review,
+}
+
+impl CodeQuestion {
+    /// As editors call it.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Explain => "code.explain",
+            Self::Refactor => "code.refactor",
+            Self::GenerateTests => "code.generateTests",
+            Self::Review => "code.review",
+        }
+    }
+
+    fn prompt(self) -> PromptFor {
+        match self {
+            Self::Explain => PromptFor::Explain,
+            Self::Refactor => PromptFor::Refactor,
+            Self::GenerateTests => PromptFor::GenerateTests,
+            Self::Review => PromptFor::Review,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Explain => "Explain",
+            Self::Refactor => "Refactor",
+            Self::GenerateTests => "Write tests for",
+            Self::Review => "Review",
+        }
+    }
+}
+
+/// A question as an editor asks it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeAsk {
+    /// Which.
+    pub question: CodeQuestion,
+    /// What is selected.
+    pub code: String,
+    /// As the editor calls it; may be empty.
+    pub language: String,
+    /// Absolute, or whatever a buffer without a file is called; may be empty.
+    pub file_path: String,
+    /// The user's own words.
+    pub instructions: Option<String>,
+    /// What a review looks for.
+    pub focus: &'static str,
+}
+
+/// Why a question is not put to anybody.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CodeFault {
+    /// The core says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Nobody could answer.
+    #[error(transparent)]
+    Nobody(#[from] Nobody),
+    /// It would be too long.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+    /// What is wrong with the selection.
+    #[error("{0}")]
+    Selection(Box<str>),
+}
+
+/// A question on its way, kept with its job for the next daemon.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CodePlan {
+    pub(super) question: CodeQuestion,
+    /// What was selected, as it was sent.
+    pub(super) code: Box<str>,
+    pub(super) language: Box<str>,
+    /// Where it is; `None` for a buffer without a file in the workspace.
+    pub(super) file: Option<RepoPath>,
+    /// What the buffer is called.
+    pub(super) name: Box<str>,
+    /// Whether what the agent changes in its copy is the answer; otherwise what it says is.
+    pub(super) edits: bool,
+    /// Whether it answers with JSON.
+    pub(super) json: bool,
+    /// Where tests go.
+    pub(super) tests: Option<RepoPath>,
+    /// What the file was when it was asked about; `None` where that could not be found out.
+    pub(super) was: Option<Digest>,
+}
+
+/// What has come of a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CodeResult {
+    /// Markdown.
+    Text(String),
+    /// Files as they could be.
+    Artifacts(Vec<Artifact>),
+    /// What was found.
+    Review(Review),
+}
+
+/// What is kept of an answer beside its text and its artifacts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct CodeAnswer {
+    /// What the file was when it was asked about.
+    pub(super) was: Option<Digest>,
+    pub(super) review: Option<Review>,
+}
+
+/// The newest job that answers a question, and what time it is.
+struct Known(Digest);
+
+impl View for Known {
+    type Out = (Timestamp, Option<Arc<Job>>);
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        (now, state.jobs.same(&self.0).cloned())
+    }
+}
+
+impl Provost {
+    /// Puts a question about code to an agent. The same question is not put twice while it is being answered, nor while
+    /// its answer is new and the file what it was; one that failed is put anew.
+    ///
+    /// # Errors
+    /// [`CodeFault`]; then nothing has begun.
+    pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeFault> {
+        let agents = self.agents();
+        let meant = agents.asked_for(ask.question.method())?;
+        let key = self.key_of(who, &meant, &ask);
+        let provost = self.clone();
+        let (ask, found) = tokio::task::spawn_blocking(move || {
+            let found = provost.find_out(&ask);
+            (ask, found)
+        })
+        .await
+        .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        if let (now, Some(job)) = self.view(Known(key)).await?
+            && self.answers_still(&job, now, found.was).await?
+        {
+            return Ok(job);
+        }
+        let order = order::of(&agents.prompts, &meant, &ask, &found)?;
+        let shown = found.file.as_ref().map_or(found.name.as_str(), RepoPath::as_str);
+        let job = JobAsk {
+            id: fresh_job_id()?,
+            kind: JobKind::Code,
+            method: ask.question.method(),
+            title: format!("{} {shown}", ask.question.title()),
+            agent: meant.role.unwrap_or(meant.agent.id.as_str()).to_owned(),
+            worker: meant.agent.id.clone(),
+            prompt: order.prompt,
+            working_dir: None,
+            by_agent: true,
+            key: Some(key),
+            plan: Plan::Code(Box::new(order.plan)),
+        };
+        Ok(self.begin_job(who, job).await?)
+    }
+
+    /// By what a question is known again. Who asks is a part of it: an answer is for those who may ask.
+    fn key_of(&self, who: &Principal, meant: &Meant<'_>, ask: &CodeAsk) -> Digest {
+        let root = self.root().place().path().to_string_lossy().into_owned();
+        let role = meant.role.unwrap_or_default();
+        let fields = [
+            ask.question.method(),
+            who.agent().as_str(),
+            meant.agent.id.as_str(),
+            role,
+            &root,
+            &ask.code,
+            &ask.language,
+            &ask.file_path,
+            ask.instructions.as_deref().unwrap_or_default(),
+            ask.focus,
+        ];
+        Digest::of_fields(fields.iter().map(|field| field.as_bytes()))
+    }
+
+    /// Whether a job is the answer to the same question asked now.
+    async fn answers_still(&self, job: &Job, now: Timestamp, was: Option<Digest>) -> Result<bool, Refusal> {
+        match job.state {
+            JobState::Queued | JobState::Running => Ok(true),
+            JobState::Failed | JobState::Cancelled => Ok(false),
+            JobState::Completed if job.ended_at.is_none_or(|at| at.after(ANSWER_KEPT_FOR) <= now) => {
+                Ok(false)
+            }
+            JobState::Completed => {
+                let before = self.job_result(&job.id).await?.answer;
+                let before = before.and_then(|it| serde_json::from_str::<CodeAnswer>(it.as_str()).ok());
+                Ok(was.is_some() && before.is_some_and(|it| it.was == was))
+            }
+        }
+    }
+
+    /// How far a question is that is not answered yet.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn so_far(&self, job: &Job) -> Result<SoFar, Refusal> {
+        self.view(SoFarOf(job.id.clone())).await
+    }
+
+    /// What has come of a question that was answered.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`].
+    pub async fn code_result(&self, job: &Job) -> Result<CodeResult, Refusal> {
+        let JobResult { text, answer, artifacts, .. } = self.job_result(&job.id).await?;
+        let review = answer.and_then(|it| serde_json::from_str::<CodeAnswer>(it.as_str()).ok()?.review);
+        Ok(match (review, &*job.method) {
+            (Some(review), _) => CodeResult::Review(review),
+            (None, "code.explain") => CodeResult::Text(text.unwrap_or_default().into()),
+            (None, _) => CodeResult::Artifacts(artifacts),
+        })
+    }
+}
+
+/// How far a question is that is not answered yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SoFar {
+    /// Since it was asked, in milliseconds.
+    pub ms: u64,
+    /// Whose word it waits for.
+    pub waits_for: Option<ApprovalId>,
+}
+
+impl View for SoFarOf {
+    type Out = SoFar;
+    fn look(self, now: Timestamp, state: &State) -> SoFar {
+        let job = state.jobs.get(&self.0);
+        let task = job.and_then(|job| state.tasks.get(job.tasks.last()?));
+        let waits_for = task.and_then(|task| match task.state {
+            TaskState::Awaiting { approval } => Some(approval),
+            _ => None,
+        });
+        SoFar { ms: job.map_or(0, |job| now.since_ms(job.opened_at)), waits_for }
+    }
+}
+
+/// Of this job.
+struct SoFarOf(JobId);
+
+/// Why an answer changes nothing, as a sentence.
+pub(super) fn no_change(why: &str) -> String {
+    format!("No change proposed: {why}")
+}

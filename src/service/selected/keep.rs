@@ -1,0 +1,166 @@
+//! A file of tests that is there already, and what an agent would have in its place: no test is lost. A6s 6.7.
+//!
+//! What is declared is found by looking at words, without knowing the language: rather too much than too little, so that
+//! in doubt something counts as lost. Nothing here reads or writes anything.
+
+use std::collections::BTreeSet;
+
+/// What becomes of a file of tests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// It says this, and everything that was in it is in it still.
+    Whole(String),
+    /// The new text leaves these out and cannot be put behind them.
+    Lost(Vec<String>),
+}
+
+/// Puts new tests into a file that has some: the new text where it holds everything that was there, or else both, one
+/// after the other.
+pub fn keep_tests(old: &str, new: &str) -> Kept {
+    if has_everything(old, new) {
+        return Kept::Whole(with_end(new));
+    }
+    let (there, comes) = (declared(old), declared(new));
+    if there.is_disjoint(&comes)
+        && !comes.is_empty()
+        && let Some(rest) = without_what_is_there(old, new)
+    {
+        // As far apart as what is there already.
+        let between = if old.contains("\n\n\n") { "\n\n\n" } else { "\n\n" };
+        return Kept::Whole([old.trim_end(), between, &with_end(&rest)].concat());
+    }
+    let lost: Vec<String> = there.difference(&comes).cloned().collect();
+    Kept::Lost(if lost.is_empty() { vec!["lines that are no test of their own".into()] } else { lost })
+}
+
+/// What a new text declares no more that the old one did.
+pub fn lost_tests(old: &str, new: &str) -> Vec<String> {
+    if has_everything(old, new) {
+        return Vec::new();
+    }
+    let (there, comes) = (declared(old), declared(new));
+    there.difference(&comes).cloned().collect()
+}
+
+/// Whether everything that was declared is declared still; where nothing was, whether all lines are there in order.
+fn has_everything(old: &str, new: &str) -> bool {
+    let there = declared(old);
+    if !there.is_empty() && there.is_subset(&declared(new)) {
+        return true;
+    }
+    let mut lines = new.lines().map(str::trim);
+    old.lines().map(str::trim).filter(|line| !line.is_empty()).all(|wanted| lines.any(|line| line == wanted))
+}
+
+fn with_end(text: &str) -> String {
+    format!("{}\n", text.trim_end())
+}
+
+/// New text without what it begins with and the old text has as well; `None` where it brings in more names than that,
+/// which most languages want at the beginning of a file.
+fn without_what_is_there(old: &str, new: &str) -> Option<String> {
+    let there: BTreeSet<&str> = old.lines().map(str::trim).collect();
+    let begins = |line: &&str| line.trim().is_empty() || there.contains(line.trim());
+    let rest: Vec<&str> = new.lines().skip_while(begins).collect();
+    rest.iter().all(|line| there.contains(line.trim()) || !brings_in(line)).then(|| rest.join("\n"))
+}
+
+/// Whether a line brings names into a file.
+fn brings_in(line: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "import",
+        "from",
+        "use",
+        "using",
+        "package",
+        "#include",
+        "require",
+        "require_relative",
+        "module",
+        "namespace",
+        "extern",
+        "open",
+    ];
+    let first = line.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    WORDS.contains(&first) || line.contains("require(")
+}
+
+/// Words before something that is declared.
+const BEFORE_NAMES: [&str; 14] = [
+    "def",
+    "func",
+    "fn",
+    "fun",
+    "function",
+    "sub",
+    "class",
+    "struct",
+    "void",
+    "proc",
+    "deftest",
+    "defun",
+    "ert-deftest",
+    "testset",
+];
+
+/// Words before a test that is called by a text.
+const BEFORE_TEXTS: [&str; 9] =
+    ["it", "test", "describe", "context", "specify", "scenario", "feature", "testcase", "suite"];
+
+/// Everything that a text declares: functions, classes, and tests that are called by a text.
+fn declared(text: &str) -> BTreeSet<String> {
+    text.lines().filter(|line| !is_comment(line)).flat_map(declared_in).collect()
+}
+
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    let attribute = line.starts_with("#[") || line.starts_with("#include");
+    ["//", "#", "--", ";", "* ", "/*", "%"].iter().any(|begin| line.starts_with(begin)) && !attribute
+}
+
+fn declared_in(line: &str) -> Vec<String> {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(begin) = line[at..].find(part_of_word).map(|it| at + it) {
+        let long = line[begin..].find(|c: char| !part_of_word(c) && c != '-').unwrap_or(line.len() - begin);
+        let word = &line[begin..begin + long];
+        at = begin + long;
+        let word = word.trim_end_matches('-').to_lowercase();
+        if BEFORE_NAMES.contains(&word.as_str()) {
+            found.extend(name(&line[at..]));
+        } else if BEFORE_TEXTS.contains(&word.as_str()) {
+            found.extend(called(&line[at..]));
+        }
+    }
+    found
+}
+
+/// The name that follows, behind a receiver in parentheses if there is one.
+fn name(rest: &str) -> Option<String> {
+    let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
+    let rest = match rest.strip_prefix('(') {
+        Some(inner) => inner.split_once(')')?.1.trim_start(),
+        None => rest,
+    };
+    if rest.starts_with(['`', '"']) {
+        return quoted(rest);
+    }
+    let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || "_-!?.:".contains(*c)).collect();
+    let name = name.trim_end_matches([':', '.', '-']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The text that follows: in parentheses or not, and behind `.only` and the like.
+fn called(rest: &str) -> Option<String> {
+    let rest = match rest.strip_prefix('.') {
+        Some(more) => more.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'),
+        None => rest,
+    };
+    quoted(rest.trim_start_matches([' ', '(']))
+}
+
+fn quoted(text: &str) -> Option<String> {
+    let quote = text.chars().next().filter(|c| "\"'`".contains(*c))?;
+    let (inner, _) = text[1..].split_once(quote)?;
+    (!inner.is_empty()).then(|| inner.to_owned())
+}

@@ -1,0 +1,116 @@
+//! What an agent is told of a selection, and what is to be done with its answer.
+
+use super::splice::place;
+use super::whereabouts::Found;
+use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion};
+use crate::base::RepoPath;
+use crate::base::limits::A6S_CONTEXT_BYTES_MAX;
+use crate::service::{AgentOutput, Ask, Meant, Prompts, code_schema, review_focus, review_schema};
+
+/// A question, made ready.
+pub(super) struct Order {
+    pub(super) prompt: String,
+    pub(super) plan: CodePlan,
+}
+
+/// Makes a question ready.
+///
+/// # Errors
+/// What is wrong with the selection, as far as that can be seen before an agent has worked.
+pub(super) fn of(
+    prompts: &Prompts,
+    meant: &Meant<'_>,
+    ask: &CodeAsk,
+    found: &Found,
+) -> Result<Order, CodeFault> {
+    let (file, output) = (found.file.as_ref(), meant.agent.output);
+    let refactors = ask.question == CodeQuestion::Refactor;
+    let makes_files = refactors || ask.question == CodeQuestion::GenerateTests;
+    // A buffer without a file is in no copy that an agent could change.
+    let edits = makes_files && output == AgentOutput::Edit && (file.is_some() || !refactors);
+    let json = output == AgentOutput::Json && makes_files;
+    let whole = if refactors { to_refactor(ask, found, edits)? } else { None };
+    let schema = match ask.question {
+        CodeQuestion::Review => review_schema().to_string(),
+        _ if json => code_schema().to_string(),
+        _ => String::new(),
+    };
+    let (instructions, context) = more_to_say(ask, found, edits);
+    let said = Ask {
+        code: whole.as_deref().unwrap_or(&ask.code),
+        numbered: ask.question == CodeQuestion::Review,
+        language: &ask.language,
+        file: file.map_or(found.name.as_str(), RepoPath::as_str),
+        instructions: &instructions,
+        review_focus: review_focus(ask.focus).unwrap_or_default(),
+        schema: &schema,
+        preamble: meant.preamble.unwrap_or_default(),
+        context: &context,
+        ..Ask::default()
+    };
+    let prompt = prompts.render_asking(ask.question.prompt(), &said)?;
+    let plan = CodePlan {
+        question: ask.question,
+        code: ask.code.as_str().into(),
+        language: ask.language.as_str().into(),
+        file: found.file.clone(),
+        name: found.name.as_str().into(),
+        edits,
+        json,
+        tests: found.tests.as_ref().map(|tests| tests.path.clone()),
+        was: found.was,
+    };
+    Ok(Order { prompt, plan })
+}
+
+/// The selection as it stands in its file: with the indentation of its first line an agent can tell how far all of it is
+/// indented.
+///
+/// # Errors
+/// Where new text could not be put in its place, or never be written.
+fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<String>, CodeFault> {
+    let Some(file) = &found.file else { return Ok(None) };
+    let refuse = |why: String| CodeFault::Selection(why.into());
+    if let Some(why) = &found.unwritable {
+        return Err(refuse(format!("{file}: {why}")));
+    }
+    match found.text.as_ref().map(|text| place(text, &ask.code)) {
+        Ok(Ok(placed)) => Ok(Some(placed.whole())),
+        _ if edits => Ok(None),
+        Ok(Err(nowhere)) => Err(refuse(nowhere.says(file.as_str()))),
+        Err(why) => Err(refuse(why.clone())),
+    }
+}
+
+/// Instructions beside the template's, and what they refer to.
+fn more_to_say(ask: &CodeAsk, found: &Found, edits: bool) -> (String, String) {
+    let own = ask.instructions.as_deref().unwrap_or_default().trim();
+    match (ask.question, &found.tests) {
+        (CodeQuestion::Refactor, _) => {
+            let own = if own.is_empty() { "none" } else { own };
+            let apart =
+                "This code is in no file of the project: change no file, and answer with its new text.";
+            let more = if found.file.is_none() { format!("\n\n{apart}") } else { String::new() };
+            (format!("{own}{more}"), String::new())
+        }
+        (CodeQuestion::GenerateTests, Some(tests)) => {
+            let path = shown(&tests.path);
+            match &tests.text {
+                Some(text) if !edits && text.len() <= A6S_CONTEXT_BYTES_MAX => {
+                    let more = format!(
+                        "They belong into {path}, which is there already and is the context below: answer with all of \
+                         it, the new tests added."
+                    );
+                    (more, text.clone())
+                }
+                Some(_) => (format!("They belong into {path}, which is there already."), String::new()),
+                None => (format!("They belong into {path}, which is not there yet."), String::new()),
+            }
+        }
+        _ => (own.to_owned(), String::new()),
+    }
+}
+
+fn shown(path: &RepoPath) -> String {
+    format!("`{}`", path.as_str().replace(|c: char| c.is_control() || c == '`', "?"))
+}

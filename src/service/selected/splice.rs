@@ -1,0 +1,167 @@
+//! New text in the place of a selection, so that what comes of it is the whole file. A6s 6.7.
+//!
+//! Editors take the white space off both ends of a selection: its first line has lost its indentation, which the file
+//! has still. Nothing here reads or writes anything.
+
+use memchr::memmem;
+
+/// Why a selection has no place in a file. Each is a part of a sentence that names the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoPlace {
+    /// It is there more than once.
+    Several(usize),
+    /// It is not there.
+    Nowhere,
+}
+
+impl NoPlace {
+    /// For whoever selected it.
+    pub fn says(self, file: &str) -> String {
+        match self {
+            Self::Several(times) => {
+                format!("The selection occurs {times} times in {file}; select more of what is around it")
+            }
+            Self::Nowhere => format!("The selection is not in {file} on disk; save the buffer first"),
+        }
+    }
+}
+
+/// A selection in its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placed<'a> {
+    before: &'a str,
+    inside: &'a str,
+    after: &'a str,
+}
+
+/// Finds the one place of a selection: to the letter, or else but for blanks at the ends of lines.
+///
+/// # Errors
+/// [`NoPlace`].
+pub fn place<'a>(file: &'a str, code: &str) -> Result<Placed<'a>, NoPlace> {
+    let (from, to) = match only(file, code) {
+        Ok(from) => (from, from + code.len()),
+        Err(NoPlace::Nowhere) => {
+            let (bare, lines) = without_blanks(file);
+            let wanted = without_blanks(code.trim()).0;
+            let from = only(&bare, &wanted)?;
+            (back(&lines, from), back(&lines, from + wanted.len() - 1) + 1)
+        }
+        Err(several) => return Err(several),
+    };
+    Ok(Placed { before: &file[..from], inside: &file[from..to], after: &file[to..] })
+}
+
+/// Where a text is in another one, if that is one place.
+fn only(file: &str, code: &str) -> Result<usize, NoPlace> {
+    if code.trim().is_empty() {
+        return Err(NoPlace::Nowhere);
+    }
+    let finder = memmem::Finder::new(code);
+    let first = finder.find(file.as_bytes()).ok_or(NoPlace::Nowhere)?;
+    // The next one may begin within it.
+    match finder.find(&file.as_bytes()[first + 1..]) {
+        None => Ok(first),
+        Some(_) => Err(NoPlace::Several(finder.find_iter(file.as_bytes()).count().max(2))),
+    }
+}
+
+/// Where a line begins: without blanks at the ends of lines, and with them.
+type Begins = (usize, usize);
+
+/// A text without blanks at the ends of its lines, and where each line was.
+fn without_blanks(text: &str) -> (String, Vec<Begins>) {
+    let (mut bare, mut begins, mut at) = (String::with_capacity(text.len()), Vec::new(), 0);
+    for line in text.split('\n') {
+        if at > 0 {
+            bare.push('\n');
+        }
+        begins.push((bare.len(), at));
+        bare.push_str(line.trim_end());
+        at += line.len() + 1;
+    }
+    (bare, begins)
+}
+
+/// Where something was before blanks were taken off.
+fn back(lines: &[Begins], at: usize) -> usize {
+    let line = lines.partition_point(|(bare, _)| *bare <= at).saturating_sub(1);
+    lines.get(line).map_or(at, |(bare, was)| was + (at - bare))
+}
+
+impl<'a> Placed<'a> {
+    /// The blanks before it, where there is nothing else before it in its line.
+    fn indent(&self) -> &'a str {
+        let line = &self.before[self.before.rfind('\n').map_or(0, |at| at + 1)..];
+        if line.trim().is_empty() { line } else { "" }
+    }
+
+    /// What was selected as it stands in the file, the indentation of its first line included.
+    pub fn whole(&self) -> String {
+        format!("{}{}", self.indent(), self.inside)
+    }
+
+    /// The whole file with new text in its place.
+    pub fn with(&self, new: &str) -> String {
+        let core = self.inside.trim();
+        let start = self.inside.len() - self.inside.trim_start().len();
+        let (lead, rest) = self.inside.split_at(start);
+        let new = fitted(self.indent(), core, new);
+        let new = if self.has_carriage_returns() { new.replace('\n', "\r\n") } else { new };
+        [self.before, lead, &new, &rest[core.len()..], self.after].concat()
+    }
+
+    fn has_carriage_returns(&self) -> bool {
+        let lines = if self.inside.contains('\n') { [self.inside; 2] } else { [self.before, self.after] };
+        lines.iter().any(|it| it.contains("\r\n"))
+    }
+}
+
+/// New text for what stood there: without white space at its ends, and indented as far as the old text was. Some give it
+/// the indentation that it has in its file, some begin at the left.
+fn fitted(indent: &str, old: &str, new: &str) -> String {
+    let new = new.replace("\r\n", "\n");
+    let new = new.trim_end().trim_start_matches('\n');
+    let new = &new[new.lines().take_while(|line| line.trim().is_empty()).map(|line| line.len() + 1).sum()..];
+    let lead = blanks(new);
+    let text = new.trim_start();
+    if indent.is_empty() || !lead.is_empty() || !begins_at_the_left(indent, old, text) {
+        return text.to_owned();
+    }
+    let mut lines = text.split('\n');
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |mut all, line| {
+        all.push('\n');
+        if !line.trim().is_empty() {
+            all.push_str(indent);
+        }
+        all.push_str(line);
+        all
+    })
+}
+
+/// Whether the lines after the first one lack the indentation that they would have in the file.
+fn begins_at_the_left(indent: &str, old: &str, new: &str) -> bool {
+    let Some(new_least) = least(new) else { return false };
+    let opens = new.lines().next().is_some_and(|line| line.trim_end().ends_with([':', '{', '(', '[']));
+    match least(old) {
+        // What a line opens stands further in than that line.
+        _ if opens => following(new).next().is_some_and(|line| blanks(line).len() <= indent.len()),
+        Some(old_least) => new_least + indent.len() <= old_least,
+        None => new_least < indent.len(),
+    }
+}
+
+/// The lines after the first one, but for those that are empty.
+fn following(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().skip(1).filter(|line| !line.trim().is_empty())
+}
+
+/// The least indentation of the lines after the first one.
+fn least(text: &str) -> Option<usize> {
+    following(text).map(|line| blanks(line).len()).min()
+}
+
+fn blanks(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}

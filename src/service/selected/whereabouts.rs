@@ -1,0 +1,107 @@
+//! Where a selection is: a file of the workspace, or a buffer that has none. A6s 3.2 and 6.0.
+
+use std::path::Path;
+
+use cap_std::fs::Dir;
+
+use super::conventions::{Look, tests_of};
+use super::splice::NoPlace;
+use super::{CodeAsk, CodeQuestion};
+use crate::base::limits::{ID_LEN_MAX, PATH_LEN_MAX};
+use crate::base::{Digest, RepoPath};
+use crate::service::Provost;
+
+/// What is there at the moment of asking.
+pub(super) struct Found {
+    /// `None` for a buffer without a file in the workspace.
+    pub(super) file: Option<RepoPath>,
+    /// What the buffer is called, without folders.
+    pub(super) name: String,
+    /// The text of the file, or why there is none.
+    pub(super) text: Result<String, String>,
+    /// What tells it from what it becomes later; `None` where that cannot be said.
+    pub(super) was: Option<Digest>,
+    /// Why nothing is ever written there.
+    pub(super) unwritable: Option<String>,
+    pub(super) tests: Option<Tests>,
+}
+
+/// Where tests go, and what is there already.
+pub(super) struct Tests {
+    pub(super) path: RepoPath,
+    pub(super) text: Option<String>,
+}
+
+/// What there is in a workspace. Blocking.
+pub(in crate::service) struct Tree<'a>(pub(in crate::service) &'a Dir);
+
+impl Look for Tree<'_> {
+    fn is_file(&self, path: &str) -> bool {
+        self.0.symlink_metadata(path).is_ok_and(|it| it.is_file())
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        self.0.symlink_metadata(path).is_ok_and(|it| it.is_dir())
+    }
+}
+
+impl Provost {
+    /// What there is to know of a selection. Blocking.
+    pub(super) fn find_out(&self, ask: &CodeAsk) -> Found {
+        let root = self.root();
+        let file = located(root.place().path(), root.handle(), &ask.file_path);
+        let nothing = Some(Digest::of(b""));
+        let (text, was) = match file.as_ref().map(|file| (file, self.file_now(file))) {
+            None => (Err("it has no file".to_owned()), nothing),
+            Some((file, Ok(None))) => (Err(NoPlace::Nowhere.says(file.as_str())), nothing),
+            Some((file, Err(why))) => (Err(format!("{file}: {why}")), None),
+            Some((file, Ok(Some((bytes, digest))))) => {
+                let text = String::from_utf8(bytes);
+                (text.map_err(|_| format!("{file}: it is no text in UTF-8")), Some(digest))
+            }
+        };
+        let unwritable = file.as_ref().and_then(|file| self.never_written(file));
+        let wants_tests = ask.question == CodeQuestion::GenerateTests;
+        let tests = file.as_ref().filter(|_| wants_tests).and_then(|file| {
+            let path = RepoPath::parse(&tests_of(file.as_str(), &Tree(root.handle()))).ok()?;
+            let there = self.file_now(&path).ok().flatten();
+            Some(Tests { text: there.and_then(|(bytes, _)| String::from_utf8(bytes).ok()), path })
+        });
+        Found { file, name: base_name(&ask.file_path), text, was, unwritable, tests }
+    }
+}
+
+/// The file of the workspace that an editor means. Editors say an absolute path, and the name of a buffer where there is
+/// none; links on the way there are followed, since what is edited is the file itself.
+fn located(root: &Path, dir: &Dir, said: &str) -> Option<RepoPath> {
+    if said.trim().is_empty() || said.len() > PATH_LEN_MAX || said.contains('\0') {
+        return None;
+    }
+    let path = Path::new(said);
+    if !path.is_absolute() {
+        // It may be the name of a buffer.
+        let file = RepoPath::parse(&said.replace('\\', "/")).ok()?;
+        return Tree(dir).is_file(file.as_str()).then_some(file);
+    }
+    let real = path.canonicalize().ok().or_else(|| {
+        // Nothing was saved yet.
+        Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
+    });
+    let beneath = |path: &Path| {
+        let rest = path.strip_prefix(root).ok()?.to_str()?.replace('\\', "/");
+        RepoPath::parse(&rest).ok().filter(|it| !it.is_root())
+    };
+    let file = match real {
+        Some(real) => beneath(&real).or_else(|| cfg!(windows).then(|| beneath(path)).flatten()),
+        None => beneath(path),
+    };
+    file.filter(|file| !Tree(dir).is_folder(file.as_str()))
+}
+
+/// What a buffer is called, without folders.
+fn base_name(said: &str) -> String {
+    let base = said.trim().rsplit(['/', '\\']).next().unwrap_or_default();
+    let base: String = base.chars().filter(|c| !c.is_control()).collect();
+    let base = &base[..base.floor_char_boundary(ID_LEN_MAX.min(base.len()))];
+    if base.is_empty() { "untitled".to_owned() } else { base.to_owned() }
+}
