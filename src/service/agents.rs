@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::prompts::Prompts;
 use crate::base::{AgentId, Ttl};
-use crate::domain::PhaseName;
+use crate::domain::{PhaseName, Switch};
 use crate::jail::Reader;
 
 pub use roles::{BUILT_IN_ROLES, preamble_of};
@@ -76,6 +76,20 @@ impl Agent {
             let within = |domain: &str| method.strip_prefix(domain).is_some_and(|rest| rest.starts_with('.'));
             **pattern == *"*" || **pattern == *method || domain.is_some_and(within)
         })
+    }
+}
+
+impl Agent {
+    /// Why it cannot be asked, as it is switched now.
+    fn is_no_use(&self, switch: Switch) -> Option<&str> {
+        match (&self.trouble, self.enabled) {
+            (_, false) => Some("it is switched off: `enabled = false` in its entry"),
+            (Some(trouble), true) => Some(trouble),
+            (None, true) if switch == Switch::Off => {
+                Some("it is switched off; the fleet.command `start` switches it on")
+            }
+            (None, true) => None,
+        }
     }
 }
 
@@ -191,7 +205,11 @@ impl Agents {
     ///
     /// # Errors
     /// [`Nobody`].
-    pub fn asked_for(&self, method: &'static str) -> Result<Meant<'_>, Nobody> {
+    pub fn asked_for(
+        &self,
+        method: &'static str,
+        switch: impl Fn(&AgentId) -> Switch,
+    ) -> Result<Meant<'_>, Nobody> {
         if self.agents.is_empty() {
             return Err(Nobody::Configured(method));
         }
@@ -202,15 +220,15 @@ impl Agents {
         let all = self.agents.iter().map(|agent| Meant { agent, role: None, preamble: None });
         let takes: Vec<Meant<'_>> =
             preferred.transpose()?.into_iter().chain(all).filter(|meant| meant.agent.takes(method)).collect();
-        let trouble = |agent: &Agent| match (&agent.trouble, agent.enabled) {
-            (_, false) => Some("it is switched off: `enabled = false` in its entry".to_owned()),
-            (trouble, true) => trouble.as_deref().map(str::to_owned),
-        };
-        let works = takes.iter().find(|meant| trouble(meant.agent).is_none());
-        match (works, takes.first()) {
+        let trouble = |meant: &Meant<'_>| meant.agent.is_no_use(switch(&meant.agent.id)).map(str::to_owned);
+        let works = |meant: &&Meant<'_>| trouble(meant).is_none();
+        let begins = |meant: &&Meant<'_>| works(meant) && switch(&meant.agent.id) == Switch::On;
+        // With one that is held back a question waits.
+        let asked = takes.iter().find(begins).or_else(|| takes.iter().find(works));
+        match (asked, takes.first()) {
             (Some(meant), _) => Ok(meant.clone()),
             (None, Some(meant)) => {
-                Err(Nobody::Works(meant.agent.id.clone(), trouble(meant.agent).unwrap_or_default()))
+                Err(Nobody::Works(meant.agent.id.clone(), trouble(meant).unwrap_or_default()))
             }
             (None, None) => Err(Nobody::Takes(method, self.ids())),
         }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobAsk, Plan, fresh_job_id};
-use super::{Meant, Nobody, PromptFor, Provost, Review, TooLong};
-use crate::base::{ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
-use crate::domain::view::View;
+use super::{AgentOutput, Meant, Nobody, PromptFor, Provost, Review, TooLong};
+use crate::base::{AgentId, ApprovalId, Digest, JobId, RepoPath, Timestamp, Ttl};
+use crate::domain::view::{AllSwitches, View};
 use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use conventions::{Look, further_tests_of, named_after, tests_of};
 pub use keep::{Kept, keep_tests, lost_tests};
@@ -146,6 +146,31 @@ pub(super) struct CodeAnswer {
     pub(super) review: Option<Review>,
 }
 
+/// Who is asked.
+struct Whom {
+    agent: AgentId,
+    role: Option<String>,
+    preamble: String,
+    output: AgentOutput,
+}
+
+impl Whom {
+    fn of(meant: &Meant<'_>) -> Self {
+        Self {
+            agent: meant.agent.id.clone(),
+            role: meant.role.map(str::to_owned),
+            preamble: meant.preamble.unwrap_or_default().to_owned(),
+            output: meant.agent.output,
+        }
+    }
+}
+
+/// Does something where that holds nobody up.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })
+}
+
 /// The newest job that answers a question, and what time it is.
 struct Known(Digest);
 
@@ -164,47 +189,50 @@ impl Provost {
     /// [`CodeFault`]; then nothing has begun.
     pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeFault> {
         let agents = self.agents();
-        let meant = agents.asked_for(ask.question.method())?;
-        let key = self.key_of(who, &meant, &ask);
+        let switches = self.view(AllSwitches).await?;
+        let whom = Whom::of(&agents.asked_for(ask.question.method(), |agent| switches.of(agent))?);
+        let key = self.key_of(who, &whom, &ask);
         let provost = self.clone();
-        let (ask, found) = tokio::task::spawn_blocking(move || {
+        let (ask, found) = off_thread(move || {
             let found = provost.find_out(&ask);
             (ask, found)
         })
-        .await
-        .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        .await?;
         if let (now, Some(job)) = self.view(Known(key)).await?
             && self.answers_still(&job, now, found.was).await?
         {
             return Ok(job);
         }
-        let order = order::of(&agents.prompts, &meant, &ask, &found)?;
-        let shown = found.file.as_ref().map_or(found.name.as_str(), RepoPath::as_str);
-        let job = JobAsk {
-            id: fresh_job_id()?,
-            kind: JobKind::Code,
-            method: ask.question.method(),
-            title: format!("{} {shown}", ask.question.title()),
-            agent: meant.role.unwrap_or(meant.agent.id.as_str()).to_owned(),
-            worker: meant.agent.id.clone(),
-            prompt: order.prompt,
-            working_dir: None,
-            by_agent: true,
-            key: Some(key),
-            plan: Plan::Code(Box::new(order.plan)),
-        };
+        let id = fresh_job_id()?;
+        let job = off_thread(move || {
+            let order = order::of(&agents.prompts, &whom, &ask, &found)?;
+            let shown = found.file.as_ref().map_or(found.name.as_str(), RepoPath::as_str);
+            Ok::<_, CodeFault>(JobAsk {
+                id,
+                kind: JobKind::Code,
+                method: ask.question.method(),
+                title: format!("{} {shown}", ask.question.title()),
+                agent: whom.role.unwrap_or_else(|| whom.agent.to_string()),
+                worker: whom.agent,
+                prompt: order.prompt,
+                working_dir: None,
+                by_agent: true,
+                key: Some(key),
+                plan: Plan::Code(Box::new(order.plan)),
+            })
+        })
+        .await??;
         Ok(self.begin_job(who, job).await?)
     }
 
     /// By what a question is known again. Who asks is a part of it: an answer is for those who may ask.
-    fn key_of(&self, who: &Principal, meant: &Meant<'_>, ask: &CodeAsk) -> Digest {
+    fn key_of(&self, who: &Principal, whom: &Whom, ask: &CodeAsk) -> Digest {
         let root = self.root().place().path().to_string_lossy().into_owned();
-        let role = meant.role.unwrap_or_default();
         let fields = [
             ask.question.method(),
             who.agent().as_str(),
-            meant.agent.id.as_str(),
-            role,
+            whom.agent.as_str(),
+            whom.role.as_deref().unwrap_or_default(),
             &root,
             &ask.code,
             &ask.language,

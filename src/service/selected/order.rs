@@ -2,10 +2,10 @@
 
 use super::splice::place;
 use super::whereabouts::Found;
-use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion};
+use super::{CodeAsk, CodeFault, CodePlan, CodeQuestion, Whom};
 use crate::base::RepoPath;
 use crate::base::limits::A6S_CONTEXT_BYTES_MAX;
-use crate::service::{AgentOutput, Ask, Meant, Prompts, code_schema, review_focus, review_schema};
+use crate::service::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema};
 
 /// A question, made ready.
 pub(super) struct Order {
@@ -17,13 +17,8 @@ pub(super) struct Order {
 ///
 /// # Errors
 /// What is wrong with the selection, as far as that can be seen before an agent has worked.
-pub(super) fn of(
-    prompts: &Prompts,
-    meant: &Meant<'_>,
-    ask: &CodeAsk,
-    found: &Found,
-) -> Result<Order, CodeFault> {
-    let (file, output) = (found.file.as_ref(), meant.agent.output);
+pub(super) fn of(prompts: &Prompts, whom: &Whom, ask: &CodeAsk, found: &Found) -> Result<Order, CodeFault> {
+    let (file, output) = (found.file.as_ref(), whom.output);
     let refactors = ask.question == CodeQuestion::Refactor;
     let makes_files = refactors || ask.question == CodeQuestion::GenerateTests;
     // A buffer without a file is in no copy that an agent could change.
@@ -44,7 +39,7 @@ pub(super) fn of(
         instructions: &instructions,
         review_focus: review_focus(ask.focus).unwrap_or_default(),
         schema: &schema,
-        preamble: meant.preamble.unwrap_or_default(),
+        preamble: &whom.preamble,
         context: &context,
         ..Ask::default()
     };
