@@ -23,7 +23,7 @@ use super::command::{
     CancelJob, CancelTask, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob,
     NoteFeedback, OpenJob, Status,
 };
-use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State};
+use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState};
 use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX};
 use crate::base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
@@ -389,6 +389,15 @@ impl State {
         let mut job = self.unfinished_job(&verb.job)?;
         (job.error, job.steps) = (verb.error.clone(), verb.steps);
         self.end_steps(now, &job, "its workflow is over", out)?;
+        // A run that waits still, for somebody's word say, would do its work for nobody.
+        let waits = |task: &&TaskId| {
+            let task = self.tasks.get(task);
+            task.is_some_and(|it| matches!(it.state, TaskState::Awaiting { .. } | TaskState::Queued { .. }))
+        };
+        for task in job.tasks.iter().filter(waits) {
+            let cancel = CancelTask { task: task.clone(), reason: "its job is over".into() };
+            self.cancel(now, &job.who, &cancel, None, out)?;
+        }
         Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
     }
 

@@ -245,3 +245,107 @@ fn an_agent_is_told_how_the_workspace_stands() {
     assert!(told.contains("The workspace, as `git status` has it:\n## "), "{told}");
     assert!(told.contains("\n?? new ``` file.txt\n````"), "it stands between fences, as data: {told}");
 }
+
+/// What is told of an execution until it satisfies this.
+fn until(socket: &mut Socket, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+    let mut seen = std::mem::take(&mut socket.aside);
+    while !seen.iter().any(&wanted) {
+        seen.push(socket.message());
+    }
+    seen
+}
+
+fn begin(socket: &mut Socket, agent: &str) -> String {
+    let begun = socket.result("agents.invoke", &json!({ "agentType": agent, "task": "make a list" }));
+    begun["executionId"].as_str().unwrap().to_owned()
+}
+
+fn copies(world: &World) -> usize {
+    std::fs::read_dir(world.state_dir().with_extension("copies")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn progress_goes_from_command_to_command() {
+    let rounds = "fix = [[\"true\"], [\"sleep\", \"1\"], [\"true\"]]\ncheck = [[\"sleep\", \"1\"]]\n";
+    let (_world, _daemon, mut socket) = started(&agent("coder-ai", LISTS, rounds));
+    begin(&mut socket, "coder-ai");
+    let seen = until(&mut socket, |it| it["type"] == "execution.complete");
+    for (phase, least, most) in [("optimize", 33, 66), ("review", 50, 99)] {
+        let told = seen.iter().filter(|it| it["type"] == "phase.update" && it["data"]["phase"] == phase);
+        let told: Vec<u64> = told.map(|it| it["data"]["progress"].as_u64().unwrap()).collect();
+        assert!(told.is_sorted() && told.last() == Some(&100), "{phase}: {told:?}");
+        assert!(told.iter().any(|it| (least..=most).contains(it)), "{phase}: {told:?}");
+    }
+}
+
+#[test]
+fn what_is_taken_back_between_two_runs_leaves_neither_process_nor_copy() {
+    let rounds = "fix = [[\"sleep\", \"987652\"], [\"touch\", \"never\"]]\n";
+    let (world, _daemon, mut socket) = started(&agent("coder-ai", LISTS, rounds));
+    let execution = begin(&mut socket, "coder-ai");
+    until(&mut socket, |it| it["data"]["phase"] == "optimize");
+    eventually("the command runs", || {
+        let found = std::process::Command::new("pgrep").args(["-f", "sleep 987652"]).output().unwrap();
+        !found.stdout.is_empty()
+    });
+    assert_eq!(copies(&world), 1);
+    assert!(socket.result("workflows.cancel", &json!({ "executionId": execution })).is_null());
+    let seen = until(&mut socket, |it| it["type"] == "execution.complete");
+    let whole = &seen.last().unwrap()["data"];
+    assert_eq!((&whole["error"], &whole["cancelled"]), (&json!("cancelled"), &json!(true)), "{whole}");
+    assert_eq!(phases(whole), ["completed", "completed", "completed", "failed", "pending"]);
+    eventually("nothing of it is left", || {
+        let found = std::process::Command::new("pgrep").args(["-f", "sleep 987652"]).output().unwrap();
+        found.stdout.is_empty() && copies(&world) == 0
+    });
+}
+
+/// Somebody looks at what one of the agents is to do.
+const LOOKS_AT_THE_CRITIC: &str = r#"
+version = 1
+default = "deny"
+
+[[rule]]
+id = "test.ask"
+decision = "approve"
+reason = "somebody looks at it"
+when.action = ["delegate"]
+when.worker = ["critic-ai"]
+approve.by = ["client:approver", "human"]
+
+[[rule]]
+id = "test.others"
+decision = "allow"
+reason = "the others may"
+when.action = ["delegate"]
+"#;
+
+#[test]
+fn an_execution_that_a_restart_has_cut_off_leaves_nothing_to_be_approved() {
+    let world = World::new();
+    world.rule(LOOKS_AT_THE_CRITIC);
+    let agents = agent("coder-ai", LISTS, "reviewer = \"critic-ai\"\n") + &agent("critic-ai", "cat", "");
+    world.configure(&format!("{OPEN}{agents}"));
+    let mut daemon = world.start();
+    let mut socket = Socket::open(Http::a6s(&world));
+    socket.stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let execution = begin(&mut socket, "coder-ai");
+    let open = || {
+        let open = world.command(&["approvals", "--json"]).output().unwrap();
+        String::from_utf8(open.stdout).unwrap()
+    };
+    let waits = format!("{}.2", execution.replace("exec_", "job_"));
+    eventually("the reviewer waits for somebody's word", || open().contains(&waits));
+    let shown = open();
+    assert!(
+        shown.contains("\"copy\"") && shown.contains("\"review\""),
+        "what it is a part of is shown: {shown}"
+    );
+    daemon.kill();
+    let _daemon = world.start();
+    let mut socket = Socket::open(Http::a6s(&world));
+    let whole = socket.result("execution.status", &json!({ "executionId": execution }));
+    assert_eq!((&whole["status"], &whole["error"]), (&json!("failure"), &json!("daemon restarted")));
+    assert!(!open().contains(&waits), "{}", open());
+    assert_eq!(copies(&world), 0, "and its copy went with its daemon");
+}

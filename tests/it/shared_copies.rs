@@ -140,6 +140,11 @@ async fn when_a_job_is_over_its_copy_goes_and_nobody_works_in_it_any_more() {
     let first = begin(&world, "", "t-1", "echo ready; sleep 60", errand(Some("one"), None)).await;
     world.heard(&first).await;
     let waits = begin(&world, "", "t-2", "echo never", errand(Some("one"), None)).await;
+    open(&world, "two").await;
+    // By the time that a later one has run, it waits.
+    run(&world, "t-0", "true", "two").await;
+    end(&world, "two").await;
+    until_copies(&world, 1).await;
     end(&world, "one").await;
     assert_eq!(copies(&world), 1, "one that runs keeps what it works in");
     world.cancel(&first).await;
