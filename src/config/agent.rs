@@ -196,7 +196,7 @@ impl Loading {
         let Some(id) = id else { return };
         self.done.config.agents.retain(|known| known.id != id);
         self.done.config.workers.remove(&id);
-        let refused = RefusedWorker { file: file.name.into(), reason };
+        let refused = RefusedWorker { file: file.name.into(), reason, is_agent: true };
         self.done.config.refused_workers.insert(id.as_str().into(), refused);
     }
 

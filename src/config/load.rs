@@ -144,6 +144,8 @@ pub struct RefusedWorker {
     pub file: String,
     /// Why, for whoever asks for this worker.
     pub reason: String,
+    /// Whether it would have been an agent.
+    pub is_agent: bool,
 }
 
 /// The configuration cannot be used; the daemon must not start with less than was asked for.

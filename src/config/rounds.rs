@@ -116,7 +116,7 @@ impl Loading {
             self.done
                 .config
                 .refused_workers
-                .insert(id.as_str().into(), RefusedWorker { file: name, reason: why });
+                .insert(id.as_str().into(), RefusedWorker { file: name, reason: why, is_agent: true });
         }
         let config = &self.done.config;
         let phases = config.pipeline.agents();

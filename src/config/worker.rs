@@ -43,7 +43,7 @@ impl Loading {
                 }
                 Err(reason) => {
                     self.note(file, at, &full, format!("{reason}; this worker is refused"), Severity::Error);
-                    let refused = RefusedWorker { file: file.name.into(), reason };
+                    let refused = RefusedWorker { file: file.name.into(), reason, is_agent: false };
                     self.done.config.refused_workers.insert(name, refused);
                 }
             }

@@ -65,7 +65,11 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
         let preamble = it.preamble.as_deref().map(Into::into);
         (id.clone(), Role { id: id.clone(), agent: it.agent.clone(), preamble })
     };
+    let refused = config.refused_workers.iter().filter(|(_, it)| it.is_agent);
+    let refused =
+        refused.map(|(name, it)| (name.as_str().into(), format!("{}: {}", it.file, it.reason).into()));
     Agents {
+        refused: refused.collect(),
         agents: config.agents.iter().map(agent).collect(),
         roles: config.roles.iter().map(role).collect(),
         list_roles: config.a6s.list_roles,

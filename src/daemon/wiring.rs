@@ -81,7 +81,8 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
 
 /// The agents that editors can hand work to; where none is configured, the workers that the daemon starts.
 fn fleet(config: &Config) -> Fleet {
-    if !config.agents.is_empty() {
+    // Whoever has written agents down, even wrongly, means them and nobody else.
+    if !config.agents.is_empty() || config.refused_workers.values().any(|it| it.is_agent) {
         return config.agents.iter().map(agents::in_the_fleet).collect();
     }
     let cli = config.workers.iter().filter(|(_, it)| it.kind != config::WorkerKind::Polling);

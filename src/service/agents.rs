@@ -139,6 +139,8 @@ pub enum Nobody {
 pub struct Agents {
     /// In the order of the configuration.
     pub agents: Vec<Agent>,
+    /// Entries that cannot be used, by what they call themselves, each with the reason.
+    pub refused: BTreeMap<Box<str>, Box<str>>,
     /// By id.
     pub roles: BTreeMap<AgentId, Role>,
     /// Whether roles are listed beside the agents.
@@ -159,6 +161,7 @@ impl Default for Agents {
     fn default() -> Self {
         Self {
             agents: Vec::new(),
+            refused: BTreeMap::new(),
             roles: BTreeMap::new(),
             list_roles: false,
             code_agent: None,
@@ -232,6 +235,12 @@ impl Agents {
             }
             (None, None) => Err(Nobody::Takes(method, self.ids())),
         }
+    }
+
+    /// Why an entry of this name cannot be used.
+    pub fn refusal(&self, name: &str) -> Option<&str> {
+        let same = |known: &str| known.to_lowercase() == name.trim().to_lowercase();
+        self.refused.iter().find(|(known, _)| same(known)).map(|(_, why)| &**why)
     }
 
     /// The ids of all agents, for whoever has named none of them.

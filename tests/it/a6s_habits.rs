@@ -55,7 +55,9 @@ fn every_recorded_request_is_understood() {
 
 #[test]
 fn recorded_requests_are_each_answered_once_with_a_result_or_a_sentence() {
-    let world = world();
+    let world = crate::support::World::new();
+    // Nobody allows their applies.
+    world.configure("[a6s]\nenabled = true\napply_wait = \"1s\"\n");
     let _daemon = world.start();
     let door = Http::a6s(&world);
     for client in ["nvim", "emacs", "sublime"] {
@@ -384,4 +386,27 @@ fn neovim_is_answered_with_an_object_where_somebody_has_asked_for_that() {
             "others have what is in the document"
         );
     }
+}
+
+#[test]
+fn an_agent_whose_entry_is_wrong_says_so_and_nobody_takes_its_place() {
+    let world = crate::support::World::new();
+    world.configure(
+        "[a6s]\nenabled = true\n[[agent]]\nid = \"coder-ai\"\ncommand = [\"/bin/cat\"]\nstream = \"odd\"\n",
+    );
+    let _daemon = world.start();
+    let mut socket = Socket::open(Http::a6s(&world));
+    assert_eq!(socket.result("agents.list", &json!({})), json!([]), "not even the shell");
+    for (method, params) in [
+        ("agents.invoke", json!({ "agentType": "Coder-AI", "task": "x" })),
+        ("fleet.status", json!({ "agentId": "coder-ai" })),
+    ] {
+        let why = socket.error(method, &params);
+        assert!(
+            why.to_lowercase().starts_with("coder-ai cannot be used: ") && why.contains("`stream`"),
+            "{why}"
+        );
+    }
+    let unknown = socket.error("agents.invoke", &json!({ "agentType": "shell", "task": "x" }));
+    assert!(unknown.starts_with("Unknown agent: shell."), "{unknown}");
 }

@@ -33,6 +33,7 @@ fn agents() -> Agents {
         (id(text), Role { id: id(text), agent: agent.map(id), preamble: preamble.map(Into::into) })
     };
     Agents {
+        refused: [].into(),
         agents: vec![
             agent("first", "Claude", &["*"]),
             agent("second", "Codex", &["code.*", "agents.invoke"]),

@@ -4,7 +4,7 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
 use crate::base::AgentId;
-use crate::service::{self, Availability, FleetMember, Role};
+use crate::service::{self, Agents, Availability, FleetMember, Role};
 
 impl A6s {
     /// Whom an editor means; it has to be one who does such things.
@@ -17,7 +17,7 @@ impl A6s {
         }
         let unknown =
             || Fault::new(format!("Unknown agent: {}. Configured: {}", wanted.trim(), agents.ids()));
-        let meant = agents.find(wanted).ok_or_else(unknown)?;
+        let meant = agents.find(wanted).ok_or_else(|| refused(&agents, wanted).unwrap_or_else(unknown))?;
         if !meant.agent.takes(method) {
             let takes = meant.agent.methods.join(", ");
             return Err(Fault::new(format!(
@@ -74,7 +74,8 @@ impl A6s {
     /// Whom a name means in every method: as for [`A6s::meant`].
     fn member<'a>(&self, fleet: &'a [FleetMember], wanted: &str) -> Result<&'a FleetMember, Fault> {
         let agents = self.provost().agents();
-        find(fleet, agents.find(wanted).map_or(wanted, |meant| meant.agent.id.as_str()))
+        let found = find(fleet, agents.find(wanted).map_or(wanted, |meant| meant.agent.id.as_str()));
+        found.map_err(|unknown| refused(&agents, wanted).unwrap_or(unknown))
     }
 }
 
@@ -85,6 +86,11 @@ pub(super) struct Meant {
     pub(super) preamble: Option<Box<str>>,
     /// Whether it is an agent, and not only a worker.
     pub(super) by_agent: bool,
+}
+
+/// What is wrong with an agent's entry, where there is one of this name.
+fn refused(agents: &Agents, wanted: &str) -> Option<Fault> {
+    agents.refusal(wanted).map(|why| Fault::new(format!("{} cannot be used: {why}", wanted.trim())))
 }
 
 /// The agent of this id, or else of this name.

@@ -254,6 +254,11 @@ impl LoopbackDoor for A6s {
         whole(StatusCode::SERVICE_UNAVAILABLE, "application/json", body)
     }
 
+    fn demand(&self) -> Answer {
+        let text = "This token is not good, or one is needed: connect to /ws?token=..., `provost token mint` makes one\n";
+        whole(StatusCode::UNAUTHORIZED, "text/plain; charset=utf-8", text)
+    }
+
     fn takes_token_in_query(&self) -> bool {
         true
     }
