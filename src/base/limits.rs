@@ -9,6 +9,7 @@ mod jobs;
 mod loopback;
 mod posts;
 mod sockets;
+mod workflows;
 
 pub use agents::*;
 pub use applies::*;
@@ -17,6 +18,7 @@ pub use jobs::*;
 pub use loopback::*;
 pub use posts::*;
 pub use sockets::*;
+pub use workflows::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
 pub const ID_LEN_MAX: usize = 200;

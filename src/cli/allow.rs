@@ -34,7 +34,7 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
     }
     let not_there = || {
         Complaint::of(format!("{name} cannot be allowed"))
-            .because(format!("it is not there, or not one of {}", pin::FILES.join(", ")))
+            .because(format!("it is not there, or not one of {}", pin::known()))
             .next("provost allow")
     };
     let file = files.iter().find(|file| file.path == *name).ok_or_else(not_there)?;
@@ -103,7 +103,7 @@ fn list(here: &Here, files: &[RepoFile]) -> Result<u8, Complaint> {
         let row = |file: &RepoFile| json!({ "file": file.path, "digest": file.digest, "status": word(file) });
         out::json(&files.iter().map(row).collect::<Vec<_>>())?;
     } else if files.is_empty() {
-        out::note(format!("this repository brings none of {}", pin::FILES.join(", ")));
+        out::note(format!("this repository brings none of {}", pin::known()));
     } else {
         let rows: Vec<_> =
             files.iter().map(|file| [file.path.clone(), out::one_line(&word(file), 400)]).collect();

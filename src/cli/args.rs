@@ -9,6 +9,7 @@ use super::worker;
 use super::{
     adapt, allow, applies, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook,
     intents, jail, journal, keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
+    workflows,
 };
 use crate::base::Ttl;
 
@@ -101,6 +102,11 @@ pub(super) enum Command {
     /// List agents that are known, each once, with the doors that they use
     #[command(after_help = "Example:\n  provost agents")]
     Agents,
+    /// What editors can have agents do step by step, and where it is written
+    #[command(
+        after_help = "Examples:\n  provost workflows\n  provost workflows show dev:fix_and_review\n  provost workflows --json\n\nExit codes: 0; 1 where one of them cannot be used."
+    )]
+    Workflows(workflows::Workflows),
     /// Take a lock on a symbol, or refresh it
     #[command(
         after_help = "Examples:\n  provost lock src/auth.ts:Session.renew --reason \"new token format\"\n  provost lock src/auth.ts:login --wait 2m --ttl 10m\n  provost lock src/auth.ts --while-parent --as agent-a\n\nExit codes: 0 it is yours; 5 somebody else has it; 4 refused. With --json, `data` has the holder, until when, and the\nnumber of the grant."

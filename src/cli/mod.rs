@@ -46,6 +46,7 @@ mod up;
 mod watch;
 #[cfg(unix)]
 mod worker;
+mod workflows;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -119,6 +120,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Deny(it) => approvals::deny(here, it),
         Command::Applies => applies::list(here),
         Command::Undo(it) => applies::undo(here, &it),
+        Command::Workflows(it) => workflows::workflows(here, it),
         Command::Agents => status::agents(here),
         Command::Lock(it) => locks::lock(here, it),
         Command::Unlock(it) => locks::unlock(here, it),

@@ -15,7 +15,11 @@ use super::suggest::nearest;
 use super::table::{Config, sections};
 use super::value::{Context, Mark, Row};
 use super::{agent_protocol, devit, git_paw, places};
+use crate::base::limits::WORKFLOW_FILES_MAX;
 use crate::system;
+
+/// The folder with files of workflows, beside a file of settings.
+const WORKFLOWS: &str = "workflows";
 
 /// Largest configuration file, in bytes; the complete sample has a few thousand.
 const FILE_LEN_MAX: u64 = 256 << 10;
@@ -167,6 +171,7 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
         if let Some(text) = own_file(path)? {
             loading.layer(&path.display().to_string(), &text, parent(path), Dialect::Provost, false)?;
         }
+        loading.workflow_folder(&parent(path).join(WORKFLOWS));
     }
     for file in &sources.repository {
         loading.repository_file(&sources.root, file)?;
@@ -229,17 +234,45 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    fn new(environment: &Environment) -> Self {
+    pub(super) fn new(environment: &Environment) -> Self {
         let done = Loaded { config: Config::default(), notes: Vec::new(), origins: BTreeMap::new() };
         Self { done, home: environment.home.clone() }
     }
 
+    /// The files of workflows beside a file of settings, by name.
+    fn workflow_folder(&mut self, folder: &Path) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let names = entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| pin::is_workflow_name(name)).collect();
+        names.sort();
+        if names.len() > WORKFLOW_FILES_MAX {
+            let message =
+                format!("has more than {WORKFLOW_FILES_MAX} files of workflows; the others are not read");
+            self.note_whole(&folder.display().to_string(), message, Severity::Error);
+        }
+        for name in names.iter().take(WORKFLOW_FILES_MAX) {
+            let path = folder.join(name);
+            match own_file(&path) {
+                Ok(Some(text)) => self.workflow_file(&path.display().to_string(), &text, false),
+                Ok(None) => {}
+                Err(broken) => self.done.notes.push(broken.note),
+            }
+        }
+    }
+
     fn repository_file(&mut self, root: &Path, file: &RepoFile) -> Result<(), Broken> {
-        if ![pin::PROVOST, pin::DEVIT, pin::GIT_PAW, agent_protocol::FILE].contains(&file.path.as_str()) {
+        let is_workflows = pin::is_workflow_file(&file.path);
+        if !is_workflows
+            && ![pin::PROVOST, pin::DEVIT, pin::GIT_PAW, agent_protocol::FILE].contains(&file.path.as_str())
+        {
             return Ok(()); // other doors' files, which they read themselves
         }
         let hint = format!("run `provost allow {}` to see and allow it", file.path);
         let complaint = match &file.status {
+            Status::Allowed if is_workflows => {
+                self.workflow_file(&file.path, &file.text, true);
+                return Ok(());
+            }
             Status::Allowed if file.path == agent_protocol::FILE => match agent_protocol::as_toml(&file.text)
             {
                 Ok(text) => {
@@ -303,8 +336,9 @@ impl Loading {
                 DeValue::Table(inner) if full == "workers" => self.workers(file, inner),
                 DeValue::Array(list) if full == "agent" => self.agents(file, list),
                 DeValue::Table(inner) if full == "role" => self.roles(file, inner),
-                _ if full == "agent" => {
-                    let message = "must be a list of tables: write `[[agent]]`".into();
+                DeValue::Array(list) if full == "workflow" => self.workflows(file, list),
+                _ if full == "agent" || full == "workflow" => {
+                    let message = format!("must be a list of tables: write `[[{full}]]`");
                     return Err(self.broken_at(file, key.span().start, &full, message));
                 }
                 DeValue::Table(inner) if section => self.table(file, &full, inner)?,
@@ -380,8 +414,10 @@ impl Loading {
         let meant = nearest(key, here.clone().map(|row| row.key));
         let elsewhere =
             all.iter().find_map(|(known, _, rows)| Some((known, rows.iter().find(|row| row.key == key)?)));
-        let section =
-            nearest(&full, all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role"]));
+        let section = nearest(
+            &full,
+            all.iter().map(|(known, ..)| *known).chain(["workers", "agent", "role", "workflow"]),
+        );
         let (message, enforces) = match (meant, elsewhere, section) {
             (Some(meant), ..) => {
                 let enforces = here.clone().any(|row| row.key == meant && strict(row));
@@ -462,6 +498,6 @@ pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.into() } else { format!("{path}.{key}") }
 }
 
-fn line_of(text: &str, at: usize) -> usize {
+pub(super) fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
 }

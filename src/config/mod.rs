@@ -25,6 +25,7 @@ mod suggest;
 pub mod table;
 mod value;
 mod worker;
+mod workflow;
 
 pub use agent::{Agent, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
@@ -44,3 +45,4 @@ pub use value::{
     LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
     Value, Versions, WitOpen, WorkerKind,
 };
+pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};

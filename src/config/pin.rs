@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::base::Digest;
+use crate::base::limits::WORKFLOW_FILES_MAX;
 use crate::system;
 
 /// Our own file in a repository.
@@ -20,6 +21,9 @@ pub const GIT_PAW: &str = ".git-paw/config.toml";
 /// The files that are looked for: ours, DevIt's, the broker's and Agent Protocol's.
 pub const FILES: [&str; 4] = [PROVOST, DEVIT, GIT_PAW, ".agent-protocol/config.json"];
 
+/// The folder of a repository's own workflows; every `.toml` file in it is looked for besides.
+pub const WORKFLOWS: &str = ".provost/workflows";
+
 /// Largest file that can be allowed, in bytes: a person has to read it.
 pub const FILE_LEN_MAX: u64 = 256 << 10;
 
@@ -29,7 +33,7 @@ const PINS: &str = "allowed.toml";
 /// A file of the repository, as it is now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RepoFile {
-    /// Its path from the root, one of [`FILES`].
+    /// Its path from the root, one of [`FILES`] or of the files of workflows.
     pub path: String,
     /// Digest of the content that was read.
     pub digest: Digest,
@@ -61,7 +65,7 @@ pub enum PinError {
     #[error("{0}; no file of the repository is used until that is put right")]
     List(String),
     /// Only the known files can be allowed.
-    #[error("{0} is not one of the files that a repository may bring: {list}", list = FILES.join(", "))]
+    #[error("{0} is not one of the files that a repository may bring: {list}", list = known())]
     NotOurs(String),
     /// It is gone, or is no plain text file within bounds.
     #[error("{0} cannot be allowed: {1}")]
@@ -85,7 +89,36 @@ struct Pin {
     sha256: Digest,
 }
 
-/// Every known file that is there or was allowed, in the order of [`FILES`].
+/// What a repository may bring, for people.
+pub fn known() -> String {
+    format!("{}, {WORKFLOWS}/*.toml", FILES.join(", "))
+}
+
+/// Whether a path is one of a file with workflows.
+pub fn is_workflow_file(path: &str) -> bool {
+    let name = path.strip_prefix(WORKFLOWS).and_then(|rest| rest.strip_prefix('/'));
+    name.is_some_and(is_workflow_name)
+}
+
+/// Whether a file in a folder of workflows is one: a plain name, so that it reads the same wherever it is shown.
+pub fn is_workflow_name(name: &str) -> bool {
+    let plain = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    let stem = name.strip_suffix(".toml").unwrap_or_default();
+    !stem.is_empty() && stem.len() <= 64 && stem.bytes().all(plain)
+}
+
+/// Those that are there, by name, and no more than may be; whoever opens one is careful about links.
+fn workflow_files(root: &Path) -> Vec<String> {
+    let dir = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority());
+    let Ok(entries) = dir.and_then(|dir| dir.read_dir(WORKFLOWS)) else { return Vec::new() };
+    let names = entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| is_workflow_name(name)).collect();
+    names.sort();
+    names.truncate(WORKFLOW_FILES_MAX);
+    names.iter().map(|name| format!("{WORKFLOWS}/{name}")).collect()
+}
+
+/// Every known file that is there or was allowed, in the order of [`FILES`], and then those of workflows.
 ///
 /// # Errors
 /// [`PinError::List`] when the list of pins is damaged or others could have written it.
@@ -108,7 +141,12 @@ pub fn pending(root: &Path, state: &Path) -> Result<Vec<RepoFile>, PinError> {
             }
         }
     };
-    Ok(FILES.into_iter().filter_map(look).collect())
+    let gone = pins.file.iter().map(|pin| pin.path.clone()).filter(|path| is_workflow_file(path));
+    let mut workflows: Vec<String> = workflow_files(root).into_iter().chain(gone).collect();
+    workflows.sort();
+    workflows.dedup();
+    let settings = FILES.into_iter().filter_map(look);
+    Ok(settings.chain(workflows.iter().filter_map(|path| look(path))).collect())
 }
 
 /// Pins the content that was shown, whose digest the caller passes on, and returns the file as allowed.
@@ -117,7 +155,7 @@ pub fn pending(root: &Path, state: &Path) -> Result<Vec<RepoFile>, PinError> {
 /// [`PinError`]; nothing is pinned then. [`PinError::ChangedSinceShown`] when the file is no longer what the
 /// person saw.
 pub fn allow(root: &Path, state: &Path, path: &str, shown: Digest) -> Result<RepoFile, PinError> {
-    if !FILES.contains(&path) {
+    if !FILES.contains(&path) && !is_workflow_file(path) {
         return Err(PinError::NotOurs(path.into()));
     }
     let text = read(root, path).and_then(|text| text.ok_or_else(|| "it is not there".into()));

@@ -4,6 +4,7 @@ use super::agent::{Agent, Role};
 use super::env;
 use super::table::{Worker, sections};
 use super::value::{Mark, Row};
+use super::workflow::{Step, WorkflowHead};
 
 /// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing.
 pub fn print_toml() -> String {
@@ -26,6 +27,10 @@ pub fn print_toml() -> String {
     out += &wrapped(AGENTS_AS_WORKERS);
     out += &format!("\n{}#[role.example]\n", wrapped(Role::ABOUT.trim_ascii()));
     Role::rows().iter().for_each(|row| out += &sample(row, "# "));
+    out += &format!("\n{}#[[workflow]]\n", wrapped(WorkflowHead::ABOUT.trim_ascii()));
+    WorkflowHead::rows().iter().for_each(|row| out += &sample(row, "# "));
+    out += &format!("{}#[[workflow.step]]\n", wrapped(Step::ABOUT.trim_ascii()));
+    Step::rows().iter().for_each(|row| out += &sample(row, "# "));
     out
 }
 
@@ -88,6 +93,9 @@ pub fn print_markdown() -> String {
     let (agent, role) = (Agent::ABOUT.trim_ascii(), Role::ABOUT.trim_ascii());
     out += &format!("\n## `[[agent]]`\n\n{agent}\n\n{AGENTS}\n{}", table(&Agent::all_rows()));
     out += &format!("\n## `[role.<id>]`\n\n{role}\n\n{}", table(&Role::rows()));
+    let (workflow, step) = (WorkflowHead::ABOUT.trim_ascii(), Step::ABOUT.trim_ascii());
+    out += &format!("\n## `[[workflow]]`\n\n{workflow}\n\n{WORKFLOWS}\n{}", table(&WorkflowHead::rows()));
+    out += &format!("\n## `[[workflow.step]]`\n\n{step}\n\n{}", table(&Step::rows()));
     out += "\n## Environment\n\n| variable | read by | meaning |\n|---|---|---|\n";
     for variable in env::VARIABLES {
         out += &format!("| `{}` | {} | {} |\n", variable.name, variable.reader, variable.says);
@@ -152,6 +160,12 @@ A worker named `shell` is built in: `/bin/sh -c <goal>`, plain text, in the jail
 const AGENTS: &str = "\
 How Claude, Codex and others are configured stands in [agents.md](agents.md). `sandbox` is another word for `tier`,
 `network = false` for `network = \"none\"`, and `env = [\"NAME\"]`, a list, for `secrets`.
+";
+
+const WORKFLOWS: &str = "\
+They stand in a file of settings, or in files of their own: `workflows/*.toml` beside your `provost.toml`, and
+`.provost/workflows/*.toml` in the repository, each once `provost allow` has shown it to you. A wrong workflow is
+refused alone. See [workflows.md](workflows.md).
 ";
 
 const AGENTS_AS_WORKERS: &str = "tier, network, ports, hosts, read_only, protect, env, secrets, memory, processes, open_files, \

@@ -16,6 +16,7 @@ use super::value::{
     LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
     Value, Versions, WitOpen, WorkerKind, checked,
 };
+use super::workflow::Workflow;
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
 /// The key of a row: its field's name, or what stands after `as` where the key is a word of Rust's.
@@ -110,6 +111,10 @@ macro_rules! settings {
             pub agents: Vec<Agent>,
             /// Other names for agents, from `[role.<id>]`.
             pub roles: BTreeMap<AgentId, Role>,
+            /// Workflows in the order of the files; [`Config::all_workflows`] has those besides that are built in.
+            pub workflows: Vec<Workflow>,
+            /// Workflows whose entry cannot be used, by id.
+            pub refused_workflows: BTreeMap<String, RefusedWorker>,
         }
 
         impl Default for Config {
@@ -120,6 +125,8 @@ macro_rules! settings {
                     refused_workers: BTreeMap::new(),
                     agents: Vec::new(),
                     roles: BTreeMap::new(),
+                    workflows: Vec::new(),
+                    refused_workflows: BTreeMap::new(),
                 }
             }
         }
@@ -232,6 +239,8 @@ settings! {
         port: u16 = 9876, "port", Strict;
         /// As for Agent Protocol. Clients that can set no headers show a token as `/ws?token=`.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
+        /// Whether `scan.techDebt` and `scan.modernize` may be asked for: an agent looks through the whole repository.
+        scans: bool = false, "", Strict, Owner;
         /// Whether roles are listed beside the agents.
         list_roles: bool = false, "";
         /// Whether the ids that such plugins know from the beginning (`reviewer-ai` and the like) name the first agent, in that role, where no agent and no `[role]` has the id.

@@ -1,6 +1,7 @@
 //! From the configuration's words about agents to what runs them and what doors say of them.
 
 mod surroundings;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,6 +79,9 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
         phases: phases(config),
         code_agent: config.a6s.code_agent.clone(),
         soft_deadline: config.a6s.soft_deadline,
+        workflows: workflows::usable(config),
+        refused_workflows: workflows::refused(config),
+        scans: config.a6s.scans,
     }
 }
 

@@ -331,6 +331,10 @@ impl State {
         if self.jobs.live >= JOBS_LIVE_MAX {
             return Err(Refusal::busy("too many unfinished jobs; wait for some to end or cancel them"));
         }
+        if let Some(step) = &verb.step {
+            // A step of a workflow that is over would be nobody's to end.
+            self.unfinished_job(&step.job)?;
+        }
         let job = Arc::new(Job {
             id: verb.job.clone(),
             kind: verb.kind,

@@ -5,6 +5,7 @@ mod roles;
 use std::collections::BTreeMap;
 
 use super::prompts::Prompts;
+use super::workflows::Workflow;
 use crate::base::{AgentId, Ttl};
 use crate::domain::{PhaseName, Switch};
 use crate::jail::Reader;
@@ -155,11 +156,20 @@ pub struct Agents {
     pub prompts: Prompts,
     /// Who does a phase of an execution instead of the agent that was asked, where each is a run of its own.
     pub phases: BTreeMap<PhaseName, AgentId>,
+    /// What they do together.
+    pub workflows: Vec<Workflow>,
+    /// Workflows that cannot be used, by id, and why.
+    pub refused_workflows: BTreeMap<Box<str>, Box<str>>,
+    /// Whether they may be had look through a whole repository.
+    pub scans: bool,
 }
 
 impl Default for Agents {
     fn default() -> Self {
         Self {
+            workflows: Vec::new(),
+            refused_workflows: BTreeMap::new(),
+            scans: false,
             agents: Vec::new(),
             refused: BTreeMap::new(),
             roles: BTreeMap::new(),

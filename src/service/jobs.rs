@@ -11,6 +11,9 @@ mod plan;
 mod pulse;
 mod rounds;
 mod runs;
+mod scan;
+mod turns;
+mod workflow;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,12 +119,7 @@ impl Provost {
                 // Its workflow goes on with it, or ends it.
                 continue;
             }
-            // One that waited may have begun by now.
-            let waits = job.state == JobState::Queued
-                && match job.tasks.last() {
-                    None => true,
-                    Some(task) => self.task(task).await.is_ok(),
-                };
+            let waits = job.state == JobState::Queued;
             let order = if waits { self.job_order(&job.id).await? } else { None };
             match order {
                 Some(order) => self.drive(job, order),

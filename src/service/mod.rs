@@ -26,9 +26,11 @@ mod posts;
 mod programs;
 mod prompts;
 mod replies;
+mod scans;
 mod screenshot;
 mod selected;
 mod versions;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -54,12 +56,14 @@ pub use replies::{
     Issue, Review, Severity, as_code, as_markdown, code_in, code_of_json, code_schema, reply_as, review,
     review_schema, unread_review,
 };
+pub use scans::{ScanFor, scan_report, scan_schema, unread_scan};
 pub use screenshot::Screenshot;
 pub use selected::{
     CodeAsk, CodeFault, CodePlan, CodeQuestion, CodeResult, Kept, Look, NoPlace, Placed, SoFar,
     further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
 };
 pub use versions::Versions;
+pub use workflows::{Doer, Flow, Inputs, Known, Pattern, Step, Workflow};
 
 use crate::base::AgentId;
 use crate::base::limits::CLAIMED_READERS_MAX;

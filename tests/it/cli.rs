@@ -20,7 +20,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 92] = [
+const COMMANDS: [&str; 95] = [
     "init",
     "up",
     "down",
@@ -37,6 +37,9 @@ const COMMANDS: [&str; 92] = [
     "applies",
     "undo",
     "agents",
+    "workflows",
+    "workflows list",
+    "workflows show",
     "key",
     "key add",
     "key list",

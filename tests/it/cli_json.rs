@@ -30,6 +30,8 @@ fn every_command_answers_a_program_in_json() {
         "notify t1 --status ack",
         "approvals",
         "agents",
+        "workflows",
+        "workflows show dev:fix_and_review",
         "lock a.ts:f",
         "locks",
         "unlock a.ts:f",

@@ -5,6 +5,7 @@ mod environment;
 mod pins;
 mod places;
 mod rates;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -6,7 +6,7 @@ use super::A6s;
 use super::envelope::{Fault, Said};
 use super::events::Hold;
 use super::fleet::Meant;
-use super::map::{IN_BACKGROUND, background, execution, execution_id, task_id};
+use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started};
 use crate::base::JobId;
@@ -82,7 +82,8 @@ impl A6s {
             true => self.provost().job_result(&job.id).await?,
             false => JobResult::default(),
         };
-        Said::new(&execution(&job, result, self.provost().pulses().of(&job.id).as_ref()))
+        let pulse = self.provost().pulses().of(&job.id);
+        Said::new(&self.whole(&job, result, pulse.as_ref()).await?)
     }
 
     /// `background.launch`

@@ -15,6 +15,11 @@ pub(super) fn task_id(job: &JobId) -> String {
     format!("task_{job}")
 }
 
+/// Whether editors are told of a job's phases.
+pub(super) fn has_phases(job: &Job) -> bool {
+    matches!(job.kind, JobKind::Execution | JobKind::Workflow)
+}
+
 /// What `execution.status` and `execution.complete` say.
 pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
@@ -94,8 +99,8 @@ pub(super) fn task_progress(job: &Job, pulse: Option<&Pulse>) -> u8 {
     }
 }
 
-/// Which jobs clients know as background tasks: those that were launched as such, and answers that take their time.
-pub(super) const IN_BACKGROUND: &[JobKind] = &[JobKind::Background, JobKind::Code];
+/// Which jobs clients know as background tasks: those that were launched as such, answers that take their time, and scans.
+pub(super) const IN_BACKGROUND: &[JobKind] = &[JobKind::Background, JobKind::Code, JobKind::Scan];
 
 /// A file as it could be.
 pub(super) fn artifact(it: &Artifact) -> wire::Artifact {

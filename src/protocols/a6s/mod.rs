@@ -17,8 +17,10 @@ mod fleet;
 mod jobs;
 mod map;
 mod news;
+mod scans;
 mod session;
 pub mod wire;
+mod workflows;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,7 +38,7 @@ use crate::base::limits::{
 };
 use crate::domain::view::MaySpeak;
 use crate::domain::{Door, Principal, Refusal};
-use crate::service::{CodeQuestion, Provost};
+use crate::service::{CodeQuestion, Provost, ScanFor};
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room};
 use crate::transport::websocket::{Waiting, accept_key};
@@ -177,6 +179,12 @@ impl A6s {
                 return self.code(session, CodeQuestion::GenerateTests, asked).await;
             }
             Call::CodeReview(asked) => return self.code(session, CodeQuestion::Review, asked).await,
+            Call::WorkflowsRun(asked) => return self.run_workflow(session, asked).await,
+            Call::ScanTechDebt(asked) => self.scan(session, ScanFor::TechDebt, asked).await,
+            Call::ScanModernize(asked) => self.scan(session, ScanFor::Modernize, asked).await,
+            Call::ScanStatus(asked) => self.scan_status(asked.job_id.as_str()).await,
+            Call::WorkflowsList(asked) => self.workflows(asked),
+            Call::WorkflowsStatus(asked) => self.execution_status(session, asked.execution_id.as_str()).await,
             Call::ExecutionStatus(asked) => self.execution_status(session, asked.execution_id.as_str()).await,
             Call::BackgroundList(_) => self.background().await,
             Call::BackgroundCancel(asked) => self.cancel(session, asked.task_id.as_str(), "task").await,

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::A6s;
 use super::events::Told;
-use super::map::{IN_BACKGROUND, execution, execution_id, task_id, task_progress};
+use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
 use crate::base::JobId;
 use crate::domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 use crate::service::Pulse;
@@ -45,7 +45,7 @@ impl A6s {
             self.tell_task(&job);
         }
         match event {
-            JobEvent::JobMoved { phase: Some((name, state)), .. } if job.kind == JobKind::Execution => {
+            JobEvent::JobMoved { phase: Some((name, state)), .. } if has_phases(&job) => {
                 let progress = if *state == PhaseState::Completed { 100 } else { 0 };
                 let execution = execution_id(&job.id).into();
                 let (phase, status) = (name.word(), state.word());
@@ -70,7 +70,7 @@ impl A6s {
         };
         let unattended = self.attendance().end(&job.id);
         match job.kind {
-            JobKind::Execution => {}
+            JobKind::Execution | JobKind::Workflow => {}
             // Whoever was told that it takes longer, or else everybody, if nobody has the answer.
             JobKind::Code => {
                 let is_news = unattended && !result.artifacts.is_empty();
@@ -82,7 +82,7 @@ impl A6s {
             _ => {}
         }
         // A part that was under way has ended with it.
-        if job.kind == JobKind::Execution
+        if has_phases(job)
             && let Some((name, phase)) = job.phases.current()
             && job.state != JobState::Completed
         {
@@ -90,8 +90,13 @@ impl A6s {
             let (phase, status) = (name.word(), phase.state.word());
             self.hub().tell(Told::Phase { execution, phase, status, progress: 0 });
         }
-        let said = serde_json::value::to_raw_value(&execution(job, result, None));
-        let Ok(result) = said else { return };
+        let whole = match self.whole(job, result, None).await {
+            Ok(whole) => whole,
+            Err(err) => {
+                return tracing::error!(err = err.as_str(), job = %job.id, "editors are not told of an end");
+            }
+        };
+        let Ok(result) = serde_json::value::to_raw_value(&whole) else { return };
         self.hub().tell(Told::Complete { execution: execution_id(&job.id).into(), result });
     }
 

@@ -5,6 +5,7 @@
 mod artifacts;
 mod code;
 mod control;
+mod flows;
 mod text;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 pub use artifacts::{Applied, Artifact, Artifacts, Previewed, Previews};
 pub use code::{Issue, OfCode, Review, ReviewType};
 pub use control::{Commanded, CommandedAgent};
+pub use flows::{ScanJob, WorkflowRow};
 pub use text::{Code, Id, Json, Path, Text, Word};
 
 /// What a method takes that needs nothing.
@@ -99,6 +101,17 @@ pub enum Priority {
     Normal,
     /// Before others.
     High,
+}
+
+impl Priority {
+    /// The protocol's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+        }
+    }
 }
 
 /// `fleet.list`.

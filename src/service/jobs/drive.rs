@@ -65,6 +65,22 @@ impl Drive {
             Err(Stop::Cancelled) => (JobState::Cancelled, Some("cancelled".into())),
             Err(Stop::Over) => return self.provost.pulses().end(&self.job.id),
         };
+        if let Err(refusal) = self.end(state, error, kept).await
+            && refusal != Refusal::TaskFinished
+        {
+            tracing::error!(%refusal, job = %self.job.id, "how a job ended is not on record");
+        }
+        let logs = self.provost.job_logs();
+        drop(tokio::task::spawn_blocking(move || logs.remove_old()));
+    }
+
+    /// Puts on record how it has ended.
+    pub(super) async fn end(
+        &self,
+        state: JobState,
+        error: Option<String>,
+        kept: JobResult,
+    ) -> Result<(), Refusal> {
         let end = EndJob {
             job: self.job.id.clone(),
             state,
@@ -72,14 +88,9 @@ impl Drive {
             result: Some(Arc::new(kept)),
             steps: self.steps.load(Ordering::Relaxed),
         };
-        if let Err(refusal) = self.provost.submit(self.provost.host(), end).await
-            && refusal != Refusal::TaskFinished
-        {
-            tracing::error!(%refusal, job = %self.job.id, "how a job ended is not on record");
-        }
+        let ended = self.provost.submit(self.provost.host(), end).await;
         self.provost.pulses().end(&self.job.id);
-        let logs = self.provost.job_logs();
-        drop(tokio::task::spawn_blocking(move || logs.remove_old()));
+        ended.map(drop)
     }
 
     async fn go(&self, kept: &mut JobResult) -> Result<(), Stop> {
@@ -87,6 +98,8 @@ impl Drive {
             Plan::Phases(wanted) => self.phases(wanted, kept).await,
             Plan::Once => self.once(kept).await,
             Plan::Code(plan) => self.code(plan, kept).await,
+            Plan::Scan => self.scan(kept).await,
+            Plan::Workflow(flow) => self.workflow(flow, kept).await,
         }
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::execution::Wanted;
 use crate::service::CodePlan;
+use crate::service::workflows::Flow;
 
 /// How a job is carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -15,6 +16,10 @@ pub enum Plan {
     Once,
     /// As a question about code. A6s 6.4.
     Code(Box<CodePlan>),
+    /// By one run that reports in a form. A6s 6.9.
+    Scan,
+    /// By steps. A6s 6.9.
+    Workflow(Box<Flow>),
 }
 
 /// What carries a job out, kept with it for the next daemon.

@@ -142,7 +142,10 @@ impl Drive {
     /// Hands the work to the worker: judged like any other delegation.
     async fn delegate(&self, run: &Run) -> Result<TaskId, Stop> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        if let Some(task) = self.job.tasks.get(number) {
+        let known = self.job.tasks.get(number);
+        if let Some(task) = known
+            && self.provost.task(task).await.is_ok()
+        {
             // An earlier daemon came so far.
             return Ok(task.clone());
         }
@@ -151,8 +154,12 @@ impl Drive {
             later => format!("job_{}.{}", self.job.id, later + 1),
         };
         let task = TaskId::parse(&id).map_err(|err| failed(&err))?;
-        let tied = MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
-        self.provost.submit(self.provost.host(), tied).await?;
+        // Or it had named the task, and was gone before it was there.
+        if known.is_none() {
+            let tied =
+                MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
+            self.provost.submit(self.provost.host(), tied).await?;
+        }
         let verb = Delegate {
             task: task.clone(),
             goal: run.prompt.clone(),
@@ -191,7 +198,7 @@ impl Drive {
     }
 
     /// The job has something that runs, from now on.
-    async fn runs_now(&self) -> Result<(), Stop> {
+    pub(super) async fn runs_now(&self) -> Result<(), Stop> {
         if self.is_running.swap(true, Ordering::Relaxed) {
             return Ok(());
         }

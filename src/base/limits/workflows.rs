@@ -1,0 +1,31 @@
+//! Bounds of workflows and scans that editors ask for.
+
+/// Workflows of a configuration; a person must be able to choose among them.
+pub const WORKFLOWS_MAX: usize = 100;
+
+/// Files of workflows in one folder, each of which a person has to read before it counts.
+pub const WORKFLOW_FILES_MAX: usize = 64;
+
+/// Steps of one workflow: each is a job, and has a row in an editor's window.
+pub const WORKFLOW_STEPS_MAX: usize = 20;
+
+/// Rounds of what is repeated; each of them runs agents, which take time and may cost money.
+pub const WORKFLOW_ROUNDS_MAX: u32 = 20;
+
+/// Rounds where a workflow says nothing.
+pub const WORKFLOW_ROUNDS: u32 = 5;
+
+/// What the next step is told of an answer or of a check's output, in bytes: the end of it.
+pub const WORKFLOW_TOLD_BYTES_MAX: usize = 64 << 10;
+
+/// Longest name of a workflow's domain, of a workflow in it, and of a step, in bytes.
+pub const WORKFLOW_NAME_BYTES_MAX: usize = 64;
+
+/// Findings of one scan's report.
+pub const SCAN_FINDINGS_MAX: usize = 200;
+
+/// Longest title of a finding, in characters; details are as long as a review's.
+pub const SCAN_TITLE_MAX: usize = 300;
+
+/// Size of `.git/config`, in bytes, in which the address of the repository's origin is looked up.
+pub const GIT_CONFIG_BYTES_MAX: u64 = 1 << 20;

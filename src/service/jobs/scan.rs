@@ -1,0 +1,45 @@
+//! `scan.*`: one run, and a report in a form. A6s 6.9.
+
+use super::drive::{Drive, Stop, failed};
+use super::runs::Run;
+use crate::base::Json;
+use crate::domain::{JobResult, PhaseName};
+use crate::service::prompts::{Ask, PromptFor};
+use crate::service::scans::{scan_report, scan_schema, unread_scan};
+
+impl Drive {
+    /// The scan, and once more where its reply is none that can be read.
+    pub(super) async fn scan(&self, kept: &mut JobResult) -> Result<(), Stop> {
+        let reply = self.look_through(self.order.prompt.clone()).await?;
+        let report = match scan_report(&reply) {
+            Ok(report) => Ok(report),
+            Err(why) => {
+                let schema = scan_schema().to_string();
+                let ask = Ask { task: &why, code: &reply, schema: &schema, ..Ask::default() };
+                let repair = self.provost.agents().prompts.render(PromptFor::Repair, &ask);
+                let again = self.look_through(repair.map_err(|err| failed(&err))?.into()).await?;
+                scan_report(&again)
+            }
+        };
+        let report = report.unwrap_or_else(|why| unread_scan(&reply, &why));
+        kept.answer = Some(Json::from_value(&report));
+        kept.text = Some(reply.into());
+        Ok(())
+    }
+
+    /// What it changes in its copy is nobody's.
+    async fn look_through(&self, prompt: Box<str>) -> Result<String, Stop> {
+        let run = Run {
+            phase: PhaseName::Generate,
+            worker: self.job.worker.clone(),
+            by_agent: true,
+            prompt,
+            working_dir: self.order.working_dir.clone(),
+            schema: Some(Json::from_value(&scan_schema())),
+            copy: None,
+            command: None,
+            harvest: false,
+        };
+        Ok(self.run(run).await?.done()?.answer)
+    }
+}

@@ -1,0 +1,363 @@
+//! `workflows.run`: steps, each a job of its own, taken in the order of a pattern. A6s 6.9.
+//!
+//! A workflow's phases begin and end with its steps. What its copy has at the end is what it has brought about; under
+//! `parallel`, where each step has a copy, that is what all of them have.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+
+use super::drive::{Drive, Stop, failed};
+use super::plan::Plan;
+use super::runs::{Ran, Run, never_ran};
+use super::{JobAsk, LOOK_EVERY, RESTARTED, fresh_job_id};
+use crate::base::Json;
+use crate::base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
+use crate::domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
+use crate::service::prompts::{Ask, PromptFor};
+use crate::service::workflows::{Doer, Flow, Known, Pattern, Step};
+
+/// Exit codes by which a check says that it could not be made, as for `git bisect run` and in the shell.
+const NOT_CHECKED: std::ops::RangeInclusive<u8> = 125..=127;
+
+/// A workflow that is being carried out.
+pub(super) struct Flowing<'a> {
+    pub(super) drive: &'a Drive,
+    pub(super) flow: &'a Flow,
+    steps: Vec<Drive>,
+    /// How far it is in the order of phases.
+    at: AtomicUsize,
+}
+
+/// What was brought about so far, and said.
+#[derive(Default)]
+pub(super) struct SoFar {
+    /// Answers of steps in their order.
+    pub(super) answers: Vec<(Box<str>, String)>,
+    /// Files as they could be.
+    artifacts: Vec<Artifact>,
+    left_out: Option<Box<str>>,
+}
+
+/// How a command has ended that checks something.
+pub(super) enum Checked {
+    /// It has succeeded.
+    Passed(String),
+    /// It has not, and has said this.
+    Failed(String),
+}
+
+impl Drive {
+    /// All of it.
+    pub(super) async fn workflow(&self, flow: &Flow, kept: &mut JobResult) -> Result<(), Stop> {
+        self.begin(PhaseName::Research).await?;
+        let flowing =
+            Flowing { drive: self, flow, steps: self.open_steps(flow).await?, at: AtomicUsize::new(0) };
+        let first = flow.steps.first().map_or(PhaseName::Generate, |step| step.phase);
+        flowing.reach(first.min(PhaseName::Inspect)).await?;
+        let mut so_far = SoFar::default();
+        let went = match flow.pattern {
+            Pattern::Sequential => flowing.in_sequence(&mut so_far).await,
+            Pattern::Parallel => flowing.at_once(&mut so_far).await,
+            Pattern::Supervisor => flowing.supervised(&mut so_far).await,
+            Pattern::MakerChecker => flowing.made_and_checked(&mut so_far).await,
+        };
+        (kept.artifacts, kept.left_out) = (so_far.artifacts, so_far.left_out);
+        kept.text = so_far.answers.pop().map(|(_, answer)| answer.into());
+        went?;
+        flowing.reach(PhaseName::Review).await?;
+        self.finish(PhaseName::Review).await
+    }
+
+    /// Each step is a job. Where an earlier daemon has opened them and none has begun, they are there.
+    async fn open_steps(&self, flow: &Flow) -> Result<Vec<Drive>, Stop> {
+        let known = self.provost.job_steps(&self.job.id).await?;
+        if known.iter().any(|step| step.state != JobState::Queued) {
+            return Err(Stop::Failed(RESTARTED.into()));
+        }
+        let mut steps = Vec::with_capacity(flow.steps.len());
+        for (number, step) in (0_u16..).zip(&flow.steps) {
+            let is = |job: &&Arc<Job>| job.step.as_ref().is_some_and(|it| it.number == number);
+            let ask = JobAsk {
+                id: fresh_job_id()?,
+                kind: JobKind::Step,
+                method: "workflows.run",
+                title: step.name.to_string(),
+                agent: step.who.shown.to_string(),
+                worker: step.who.worker.clone(),
+                prompt: step.prompt.as_deref().unwrap_or_default().to_owned(),
+                working_dir: None,
+                by_agent: true,
+                key: None,
+                plan: Plan::Once,
+            };
+            let (job, order) = match known.iter().find(is) {
+                Some(job) => (job.clone(), self.order.clone()),
+                None => {
+                    let of = StepOf { job: self.job.id.clone(), number, phase: step.phase };
+                    self.provost.record_job(&self.job.who, ask, Some(of)).await?
+                }
+            };
+            steps.push(Drive::new(self.provost.clone(), job, order));
+        }
+        Ok(steps)
+    }
+}
+
+impl Flowing<'_> {
+    /// One after another; the first that fails is the last.
+    async fn in_sequence(&self, so_far: &mut SoFar) -> Result<(), Stop> {
+        for (number, step) in self.flow.steps.iter().enumerate() {
+            let went = match (&step.prompt, step.until.is_empty()) {
+                (None, _) => {
+                    self.command(number, &step.command, so_far).await.and_then(|checked| match checked {
+                        Checked::Passed(said) => Ok(said),
+                        Checked::Failed(said) => Err(unsuccessful("it has failed", &said)),
+                    })
+                }
+                (Some(_), true) => self.ask(number, "", "", so_far).await,
+                (Some(_), false) => self.until(number, step, so_far).await,
+            };
+            self.over(number, went, so_far).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks an agent until a command succeeds.
+    async fn until(&self, number: usize, step: &Step<Doer>, so_far: &mut SoFar) -> Result<String, Stop> {
+        let mut answer = String::new();
+        for round in 0..=step.max_rounds {
+            let said = match self.command(number, &step.until, so_far).await? {
+                Checked::Passed(said) => return Ok(if answer.is_empty() { said } else { answer }),
+                Checked::Failed(said) => said,
+            };
+            if round == step.max_rounds {
+                return Err(unsuccessful(&format!("the check fails after {round} rounds"), &said));
+            }
+            answer = self.ask(number, &said, "", so_far).await?;
+        }
+        Ok(answer)
+    }
+
+    /// All at once. What two of them have made different things of is nobody's to choose.
+    async fn at_once(&self, so_far: &mut SoFar) -> Result<(), Stop> {
+        let each = self.flow.steps.iter().enumerate().map(|(number, step)| async move {
+            let mut its = SoFar::default();
+            let went = match &step.prompt {
+                Some(_) => self.ask(number, "", "", &mut its).await,
+                None => {
+                    self.command(number, &step.command, &mut its).await.and_then(|checked| match checked {
+                        Checked::Passed(said) => Ok(said),
+                        Checked::Failed(said) => Err(unsuccessful("it has failed", &said)),
+                    })
+                }
+            };
+            let went = self.over(number, went, &mut its).await;
+            (step.name.clone(), its, went)
+        });
+        let (mut first_fault, mut quarrels) = (None, Vec::new());
+        let mut makers: Vec<Box<str>> = Vec::new();
+        for (name, its, went) in join_all(each).await {
+            so_far.answers.extend(its.answers);
+            so_far.left_out = so_far.left_out.take().or(its.left_out);
+            for artifact in its.artifacts {
+                match so_far.artifacts.iter().position(|known| known.path == artifact.path) {
+                    None => {
+                        so_far.artifacts.push(artifact);
+                        makers.push(name.clone());
+                    }
+                    Some(at) if is_the_same(&so_far.artifacts[at], &artifact) => {}
+                    Some(at) => quarrels.push(format!("{} ({} and {name})", artifact.path, makers[at])),
+                }
+            }
+            first_fault = first_fault.or(went.err());
+        }
+        match (first_fault, quarrels.is_empty()) {
+            (Some(fault), _) => Err(fault),
+            (None, true) => Ok(()),
+            (None, false) => {
+                let files = quarrels.join(", ");
+                Err(Stop::Failed(format!("two steps have changed the same file in different ways: {files}")))
+            }
+        }
+    }
+
+    /// Asks a step's agent in its own words, and answers what it has said.
+    pub(super) async fn ask(
+        &self,
+        number: usize,
+        check: &str,
+        task: &str,
+        so_far: &mut SoFar,
+    ) -> Result<String, Stop> {
+        let step = &self.flow.steps[number];
+        let known = Known { inputs: &self.flow.inputs, answers: &so_far.answers, check, task };
+        let says = known.prompt(step.prompt.as_deref().unwrap_or_default());
+        self.ask_for(number, &says, None, so_far).await
+    }
+
+    /// The same in these words, and in a form.
+    pub(super) async fn ask_for(
+        &self,
+        number: usize,
+        says: &str,
+        schema: Option<&Json>,
+        so_far: &mut SoFar,
+    ) -> Result<String, Stop> {
+        let prompts = &self.drive.provost.agents().prompts;
+        let preamble = self.flow.steps[number].who.preamble.as_deref().unwrap_or_default();
+        let ask = Ask { task: says, preamble, ..Ask::default() };
+        let prompt = prompts.render(PromptFor::Invoke, &ask).map_err(|err| failed(&err))?;
+        self.tell(number, prompt, schema, so_far).await
+    }
+
+    /// Hands a step's agent a prompt as it is.
+    pub(super) async fn tell(
+        &self,
+        number: usize,
+        prompt: String,
+        schema: Option<&Json>,
+        so_far: &mut SoFar,
+    ) -> Result<String, Stop> {
+        let run = Run { schema: schema.cloned(), ..self.run_of(number, prompt.into(), None) };
+        let ran = self.run(number, run, so_far).await?.done()?;
+        Ok(ran.answer)
+    }
+
+    /// Runs a command in the place of a step's agent.
+    pub(super) async fn command(
+        &self,
+        number: usize,
+        command: &[Box<str>],
+        so_far: &mut SoFar,
+    ) -> Result<Checked, Stop> {
+        let known = Known { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
+        let command: Vec<Box<str>> = command.iter().map(|part| known.argument(part).into()).collect();
+        let run = self.run_of(number, command.join(" ").into(), Some(command));
+        let ran = self.run(number, run, so_far).await?;
+        let said = format!("{}\n{}", ran.answer, ran.last_words).trim().to_owned();
+        let said =
+            said[said.ceil_char_boundary(said.len().saturating_sub(WORKFLOW_TOLD_BYTES_MAX))..].to_owned();
+        match exit_code(&ran) {
+            Some(code) if !NOT_CHECKED.contains(&code) => Ok(Checked::Failed(said)),
+            _ => ran.done().map(|_| Checked::Passed(said)),
+        }
+    }
+
+    fn run_of(&self, number: usize, prompt: Box<str>, command: Option<Vec<Box<str>>>) -> Run {
+        let shared = self.flow.pattern != Pattern::Parallel;
+        let step = &self.flow.steps[number];
+        Run {
+            phase: step.phase,
+            worker: step.who.worker.clone(),
+            by_agent: true,
+            prompt,
+            working_dir: self.drive.order.working_dir.clone(),
+            schema: None,
+            copy: shared.then(|| self.drive.job.id.clone()),
+            command,
+            harvest: true,
+        }
+    }
+
+    /// One run for a step. The workflow's phase begins with it, and is as far as the steps of it are.
+    async fn run(&self, number: usize, run: Run, so_far: &mut SoFar) -> Result<Ran, Stop> {
+        let step = &self.steps[number];
+        let work = async {
+            let task = step.start(&run).await?;
+            if !never_ran(&task) {
+                self.drive.runs_now().await?;
+                self.reach(run.phase).await?;
+            }
+            step.follow(&run, task).await
+        };
+        let mut work = std::pin::pin!(work);
+        let ran = loop {
+            tokio::select! {
+                ran = &mut work => break ran?,
+                () = tokio::time::sleep(LOOK_EVERY) => self.tell_progress(run.phase).await,
+            }
+        };
+        if !never_ran(&ran.task) {
+            so_far.artifacts.clone_from(&ran.artifacts);
+            so_far.left_out.clone_from(&ran.left_out);
+        }
+        Ok(ran)
+    }
+
+    async fn tell_progress(&self, phase: PhaseName) {
+        let pulses = self.drive.provost.pulses();
+        // The next look is soon.
+        let steps = self.drive.provost.job_steps(&self.drive.job.id).await.unwrap_or_default();
+        let of_phase = steps.iter().filter(|job| job.step.as_ref().is_some_and(|it| it.phase == phase));
+        let each: Vec<u32> = of_phase
+            .map(|job| match job.state {
+                JobState::Completed => 100,
+                _ => pulses.of(&job.id).map_or(0, |pulse| pulse.progress.into()),
+            })
+            .collect();
+        let number = u32::try_from(each.len()).unwrap_or(u32::MAX);
+        let mean = each.iter().sum::<u32>().checked_div(number).unwrap_or(0);
+        if self.at.load(Ordering::Relaxed) == phase as usize {
+            pulses.tell(&self.drive.job, Some(phase), u8::try_from(mean).unwrap_or(0).min(99));
+        }
+    }
+
+    /// Goes on to a phase: those before it are over. Whoever comes second finds it there.
+    async fn reach(&self, phase: PhaseName) -> Result<(), Stop> {
+        let from = self.at.fetch_max(phase as usize, Ordering::Relaxed);
+        let order = PhaseName::ALL.windows(2).skip(from).take((phase as usize).saturating_sub(from));
+        for pair in order {
+            self.drive.finish(pair[0]).await?;
+            self.drive.begin(pair[1]).await?;
+        }
+        Ok(())
+    }
+
+    /// A step is over, and what it has answered is known to those after it.
+    pub(super) async fn over(
+        &self,
+        number: usize,
+        went: Result<String, Stop>,
+        so_far: &mut SoFar,
+    ) -> Result<(), Stop> {
+        let name = &self.flow.steps[number].name;
+        let (state, error, text, result) = match went {
+            Ok(answer) => {
+                so_far.answers.push((name.clone(), answer.clone()));
+                (JobState::Completed, None, Some(answer.into()), Ok(()))
+            }
+            Err(Stop::Failed(why)) => {
+                let told = Stop::Failed(format!("{name}: {why}"));
+                (JobState::Failed, Some(why), None, Err(told))
+            }
+            Err(Stop::Cancelled) => {
+                (JobState::Cancelled, Some("cancelled".into()), None, Err(Stop::Cancelled))
+            }
+            Err(Stop::Over) => return Err(Stop::Over),
+        };
+        let kept = JobResult { text, ..JobResult::default() };
+        match self.steps[number].end(state, error, kept).await {
+            Err(Refusal::TaskFinished) | Ok(()) => result,
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+}
+
+fn is_the_same(one: &Artifact, other: &Artifact) -> bool {
+    (&one.kind, &one.content, one.mode) == (&other.kind, &other.content, other.mode) && &*one.kind != "binary"
+}
+
+/// A failure, with the end of what was said.
+pub(super) fn unsuccessful(what: &str, said: &str) -> Stop {
+    let from = said.ceil_char_boundary(said.len().saturating_sub(JOB_ERROR_BYTES_MAX));
+    Stop::Failed(format!("{what}\n{}", &said[from..]).trim_end().to_owned())
+}
+
+/// The exit code of a run that has failed by itself.
+fn exit_code(ran: &Ran) -> Option<u8> {
+    let Some(Failure::WorkerFailed { why }) = &ran.task.failure else { return None };
+    let code = why.strip_prefix("exit code ")?;
+    code.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+}

@@ -1,0 +1,232 @@
+//! Workflows as doors speak of them, and what their steps are told. A6s 6.9.
+//!
+//! What an editor sends as input is the user's own words, as a task is. What agents and commands have said is data, and
+//! stands between fences. Nothing here reads or writes anything.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::prompts::as_data;
+use crate::base::AgentId;
+use crate::base::limits::WORKFLOW_TOLD_BYTES_MAX;
+use crate::domain::PhaseName;
+
+/// In what order steps are taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// One after another, in one copy.
+    Sequential,
+    /// All at once, each in a copy of its own.
+    Parallel,
+    /// The first decides who is next.
+    Supervisor,
+    /// The first makes, the others check.
+    MakerChecker,
+}
+
+impl Pattern {
+    /// As clients see it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Pattern::Sequential => "sequential",
+            Pattern::Parallel => "parallel",
+            Pattern::Supervisor => "supervisor",
+            Pattern::MakerChecker => "maker_checker",
+        }
+    }
+}
+
+/// A workflow of the configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Workflow {
+    /// `domain:name`.
+    pub id: Box<str>,
+    /// Its name for people.
+    pub name: Box<str>,
+    /// What it is for.
+    pub description: Box<str>,
+    /// In what order its steps are taken.
+    pub pattern: Pattern,
+    /// How often a supervisor decides, or a maker tries.
+    pub max_rounds: u32,
+    /// Its steps.
+    pub steps: Vec<Step<Option<Box<str>>>>,
+    /// Where it was written: `FILE:LINE`.
+    pub place: Box<str>,
+}
+
+impl Workflow {
+    /// What stands before the colon of its id.
+    pub fn domain(&self) -> &str {
+        self.id.split(':').next().unwrap_or_default()
+    }
+}
+
+/// A step, which is somebody's: of whoever was written down, or of whoever that has turned out to be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Step<Who> {
+    /// What it is called.
+    pub name: Box<str>,
+    /// Who does it.
+    pub who: Who,
+    /// What the agent is told; `None` for a command.
+    pub prompt: Option<Box<str>>,
+    /// Run instead of an agent.
+    pub command: Vec<Box<str>>,
+    /// The agent is asked until this succeeds.
+    pub until: Vec<Box<str>>,
+    /// How often, at the most.
+    pub max_rounds: u32,
+    /// Which phase it belongs to.
+    pub phase: PhaseName,
+}
+
+/// Who does a step.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Doer {
+    /// As editors are shown it.
+    pub shown: Box<str>,
+    /// The agent.
+    pub worker: AgentId,
+    /// What its prompts begin with.
+    pub preamble: Option<Box<str>>,
+}
+
+/// A workflow that was asked for, kept with its job.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Flow {
+    /// In what order its steps are taken.
+    pub pattern: Pattern,
+    /// How often a supervisor decides, or a maker tries.
+    pub max_rounds: u32,
+    /// Its steps.
+    pub steps: Vec<Step<Doer>>,
+    /// What it was given.
+    pub inputs: Inputs,
+    /// How urgent it is, in the editor's word.
+    pub priority: Option<Box<str>>,
+}
+
+/// What a workflow is given.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Inputs {
+    /// The whole of it as one text.
+    pub text: Box<str>,
+    /// By name.
+    pub named: Map<String, Value>,
+}
+
+impl Inputs {
+    /// Puts both together: `inputs`, which is an object, and `input`, which is anything. An object is both.
+    ///
+    /// # Errors
+    /// A sentence about which of them is wrong.
+    pub fn of(inputs: Option<Value>, input: Option<Value>) -> Result<Self, String> {
+        let mut named = match inputs {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(named)) => named,
+            // An empty table of Lua is a list as well.
+            Some(Value::Array(list)) if list.is_empty() => Map::new(),
+            Some(_) => return Err("`inputs`: expected an object".into()),
+        };
+        let text = match input {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(more)) => {
+                named.extend(more);
+                None
+            }
+            Some(other) => Some(as_text(&other)),
+        };
+        let text =
+            text.or_else(|| named.get("input").map(as_text)).unwrap_or_else(|| match named.is_empty() {
+                true => String::new(),
+                false => serde_json::to_string_pretty(&named).unwrap_or_default(),
+            });
+        Ok(Self { text: text.into(), named })
+    }
+}
+
+/// Text as it is, anything else as JSON.
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What there is to be filled in.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// What the workflow was given.
+    pub inputs: &'a Inputs,
+    /// The answers of steps so far, by name; the last one is the previous one.
+    pub answers: &'a [(Box<str>, String)],
+    /// What a check has said.
+    pub check: &'a str,
+    /// What a supervisor has said.
+    pub task: &'a str,
+}
+
+impl Known<'_> {
+    /// A prompt. What is not there leaves nothing behind.
+    pub fn prompt(&self, template: &str) -> String {
+        fill(template, |name| {
+            let answer = |name: &str, text: &str| told(&format!("What the step {name} has answered"), text);
+            let by_name = |wanted: &str| self.answers.iter().rev().find(|(name, _)| **name == *wanted);
+            Some(match name {
+                "input" => self.inputs.text.trim().to_owned(),
+                "task" => self.task.trim().to_owned(),
+                "check" => told("What the check has said", self.check),
+                "previous" => self.answers.last().map(|(name, text)| answer(name, text)).unwrap_or_default(),
+                other => match other.strip_prefix("steps.") {
+                    Some(step) => by_name(step).map(|(name, text)| answer(name, text)).unwrap_or_default(),
+                    None => self.named(other)?,
+                },
+            })
+        })
+    }
+
+    /// An argument of a command, to which no agent has anything to say.
+    pub fn argument(&self, template: &str) -> String {
+        fill(
+            template,
+            |name| if name == "input" { Some(self.inputs.text.to_string()) } else { self.named(name) },
+        )
+        .replace('\0', "")
+    }
+
+    fn named(&self, name: &str) -> Option<String> {
+        let input = name.strip_prefix("inputs.")?;
+        Some(self.inputs.named.get(input).map(as_text).unwrap_or_default())
+    }
+}
+
+/// What somebody has said, as data; the end of it, where it is long.
+pub(super) fn told(what: &str, text: &str) -> String {
+    let text = text.trim();
+    let from = text.ceil_char_boundary(text.len().saturating_sub(WORKFLOW_TOLD_BYTES_MAX));
+    if text.is_empty() { String::new() } else { as_data(what, &text[from..]) }
+}
+
+/// Replaces what is known in one pass; other braces are left alone.
+fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let (mut out, mut rest) = (String::with_capacity(template.len()), template);
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let name = rest.strip_prefix('{').and_then(|it| it.split_once('}')).map(|(name, _)| name);
+        match name.and_then(|name| Some((name.len() + 2, value(name)?))) {
+            Some((len, value)) => {
+                out.push_str(&value);
+                rest = &rest[len..];
+            }
+            None => {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out + rest
+}
