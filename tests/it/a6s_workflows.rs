@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::a6s_client::{OPEN, Socket};
 use crate::loopback_client::Http;
-use crate::support::World;
+use crate::support::{World, eventually};
 
 const STAND_IN: &str = include_str!("agents/stand_in.py");
 
@@ -294,6 +294,11 @@ fn a_workflow_that_ran_does_not_outlive_its_daemon() {
     let mut socket = socket(&world);
     let execution = run(&mut socket, "dev:waits", &json!({}));
     running(&mut socket, &execution);
+    let program = world.path("tools").join("stand_in.py").display().to_string();
+    eventually("the stand-in runs", || {
+        let found = std::process::Command::new("pgrep").args(["-f", &program]).output().unwrap();
+        !found.stdout.is_empty()
+    });
     daemon.kill();
     let _daemon = world.start();
     let mut socket = self::socket(&world);
