@@ -216,7 +216,8 @@ impl Loading {
         let Some(id) = id else { return };
         self.done.config.workflows.retain(|known| known.head.id != id);
         let reason = format!("line {}: {why}", line_of(file.text, at));
-        self.done.config.refused_workflows.insert(id, RefusedWorker { file: file.name.into(), reason });
+        let refused = RefusedWorker { file: file.name.into(), reason, is_agent: false };
+        self.done.config.refused_workflows.insert(id, refused);
     }
 
     fn workflow(
