@@ -383,3 +383,43 @@ fn somebody_is_asked_who_takes_such_questions_and_works() {
     let why = with("code_agent = \"nobody\"", &two);
     assert_eq!(why, "a6s.code_agent names nobody: nobody. Configured: d, e");
 }
+
+#[test]
+fn new_text_is_merged_with_what_the_user_has_written_since_and_a_snippet_goes_nowhere() {
+    let desk = Desk::new("text", "apply_unknown = false");
+    let file = desk.file("src/calc.py", CALC);
+    let (_daemon, mut socket) = desk.start();
+    desk.put("answer", "return 1");
+    let made = socket.result("code.refactor", &about("return 0", &file));
+    desk.file("src/calc.py", &CALC.replace("class Calc", "class Calculator"));
+    let shown = socket.result("artifacts.preview", &json!({ "artifacts": made }));
+    let one = &shown["files"][0];
+    assert_eq!(
+        (&one["path"], &one["action"], &one["reason"]),
+        (&json!("src/calc.py"), &json!("modify"), &Value::Null)
+    );
+    let diff = one["diff"].as_str().unwrap();
+    assert!(diff.contains("-        return 0\n+        return 1\n") && !diff.contains("-class"), "{diff}");
+    let snippet = socket.result("code.refactor", &about("return 0", "*scratch*"));
+    let shown = socket.result("artifacts.preview", &json!({ "artifacts": snippet }));
+    let one = &shown["files"][0];
+    let why = "a snippet belongs to no file of the workspace; insert it where it should be";
+    assert_eq!((&one["action"], &one["reason"]), (&json!("skip"), &json!(why)));
+    let applied = socket.result("artifacts.apply", &json!({ "artifacts": snippet }));
+    assert_eq!(applied["errors"], json!([format!("*scratch*: {why}")]));
+}
+
+#[test]
+fn one_that_was_switched_off_is_passed_over() {
+    let desk = Desk::new("text", "");
+    desk.put("answer", "here");
+    let two = [desk.entry("a", "text", ""), desk.entry("b", "text", "")].concat();
+    desk.world.configure(&format!("{OPEN}{two}"));
+    let (_daemon, mut socket) = desk.start();
+    socket.result("fleet.command", &json!({ "agentId": "a", "command": "stop" }));
+    assert_eq!(socket.result("code.explain", &about("x", "")), "here");
+    assert_eq!(socket.result("background.list", &json!({}))[0]["agentType"], "b");
+    socket.result("fleet.command", &json!({ "agentId": "b", "command": "stop" }));
+    let why = socket.error("code.explain", &about("x", ""));
+    assert_eq!(why, "a cannot be asked: it is switched off; the fleet.command `start` switches it on");
+}
