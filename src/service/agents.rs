@@ -124,6 +124,9 @@ pub enum Nobody {
         "No agent is configured for {0}: put an [[agent]] entry into provost.toml, as docs/agents.md shows"
     )]
     Configured(&'static str),
+    /// Whoever is configured is so wrongly.
+    #[error("{0} cannot be used: {1}")]
+    Refused(Box<str>, Box<str>),
     /// There is nobody of that name.
     #[error("a6s.code_agent names nobody: {0}. Configured: {1}")]
     Called(AgentId, String),
@@ -224,7 +227,10 @@ impl Agents {
         switch: impl Fn(&AgentId) -> Switch,
     ) -> Result<Meant<'_>, Nobody> {
         if self.agents.is_empty() {
-            return Err(Nobody::Configured(method));
+            return Err(match self.refused.first_key_value() {
+                Some((name, why)) => Nobody::Refused(name.clone(), why.clone()),
+                None => Nobody::Configured(method),
+            });
         }
         let preferred = self
             .code_agent

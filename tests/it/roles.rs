@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use provost::base::{AgentId, Ttl};
+use provost::domain::Switch;
 use provost::jail::Reader;
 use provost::service::{Agent, AgentOutput, Agents, Role};
 
@@ -99,4 +100,28 @@ fn an_agent_takes_what_its_methods_name() {
         assert_eq!(second.takes(method), takes, "{method}");
         assert!(agents.agents[0].takes(method));
     }
+}
+
+#[test]
+fn a_question_about_code_goes_to_who_takes_it_and_works() {
+    let mut agents = agents();
+    let asked = |agents: &Agents, off: &[&str]| {
+        let switch = |id: &AgentId| if off.contains(&id.as_str()) { Switch::Off } else { Switch::On };
+        let asked = agents.asked_for("code.review", switch);
+        asked.map(|meant| meant.agent.id.as_str().to_owned()).map_err(|nobody| nobody.to_string())
+    };
+    assert_eq!(asked(&agents, &[]).as_deref(), Ok("first"));
+    assert_eq!(asked(&agents, &["first"]).as_deref(), Ok("second"));
+    agents.code_agent = Some(id("reviewer-ai"));
+    assert_eq!(asked(&agents, &[]).as_deref(), Ok("second"), "the role's");
+    agents.agents[1].methods = vec!["agents.*".into()];
+    assert_eq!(asked(&agents, &[]).as_deref(), Ok("first"), "who is preferred does not take it");
+    agents.agents[0].trouble = Some("there is no /bin/none".into());
+    assert_eq!(asked(&agents, &[]), Err("first cannot be asked: there is no /bin/none".into()));
+    let paused = |id: &AgentId| if id.as_str() == "first" { Switch::Paused } else { Switch::On };
+    agents.agents[0].trouble = None;
+    assert!(agents.asked_for("code.review", paused).is_ok(), "it waits with who is held back");
+    let refused = BTreeMap::from([("x".into(), "provost.toml: `command` is missing".into())]);
+    let wrong = Agents { refused, ..Agents::default() };
+    assert_eq!(asked(&wrong, &[]), Err("x cannot be used: provost.toml: `command` is missing".into()));
 }
