@@ -337,3 +337,29 @@ fn a_workflow_that_has_not_begun_begins_under_the_next_daemon() {
     assert_eq!(artifact(&whole, "a.txt"), "first\nchecked x\n");
     assert_eq!(steps(&whole).iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["completed"; 3]);
 }
+
+#[test]
+fn the_command_line_shows_workflows_and_what_is_wrong_with_one() {
+    let world = world(&["coder-ai"], "[[workflow]]\nid = \"dev:bad\"\n[[workflow.step]]\nname = \"one\"\n");
+    let said = |args: &[&str]| {
+        let output = world.command(args).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, out, err) = said(&["workflows"]);
+    assert_eq!(code, 1, "one of them cannot be used");
+    assert!(
+        out.contains("dev:fix_and_review") && out.contains("built in") && !out.contains("dev:bad"),
+        "{out}"
+    );
+    assert!(err.contains("dev:bad cannot be used: ") && err.contains("provost.toml: line "), "{err}");
+    let (code, out, _) = said(&["workflows", "list", "--domain", "ops"]);
+    assert_eq!((code, out.lines().count()), (0, 1), "{out}");
+    let (code, out, _) = said(&["workflows", "show", "dev:test_until_green"]);
+    assert!(code == 0 && out.contains("until: /bin/sh") && out.contains("at most 5 rounds"), "{out}");
+    assert!(out.contains("| {check}"), "{out}");
+    let (code, _, err) = said(&["workflows", "show", "dev:bad"]);
+    assert!(code != 0 && err.contains("`prompt` is missing"), "{err}");
+    let (code, _, err) = said(&["workflows", "show", "dev:fix_and_revue"]);
+    assert!(code != 0 && err.contains("provost workflows show dev:fix_and_review"), "{err}");
+}
