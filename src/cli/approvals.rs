@@ -101,6 +101,7 @@ fn in_full(approval: &wire::Approval) -> String {
         ("asked by", format!("{}, door {}", approval.asked_by, approval.door)),
     ];
     facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
+    facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
     facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
     // One line each: a person answers for all of them.
     let mut reach = approval.network.split(' ');
@@ -120,6 +121,12 @@ fn in_full(approval: &wire::Approval) -> String {
     let more = more.map(|more| fenced("  and the rest of its request:", &more));
     let (words, more) = (words.unwrap_or_default(), more.unwrap_or_default());
     format!("Approval {}\n{}{words}{more}", approval.id, out::table(&rows))
+}
+
+/// What is run instead of the worker's own program.
+fn in_its_place(request: &Value) -> Option<String> {
+    let words = request.get("errand")?.get("command")?.as_array()?;
+    Some(words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "))
 }
 
 /// What a request says beside what is shown already: a person answers for all of it.

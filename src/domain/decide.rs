@@ -360,6 +360,9 @@ impl State {
             return Ok(Some(same_answer(&task)));
         }
         self.takes_on(verb)?;
+        if verb.errand.as_ref().is_some_and(|it| self.jobs.has_ended(&it.job)) {
+            return Err(Refusal::TaskFinished);
+        }
         call.facts = self.settings.facts_of(verb, std::mem::take(&mut call.facts))?;
         call.facts.running = self.tasks.asked_by(call.who.agent());
         call.facts.depth = self.tasks.depth_below(call.who.agent());

@@ -256,6 +256,12 @@ pub struct Jobs {
 }
 
 impl Jobs {
+    /// Whether what an errand is a part of is over: taken back, say, since it was sent.
+    pub(super) fn has_ended(&self, errand: &str) -> bool {
+        let id = errand.split_once('_').and_then(|(_, id)| JobId::parse(id).ok());
+        id.and_then(|id| self.all.get(&id)).is_some_and(|job| job.state.is_over())
+    }
+
     /// A job.
     pub fn get(&self, id: &JobId) -> Option<&Arc<Job>> {
         self.all.get(id)

@@ -392,6 +392,9 @@ fn facts(parked: &Parked) -> String {
         shown(&parked.tool())
     );
     if let Command::Delegate(order) = &parked.command {
+        if let Some(command) = order.command() {
+            text += &format!("\nInstead of its own program: «{}»", shown(&command.join(" ")));
+        }
         text += &format!("\nIt says: «{}»", shown(&order.goal));
     }
     text

@@ -318,7 +318,48 @@ id = "test.others"
 decision = "allow"
 reason = "the others may"
 when.action = ["delegate"]
+limit.hosts = ["example.org:443"]
+
+[[rule]]
+id = "test.approvers"
+decision = "allow"
+reason = "approvers with a key may approve"
+when.action = ["approve"]
+when.proof = ["own_key"]
 "#;
+
+#[test]
+fn who_approves_a_command_sees_which_it_is() {
+    let world = World::new();
+    world.rule(&LOOKS_AT_THE_CRITIC.replace("when.worker = [\"critic-ai\"]", "when.network = [\"none\"]"));
+    let hosts =
+        "network = \"hosts\"\nhosts = [\"example.org:443\"]\nfix = [[\"sh\", \"-c\", \"echo > made.txt\"]]\n";
+    world.configure(&format!("{OPEN}{}", agent("coder-ai", LISTS, hosts)));
+    let daemon = world.start();
+    let approver = world.approver(&daemon);
+    let mut socket = Socket::open(Http::a6s(&world));
+    socket.stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let execution = begin(&mut socket, "coder-ai");
+    let words = |args: &[&str]| {
+        let said = world.command(args).output().unwrap();
+        String::from_utf8(said.stdout).unwrap()
+    };
+    let question = approver.poll_until(|it| it["msg_type"] == "APPROVAL");
+    let command = &question["payload"]["details"]["errand"]["command"];
+    assert_eq!(*command, json!(["sh", "-c", "echo > made.txt"]), "{question}");
+    let waiting: Value = serde_json::from_str(&words(&["approvals", "--json"])).unwrap();
+    let id = waiting.as_array().map_or(&waiting, |all| &all[0])["id"].to_string();
+    // It is shown before it is refused: nobody is at a terminal here.
+    let shown = words(&["approve", &id]);
+    assert!(shown.contains("runs instead") && shown.contains("\"sh\" \"-c\" \"echo > made.txt\""), "{shown}");
+    assert!(shown.contains("network       none\n"), "the agent's own is not for it: {shown}");
+    let decision = json!({ "status": "granted", "note": "looked at" });
+    approver.say_to("APPROVAL_DECISION", question["msg_id"].as_str().unwrap(), "orchestrator", decision);
+    let seen = until(&mut socket, |it| it["type"] == "execution.complete");
+    let whole = &seen.last().unwrap()["data"];
+    assert_eq!((&whole["executionId"], &whole["status"]), (&json!(execution), &json!("success")), "{whole}");
+    assert_eq!(paths(whole), ["list.txt", "made.txt"]);
+}
 
 #[test]
 fn an_execution_that_a_restart_has_cut_off_leaves_nothing_to_be_approved() {

@@ -5,7 +5,7 @@ use std::fs;
 
 use provost::base::{AgentId, JobId, Json, TaskId, Ttl};
 use provost::domain::command::{EndJob, OpenJob};
-use provost::domain::{Answer, Delegate, Errand, Failure, JobKind, JobState, Network, Status};
+use provost::domain::{Answer, Delegate, Errand, Failure, JobKind, JobState, Network, Refusal, Status};
 use provost::store::Artifacts;
 
 use crate::runs::{World, asker, details, host, status, summary};
@@ -157,6 +157,25 @@ async fn when_a_job_is_over_its_copy_goes_and_nobody_works_in_it_any_more() {
     }
     assert_eq!(copies(&world), 0);
     hands.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_begins_for_a_job_that_was_taken_back_meanwhile() {
+    let world = World::new();
+    open(&world, "one").await;
+    let errand =
+        |job: &str| Some(Box::new(Errand { job: format!("job_{job}").into(), ..errand(None, None) }));
+    let (order, facts) = world.delegation("", "t-1", "true", Ttl::minutes(2));
+    let order = Delegate { errand: errand("one"), ..order };
+    let answer = world.engine().submit_with(&asker(), order.clone(), facts.clone()).await;
+    assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
+    end(&world, "one").await;
+    let later = Delegate { task: TaskId::parse("t-2").unwrap(), ..order.clone() };
+    let answer = world.engine().submit_with(&asker(), later, facts.clone()).await;
+    assert!(matches!(answer, Err(Refusal::TaskFinished)), "{answer:?}");
+    let other = Delegate { task: TaskId::parse("t-3").unwrap(), errand: errand("two"), ..order };
+    let answer = world.engine().submit_with(&asker(), other, facts).await;
+    assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
 }
 
 #[tokio::test]
