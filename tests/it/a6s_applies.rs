@@ -31,7 +31,7 @@ fn an_apply_that_needs_somebodys_word_waits_for_it_and_is_carried_out() {
     let preview = Editor::Emacs.result(&mut socket, PREVIEW, &artifacts);
     assert_eq!(preview["files"][0]["action"], "modify", "nobody is asked about a look");
     socket.text(&Editor::Emacs.text("a", APPLY, &artifacts));
-    assert!(socket.is_alive(), "others are answered meanwhile");
+    (0..100).for_each(|_| assert!(socket.is_alive(), "others are answered meanwhile"));
     answer_question(&desk, "granted", "");
     assert_eq!(socket.answer("a")["result"]["applied"], 2);
     assert_eq!((desk.text("a.txt"), desk.text("b.txt")), ("new\n".into(), "new\n".into()));
