@@ -91,6 +91,20 @@ fn whoever_waits_again_gets_the_answer_and_is_not_told_twice() {
 }
 
 #[test]
+fn whoever_has_the_answer_in_time_is_not_told_of_it_besides() {
+    let desk = Desk::new("text", "");
+    desk.put("answer", "x = 2\n");
+    let (_daemon, mut socket) = desk.start();
+    for code in ["a = 1", "b = 1", "c = 1"] {
+        let made = socket.result("code.refactor", &json!({ "code": code }));
+        assert_eq!(made[0]["content"], "x = 2");
+    }
+    // The end of the first one was told long before the answer to the last.
+    assert!(socket.is_alive());
+    assert!(socket.aside.iter().all(|it| it["type"] == "task.update"), "{:?}", socket.aside);
+}
+
+#[test]
 fn one_question_asked_twice_at_the_same_moment_is_one_job() {
     let desk = Desk::new("text", "");
     desk.put("answer", "an answer");
