@@ -234,7 +234,7 @@ settings! {
     /// The A6s door: the Autonoma daemon protocol over WebSockets on loopback, for editors.
     ["a6s"] a6s: A6sSettings {
         /// Whether the door is open.
-        enabled: bool = false, "", Strict;
+        enabled: bool = true, "", Strict;
         /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
         port: u16 = 9876, "port", Strict;
         /// As for Agent Protocol. Clients that can set no headers show a token as `/ws?token=`.

@@ -117,7 +117,7 @@ fn links_are_not_followed() {
 }
 
 /// The newest version of the tables.
-const SCHEMA: u32 = 8;
+const SCHEMA: u32 = 9;
 
 #[test]
 fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it() {
@@ -131,7 +131,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
                 DROP TABLE post; DROP TABLE inbox; DROP TABLE parked; DROP TABLE correspondent;
                 DROP TABLE footprint; DROP TABLE standoff; DROP TABLE question;
                 DROP TABLE member; DROP TABLE claim; DROP TABLE assignment; DROP TABLE transfer; DROP TABLE timeline;
-                DROP TABLE imported; DROP TABLE emptied; DROP TABLE job; DROP TABLE job_result;
+                DROP TABLE imported; DROP TABLE emptied; DROP TABLE job; DROP TABLE job_result; DROP TABLE job_order;
                 DROP TABLE token;
                 DELETE FROM counter WHERE name IN ('fence', 'ticket', 'named'); PRAGMA user_version = 1";
     db.execute_batch(undo).expect("the tables of version 1");

@@ -173,22 +173,37 @@ impl Hub {
                 let scheduled = subject.waiting.replace(told.clone()).is_some();
                 drop(book);
                 if !scheduled {
-                    let hub = self.clone();
-                    tokio::spawn(async move {
-                        tokio::time::sleep_until(then).await;
-                        hub.tell_waiting(told.about());
-                    });
+                    tokio::spawn(self.clone().tell_later(told, then));
                 }
             }
         }
     }
 
-    fn tell_waiting(&self, about: &str) {
-        let mut book = self.book();
-        let Some(subject) = book.subjects.get_mut(about) else { return };
-        if let Some(told) = subject.waiting.take().filter(|_| !subject.over) {
-            book.send(&told, Instant::now());
+    async fn tell_later(self, told: Told, mut then: Instant) {
+        loop {
+            tokio::time::sleep_until(then).await;
+            match self.tell_waiting(told.about()) {
+                Some(later) => then = later,
+                None => return,
+            }
         }
+    }
+
+    /// What waits is told if it is time, and answers when it will be if something else was told meanwhile.
+    fn tell_waiting(&self, about: &str) -> Option<Instant> {
+        let mut book = self.book();
+        let subject = book.subjects.get_mut(about)?;
+        let told = subject.waiting.take().filter(|_| !subject.over)?;
+        let now = Instant::now();
+        match subject.judge(&told, now) {
+            Due::Now => book.send(&told, now),
+            Due::Never => {}
+            Due::At(then) => {
+                subject.waiting = Some(told);
+                return Some(then);
+            }
+        }
+        None
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -311,9 +326,10 @@ impl Subject {
         let stand = told.stand()?;
         let is_progress =
             self.last.as_ref().is_some_and(|last| (last.part, last.status) == (stand.part, stand.status));
+        // What waits is about what was before.
+        self.waiting = None;
         if !is_progress {
-            // What waits is about what was before.
-            (self.waiting, self.topic) = (None, topic);
+            self.topic = topic;
         }
         (self.last, self.last_at) = (Some(stand), Some(now));
         is_progress.then_some(self.topic)
