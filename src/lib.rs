@@ -16,6 +16,7 @@ pub mod engine;
 pub mod graph;
 pub mod index;
 pub mod jail;
+pub mod mcp;
 pub mod policy;
 pub mod protocols;
 pub mod service;

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, allow, applies, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook,
-    intents, jail, journal, keys, locks, log, policy, screenshot, secrets, tasks, tokens, up, watch,
+    intents, jail, journal, keys, locks, log, mcp, policy, screenshot, secrets, tasks, tokens, up, watch,
     workflows,
 };
 use crate::base::Ttl;
@@ -227,6 +227,11 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost journal verify\n  provost journal export > journal.jsonl"
     )]
     Journal(journal::Journal),
+    /// Serve MCP on standard input and output, for an agent's host that starts it
+    #[command(
+        after_help = "For the host's configuration:\n  {\"mcpServers\": {\"provost\": {\"command\": \"provost\", \"args\": [\"mcp\"]}}}\n\nExamples:\n  provost mcp\n  provost mcp --as coder"
+    )]
+    Mcp(mcp::Mcp),
     /// Show what happened
     #[command(
         after_help = "Examples:\n  provost log\n  provost log --follow\n  provost log --after 120 --json\n  provost log job_a2b3c4d5e6f7g8h9 --follow"

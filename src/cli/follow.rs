@@ -99,7 +99,12 @@ impl Follow {
     }
 
     async fn output(&self, seen: &mut Seen, wait_ms: u64) -> Result<wire::Output, Complaint> {
-        let query = wire::OutputQuery { id: seen.task.clone(), from: seen.output, wait_ms: Some(wait_ms) };
+        let query = wire::OutputQuery {
+            id: seen.task.clone(),
+            from: seen.output,
+            wait_ms: Some(wait_ms),
+            limit: None,
+        };
         let page = self.client.output(&query).await?;
         seen.output = page.next;
         if !self.json {

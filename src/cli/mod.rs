@@ -34,6 +34,7 @@ mod keys;
 mod locks;
 mod log;
 mod manual;
+mod mcp;
 mod out;
 mod policy;
 mod screenshot;
@@ -146,6 +147,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Reload => up::reload(here),
         Command::Journal(it) => journal::journal(here, it),
         Command::Log(it) => log::log(here, &it),
+        Command::Mcp(it) => mcp::mcp(here, it),
         Command::Graph(it) => graph::graph(here, it),
         #[cfg(unix)]
         Command::Worker(_) => Ok(complaint::DONE),

@@ -229,6 +229,25 @@ pub struct Page {
     pub finished: bool,
 }
 
+impl Page {
+    /// The beginning of it, of at most so many bytes, and never nothing of something.
+    #[must_use]
+    pub fn up_to(mut self, most: usize) -> Self {
+        let mut room = most.max(1);
+        for (number, chunk) in self.chunks.iter_mut().enumerate() {
+            if chunk.bytes.len() > room {
+                chunk.bytes.truncate(room);
+                self.next = chunk.end();
+                self.finished = false;
+                self.chunks.truncate(number + usize::from(room > 0));
+                return self;
+            }
+            room -= chunk.bytes.len();
+        }
+        self
+    }
+}
+
 /// The output of a worker that is running or has just ended, shared between who reads it and who follows it.
 #[derive(Clone, Debug)]
 pub struct LiveOutput {

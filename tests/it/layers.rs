@@ -25,7 +25,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
     ("client", &["base", "auth", "transport", "system"]),
-    ("cli", &["base", "client", "config", "policy", "jail", "store", "system", "vault"]),
+    ("mcp", &["base", "client", "jail"]),
+    ("cli", &["base", "client", "mcp", "config", "policy", "jail", "store", "system", "vault"]),
 ];
 
 const WIRING: [&str; 3] = ["src/main.rs", "src/lib.rs", "src/daemon.rs"];

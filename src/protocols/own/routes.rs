@@ -188,6 +188,7 @@ async fn output(
 ) -> Answered<wire::Output> {
     let id = map::task_id(&query.id)?;
     let page = own.0.provost.output(&id, query.from, patience(query.wait_ms)).await;
+    let page = page.map(|page| page.up_to(query.limit.unwrap_or(usize::MAX)));
     let chunk = |it: Chunk| wire::Chunk {
         stream: if it.stream == Stream::Out { "stdout" } else { "stderr" }.into(),
         text: String::from_utf8_lossy(&it.bytes).into_owned(),

@@ -363,6 +363,8 @@ pub struct OutputQuery {
     pub from: u64,
     /// How long to wait for more, in milliseconds; bounded.
     pub wait_ms: Option<u64>,
+    /// So many bytes at most.
+    pub limit: Option<usize>,
 }
 
 /// `GET /output`: what a running worker has said since a position.

@@ -1,6 +1,7 @@
 //! Locks, intents and contracts as they travel. Paths and symbols are named from the root of the repository, and mean
 //! the same in all its work trees; `worktree` is the absolute path of the one where the caller's files are.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `POST /lock`.
@@ -22,7 +23,7 @@ pub struct TakeLock {
 }
 
 /// Answer to [`TakeLock`].
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Locked {
     /// The lock.
     pub lock: Lock,
@@ -33,7 +34,7 @@ pub struct Locked {
 }
 
 /// A lock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lock {
     /// On what, in the file's one spelling.
     pub symbol: String,
@@ -58,7 +59,7 @@ pub struct Lock {
 }
 
 /// Something in the way, or something to know. Never a refusal.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Told {
     /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`,
@@ -108,7 +109,7 @@ pub struct Whose {
 }
 
 /// `GET /locks`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Locks {
     /// In the order of their first grants.
     pub locks: Vec<Lock>,
@@ -117,7 +118,7 @@ pub struct Locks {
 }
 
 /// Somebody who waits for a lock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Waiter {
     /// For what.
     pub symbol: String,

@@ -1,0 +1,162 @@
+//! A tool: what hosts are told of it, and what it does.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Mcp;
+use crate::client::ClientError;
+
+/// A tool.
+pub(super) struct Entry {
+    pub(super) tool: Tool,
+    pub(super) run: Run,
+}
+
+type Run = Box<dyn Fn(Mcp, JsonObject) -> Pin<Box<dyn Future<Output = CallToolResult> + Send>> + Send + Sync>;
+
+/// What a tool answers: a sentence for people and models, and the same with a shape.
+pub(super) struct Said<T> {
+    pub(super) text: String,
+    pub(super) answer: T,
+}
+
+/// Why a tool did not do it, and what to do next.
+pub(super) struct Fault(String);
+
+impl Fault {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        let hint = match &error {
+            ClientError::Refused { fault, .. } => fault.hint.clone(),
+            ClientError::NotRunning(_) => Some("`provost up` starts it".into()),
+            _ => None,
+        };
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        Self(format!("{error}{hint}"))
+    }
+}
+
+/// What kind of thing a tool does, as far as hosts want to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// It looks.
+    Reads,
+    /// It adds or gives back; once more is the same as once.
+    Steady,
+    /// It begins something new each time.
+    Begins,
+    /// It ends something for good.
+    Ends,
+}
+
+impl Kind {
+    fn annotations(self, title: &str, open_world: bool) -> ToolAnnotations {
+        let mut hints = ToolAnnotations::with_title(title);
+        hints.read_only_hint = Some(self == Kind::Reads);
+        hints.destructive_hint = Some(self == Kind::Ends);
+        hints.idempotent_hint = Some(matches!(self, Kind::Reads | Kind::Steady | Kind::Ends));
+        hints.open_world_hint = Some(open_world);
+        hints
+    }
+}
+
+/// What hosts are told of a tool.
+pub(super) struct About {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) description: &'static str,
+    pub(super) kind: Kind,
+}
+
+impl About {
+    /// The tool that does this.
+    pub(super) fn does<In, Out, Doing>(
+        self,
+        act: impl Fn(Mcp, In) -> Doing + Send + Sync + Clone + 'static,
+    ) -> Entry
+    where
+        In: DeserializeOwned + JsonSchema + Send + 'static,
+        Out: Serialize + JsonSchema + Send + 'static,
+        Doing: Future<Output = Result<Said<Out>, Fault>> + Send + 'static,
+    {
+        let hints = self.kind.annotations(self.title, self.name == "delegate");
+        let tool = Tool::new(self.name, self.description, schema::<In>())
+            .with_title(self.title)
+            .with_raw_output_schema(schema::<Out>())
+            .with_annotations(hints);
+        let run: Run = Box::new(move |mcp, arguments| {
+            let act = act.clone();
+            Box::pin(async move {
+                let asked = match read::<In>(arguments) {
+                    Ok(asked) => asked,
+                    Err(fault) => return failed(fault),
+                };
+                match act(mcp, asked).await {
+                    Ok(said) => done(&said),
+                    Err(fault) => failed(fault),
+                }
+            })
+        });
+        Entry { tool, run }
+    }
+}
+
+/// Reads what a tool is called with. A model that gets it wrong is told which member, and can try again.
+fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|err| {
+        let path = err.path().to_string();
+        let at = if path == "." { String::new() } else { format!("`{path}`: ") };
+        Fault::new(format!("{at}{}", err.inner()))
+    })
+}
+
+fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(said.text.clone())]);
+    match serde_json::to_value(&said.answer) {
+        Ok(answer) => result.structured_content = Some(answer),
+        Err(error) => return failed(Fault::new(format!("the answer cannot be written: {error}"))),
+    }
+    result
+}
+
+fn failed(Fault(why): Fault) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+/// A type as hosts want to have it described: without names of formats that JSON does not know.
+fn schema<T: JsonSchema>() -> Arc<JsonObject> {
+    let mut schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    plain(&mut schema);
+    match schema {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
+}
+
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let foreign = |value: &Value| {
+                value.as_str().is_some_and(|it| it.starts_with("uint") || it.starts_with("int"))
+            };
+            if members.get("format").is_some_and(foreign) {
+                members.remove("format");
+            }
+            members.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
+}

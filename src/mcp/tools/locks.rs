@@ -1,0 +1,96 @@
+//! Locks on symbols and files.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::client::wire;
+use crate::mcp::Mcp;
+use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+
+/// The longest that one call waits, in seconds: hosts give up after sixty.
+const WAIT_S_MAX: u64 = 45;
+
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        About {
+            name: "lock_acquire",
+            title: "Take a lock",
+            description: "Takes the lock on a symbol (`src/a.rs:parse`) or a whole file (`src/a.rs`), or refreshes yours. It ends by itself after ttl_s. Warnings name what else others are doing nearby.",
+            kind: Kind::Steady,
+        }
+        .does(acquire),
+        About {
+            name: "lock_release",
+            title: "Give a lock back",
+            description: "Gives up a lock of yours.",
+            kind: Kind::Ends,
+        }
+        .does(release),
+        About {
+            name: "locks_list",
+            title: "List locks",
+            description: "Who holds which symbols and files, what for and until when, and who waits.",
+            kind: Kind::Reads,
+        }
+        .does(list),
+    ]
+}
+
+/// On what, and for how long.
+#[derive(Deserialize, JsonSchema)]
+struct Acquire {
+    /// `file:symbol`; without a symbol, the whole file. Paths are from the root of the repository.
+    symbol: String,
+    /// For how long, in seconds; half an hour when absent.
+    ttl_s: Option<u64>,
+    /// How long to wait for it when somebody else has it, in seconds, up to 45.
+    wait_s: Option<u64>,
+    /// What for, in a few words that others will read.
+    reason: Option<String>,
+}
+
+async fn acquire(mcp: Mcp, asked: Acquire) -> Result<Said<wire::Locked>, Fault> {
+    let request = wire::TakeLock {
+        symbol: asked.symbol,
+        ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
+        wait_ms: asked.wait_s.map(|it| it.min(WAIT_S_MAX) * 1_000),
+        reason: asked.reason,
+        ..wire::TakeLock::default()
+    };
+    let locked = mcp.client().lock(&request).await?;
+    let warnings: String = locked.warnings.iter().map(|it| format!(" Warning: {}", it.message)).collect();
+    let text = format!("{} is yours until {}.{warnings}", locked.lock.symbol, locked.lock.until);
+    Ok(Said { text, answer: locked })
+}
+
+/// Which lock.
+#[derive(Deserialize, JsonSchema)]
+struct Release {
+    /// `file:symbol`, as it was taken.
+    symbol: String,
+    /// Only if it still is this grant.
+    fence: Option<u64>,
+}
+
+async fn release(mcp: Mcp, asked: Release) -> Result<Said<wire::Lock>, Fault> {
+    let request = wire::Unlock { symbol: asked.symbol, fence: asked.fence, ..wire::Unlock::default() };
+    let lock = mcp.client().unlock(&request).await?;
+    Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock })
+}
+
+/// Which locks.
+#[derive(Deserialize, JsonSchema)]
+struct Which {
+    /// Only your own.
+    #[serde(default)]
+    mine: bool,
+    /// Only those in this file.
+    file: Option<String>,
+}
+
+async fn list(mcp: Mcp, asked: Which) -> Result<Said<wire::Locks>, Fault> {
+    let query = wire::Whose { mine: asked.mine, file: asked.file, ..wire::Whose::default() };
+    let locks = mcp.client().locks(&query).await?;
+    let text = format!("{} locks, {} waiting.", locks.locks.len(), locks.waiting.len());
+    Ok(Said { text, answer: locks })
+}

@@ -1,0 +1,12 @@
+//! The tools, by what they are about.
+
+mod approvals;
+mod locks;
+mod tasks;
+
+use super::tool::Entry;
+
+/// All of them, in the order in which hosts list them.
+pub(super) fn all() -> Vec<Entry> {
+    [tasks::tools(), approvals::tools(), locks::tools()].into_iter().flatten().collect()
+}
