@@ -93,6 +93,7 @@ const COMMANDS: [&str; 95] = [
     "contract list",
     "contract check",
     "watch",
+    "mcp",
     "guard",
     "git",
     "git install",
