@@ -20,7 +20,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 95] = [
+const COMMANDS: [&str; 96] = [
     "init",
     "up",
     "down",

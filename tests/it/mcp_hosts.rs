@@ -184,7 +184,7 @@ fn what_a_tool_refuses_is_its_answer_with_what_to_do_next() {
     let (mut one, mut other) = (Host::old(&world, "one"), Host::new_era(&world, "other"));
     let wrong = one.fails("delegate", json!({ "goal": 5 }));
     assert!(wrong.contains("`goal`") && wrong.contains("string"), "{wrong}");
-    assert!(one.fails("task_wait", json!({ "task_id": "none" })).contains("none"));
+    assert!(one.fails("task_wait", json!({ "task_id": "none" })).contains("no such task"));
     one.does("lock_acquire", json!({ "symbol": "a.py:f", "reason": "mine first" }));
     let held = other.fails("lock_acquire", json!({ "symbol": "a.py:f" }));
     assert!(held.contains("one"), "who has it is said: {held}");

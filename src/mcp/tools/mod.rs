@@ -1,4 +1,5 @@
 //! The tools, by what they are about.
+#![forbid(unsafe_code)]
 
 mod approvals;
 mod locks;
