@@ -119,7 +119,7 @@ impl Drop for Host {
 
 const ALLOW: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\n\
                      when.action = [\"delegate\"]\n";
-const ASK: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"ask\"\nreason = \"a test\"\n\
+const ASK: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"a test\"\n\
                    when.action = [\"delegate\"]\n";
 
 #[test]
