@@ -120,7 +120,7 @@ impl Drop for Host {
 const ALLOW: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\n\
                      when.action = [\"delegate\"]\n";
 const ASK: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"a test\"\n\
-                   when.action = [\"delegate\"]\n";
+                   when.action = [\"delegate\"]\napprove.by = [\"human\"]\n";
 
 #[test]
 fn a_host_of_either_era_delegates_and_waits_and_reads() {
