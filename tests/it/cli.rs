@@ -190,7 +190,8 @@ impl Desk {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home")).env("XDG_RUNTIME_DIR", self.path("run")).env("USER", "ada");
-        command.envs([("PROVOST_AGENT_PROTOCOL_PORT", "0"), ("PROVOST_BROKER_PORT", "0")]);
+        let ports = ["PROVOST_AGENT_PROTOCOL_PORT", "PROVOST_BROKER_PORT", "PROVOST_A6S_PORT"];
+        command.envs(ports.map(|port| (port, "0")));
         command.current_dir(self.path("repo")).stdin(Stdio::null());
         command
     }
