@@ -3,6 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError};
 use crate::base::Secret;
@@ -87,6 +88,10 @@ pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
     Ok(key)
 }
 
+/// How long a lease may outlive its daemon, and how often one looks whether it does.
+const LEASE_LINGERS: Duration = Duration::from_millis(500);
+const LEASE_LOOK: Duration = Duration::from_millis(10);
+
 /// The right to write, for as long as this lives. The kernel takes it back when the process ends, however it ends.
 #[derive(Debug)]
 pub(super) struct Lease {
@@ -101,10 +106,15 @@ impl Lease {
         options.read(true).write(true).create(true).truncate(false);
         let mut file = private::open(&mut options, &path).map_err(StoreError::io(&path))?;
         private::make_private(&file, &path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { pid: holder(&mut file) }),
-            Err(TryLockError::Error(err)) => return Err(StoreError::io(&path)(err)),
+        // What a killed daemon was just starting has the file open, too, until it has become its own program.
+        let until = Instant::now() + LEASE_LINGERS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LEASE_LOOK),
+                Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { pid: holder(&mut file) }),
+                Err(TryLockError::Error(err)) => return Err(StoreError::io(&path)(err)),
+            }
         }
         let pid = format!("{}\n", std::process::id());
         file.set_len(0)
