@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::complaint::DONE;
 use super::here::wait_for;
+use super::speaker::Speaker;
 use super::{Complaint, Here, up};
 use crate::base::AgentId;
 use crate::mcp::{Mcp as Server, serve};
@@ -11,7 +12,7 @@ use crate::mcp::{Mcp as Server, serve};
 /// `provost mcp`.
 #[derive(Args, Debug)]
 pub(super) struct Mcp {
-    /// The agent as which the host speaks; without it, by the host's session, or by its process
+    /// The agent as which the host speaks; without it as PROVOST_AGENT says, else one of the host's session or process
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
     /// Fail when no daemon runs, instead of starting one
@@ -21,7 +22,7 @@ pub(super) struct Mcp {
 
 pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
     up::start_if_absent(here, !asked.no_start)?;
-    let agent = match asked.speak_as {
+    let agent = match Speaker::named(here, asked.speak_as)? {
         Some(agent) => agent,
         None => of_the_host()?,
     };
