@@ -263,13 +263,14 @@ fn a_stop_says_goodbye_and_clients_can_come_again() {
 }
 
 #[test]
-fn the_door_is_shut_unless_it_is_opened_and_shown_where_it_is() {
+fn the_door_is_open_and_shown_where_it_is_unless_it_is_shut() {
     let shut = World::new();
+    shut.configure("[a6s]\nenabled = false\n");
     let _daemon = shut.start();
     let env = shut.command(&["env", "--json"]).output().unwrap();
     let env: Value = serde_json::from_slice(&env.stdout).unwrap();
     assert!(env["A6S_URL"].is_null());
-    let world = world();
+    let world = World::new();
     let _daemon = world.start();
     let door = Http::a6s(&world);
     let env = world.command(&["env", "--json"]).output().unwrap();

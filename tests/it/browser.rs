@@ -223,9 +223,13 @@ fn listening(world: &World) -> BTreeSet<u16> {
     ports.iter().map(|it| it.rsplit_once(':').unwrap().1.parse().unwrap()).collect()
 }
 
-/// Both doors' attacks, and of each what this user's own process would be answered.
-fn all_attacks(world: &World, prey: &Prey) -> [(Http, Vec<(Attack, u16)>); 2] {
-    doors(world).map(|(door, routes)| (door, prey.attacks(world, routes.into_iter()).collect()))
+/// All doors' attacks, and of each what this user's own process would be answered.
+fn all_attacks(world: &World, prey: &Prey) -> [(Http, Vec<(Attack, u16)>); 3] {
+    let [one, other] =
+        doors(world).map(|(door, routes)| (door, prey.attacks(world, routes.into_iter()).collect()));
+    // Among what the page does with an address to get is to open a socket there.
+    let socket = (("GET", "/ws".to_owned(), String::new()), 101);
+    [one, other, (Http::a6s(world), vec![socket])]
 }
 
 fn without_answers(attacks: &[(Attack, u16)]) -> Vec<Attack> {
