@@ -3,12 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::limits::MCP_WAIT_S_MAX;
 use crate::client::wire;
 use crate::mcp::Mcp;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-
-/// The longest that one call waits, in seconds: hosts give up after sixty.
-const WAIT_S_MAX: u64 = 45;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -53,7 +51,7 @@ async fn acquire(mcp: Mcp, asked: Acquire) -> Result<Said<wire::Locked>, Fault> 
     let request = wire::TakeLock {
         symbol: asked.symbol,
         ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
-        wait_ms: asked.wait_s.map(|it| it.min(WAIT_S_MAX) * 1_000),
+        wait_ms: asked.wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000),
         reason: asked.reason,
         ..wire::TakeLock::default()
     };

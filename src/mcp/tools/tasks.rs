@@ -4,15 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_TASKS_MAX, MCP_WAIT_S_MAX};
 use crate::client::wire;
 use crate::jail::plain_text;
 use crate::mcp::Mcp;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 
-/// The longest that one call waits, in seconds: hosts give up after sixty.
-const WAIT_S_MAX: u64 = 45;
-/// Output answered to one call, in bytes; hosts cut what is longer.
-const OUTPUT_BYTES_MAX: usize = 24 << 10;
 /// Finished tasks that are listed without being asked for more.
 const LISTED: usize = 20;
 
@@ -80,14 +77,11 @@ struct Delegate {
 struct Delegated {
     /// The task.
     task_id: String,
-    /// `queued`, `awaiting` a person's word, `denied`, or where the task of a repeated call stands.
+    /// `queued`, `awaiting` a person's word, or where the task of a repeated call stands.
     state: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<u64>,
-    /// Why it was denied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
     /// What to call next.
     next: String,
 }
@@ -115,7 +109,7 @@ async fn delegate(mcp: Mcp, asked: Delegate) -> Result<Said<Delegated>, Fault> {
     };
     let next = format!("task_wait with task_id {}", done.task);
     let (task_id, state) = (done.task, done.state);
-    Ok(Said { text, answer: Delegated { task_id, state, approval: done.approval, reason: None, next } })
+    Ok(Said { text, answer: Delegated { task_id, state, approval: done.approval, next } })
 }
 
 /// What to wait for.
@@ -187,8 +181,10 @@ fn in_words(it: &Task) -> String {
 }
 
 async fn wait(mcp: Mcp, asked: Wait) -> Result<Said<Task>, Fault> {
-    let wait_ms =
-        asked.cursor.is_some().then(|| asked.max_wait_s.unwrap_or(WAIT_S_MAX).min(WAIT_S_MAX) * 1_000);
+    let wait_ms = asked
+        .cursor
+        .is_some()
+        .then(|| asked.max_wait_s.unwrap_or(MCP_WAIT_S_MAX).min(MCP_WAIT_S_MAX) * 1_000);
     let query = wire::TaskQuery { id: asked.task_id, seen: asked.cursor, wait_ms };
     let answer = task(mcp.client().task(&query).await?);
     Ok(Said { text: in_words(&answer), answer })
@@ -220,8 +216,10 @@ async fn status(mcp: Mcp, asked: Status) -> Result<Said<Tasks>, Fault> {
         let found = task(mcp.client().task(&query).await?);
         return Ok(Said { text: in_words(&found), answer: Tasks { tasks: vec![found], more: false } });
     }
-    let query =
-        wire::TasksQuery { filter: asked.filter, limit: Some(asked.limit.unwrap_or(LISTED).min(100)) };
+    let query = wire::TasksQuery {
+        filter: asked.filter,
+        limit: Some(asked.limit.unwrap_or(LISTED).min(MCP_TASKS_MAX)),
+    };
     let found = mcp.client().tasks(&query).await?;
     let text =
         format!("{} unfinished, {} completed, {} failed.", found.active.len(), found.completed, found.failed);
@@ -253,8 +251,8 @@ struct Output {
 }
 
 async fn output(mcp: Mcp, asked: OutputOf) -> Result<Said<Output>, Fault> {
-    let wait_ms = asked.max_wait_s.map(|it| it.min(WAIT_S_MAX) * 1_000);
-    let limit = Some(OUTPUT_BYTES_MAX);
+    let wait_ms = asked.max_wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000);
+    let limit = Some(MCP_OUTPUT_BYTES_MAX);
     let query = wire::OutputQuery { id: asked.task_id, from: asked.cursor, wait_ms, limit };
     let page = mcp.client().output(&query).await?;
     let whole: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
