@@ -7,7 +7,7 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, up};
 use crate::base::AgentId;
-use crate::mcp::{Mcp as Server, serve};
+use crate::mcp::{Mcp as Server, Settings, serve};
 
 /// `provost mcp`.
 #[derive(Args, Debug)]
@@ -26,9 +26,10 @@ pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
         Some(agent) => agent,
         None => of_the_host()?,
     };
+    let settings = Settings { devit_tools: here.config(None)?.config.mcp.devit_tools };
     wait_for(async {
         let client = here.daemon(Some(agent)).await?;
-        let served = serve(Server::new(client)).await;
+        let served = serve(Server::new(client, settings)).await;
         served.map_err(|error| Complaint::of("the host could not be served").because(error))?;
         Ok(DONE)
     })

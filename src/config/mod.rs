@@ -37,8 +37,8 @@ pub use rounds::{Checks, Commands, Mode};
 pub use suggest::nearest;
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
-    Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, Notify, PolicySettings,
-    Screenshot, StoreSettings, WitSettings, Worker, Workspace,
+    Config, Coordination, Daemon, Desktop, Devit, GitSettings, Limits, LogSettings, McpSettings, Notify,
+    PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,

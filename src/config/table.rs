@@ -259,6 +259,18 @@ settings! {
         apply_wait: Ttl = Ttl::seconds_clamped(25), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(28);
     }
 
+    /// Agents' hosts, which speak MCP: through `provost mcp`, and at the door `/mcp` over HTTP on loopback.
+    ["mcp"] mcp: McpSettings {
+        /// Whether the door over HTTP is open; `provost mcp` works without it.
+        enabled: bool = true, "", Strict;
+        /// Its port at 127.0.0.1 and ::1; as for Agent Protocol.
+        port: u16 = 4710, "port", Strict;
+        /// As for Agent Protocol.
+        auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
+        /// Whether DevIt's names of tools (`devit_delegate` and the like) are offered beside Provost's own.
+        devit_tools: bool = true, "";
+    }
+
     /// What is done for one editor alone, since it shows things in its own way.
     ["a6s.compat"] compat: A6sCompat {
         /// Whether `background.output` is answered with `{output}` in place of a string where a client has sent `"params":[]`, as Neovim's plugin alone does: it then shows the lines as lines.

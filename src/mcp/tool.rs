@@ -4,13 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Mcp;
+use super::call::Call;
 use crate::client::ClientError;
 
 /// A tool.
@@ -19,7 +19,7 @@ pub(super) struct Entry {
     pub(super) run: Run,
 }
 
-type Run = Box<dyn Fn(Mcp, JsonObject) -> Pin<Box<dyn Future<Output = CallToolResult> + Send>> + Send + Sync>;
+type Run = Box<dyn Fn(Call) -> Pin<Box<dyn Future<Output = CallToolResponse> + Send>> + Send + Sync>;
 
 /// What a tool answers: a sentence for people and models, and the same with a shape.
 pub(super) struct Said<T> {
@@ -81,32 +81,46 @@ pub(super) struct About {
 }
 
 impl About {
-    /// The tool that does this.
+    /// The tool that does this, and answers with what came of it.
     pub(super) fn does<In, Out, Doing>(
         self,
-        act: impl Fn(Mcp, In) -> Doing + Send + Sync + Clone + 'static,
+        act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
     ) -> Entry
     where
         In: DeserializeOwned + JsonSchema + Send + 'static,
         Out: Serialize + JsonSchema + Send + 'static,
         Doing: Future<Output = Result<Said<Out>, Fault>> + Send + 'static,
     {
+        self.answers::<In, Out, _>(move |call, asked| {
+            let act = act.clone();
+            async move { act(call, asked).await.map(|said| done(&said).into()) }
+        })
+    }
+
+    /// The tool that does this, and may answer with something else than a result: that it has become a task, or that
+    /// it needs somebody's word first. Its results are `Out`.
+    pub(super) fn answers<In, Out, Doing>(
+        self,
+        act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
+    ) -> Entry
+    where
+        In: DeserializeOwned + JsonSchema + Send + 'static,
+        Out: JsonSchema,
+        Doing: Future<Output = Result<CallToolResponse, Fault>> + Send + 'static,
+    {
         let hints = self.kind.annotations(self.title, self.name == "delegate");
         let tool = Tool::new(self.name, self.description, schema::<In>())
             .with_title(self.title)
             .with_raw_output_schema(schema::<Out>())
             .with_annotations(hints);
-        let run: Run = Box::new(move |mcp, arguments| {
+        let run: Run = Box::new(move |call| {
             let act = act.clone();
             Box::pin(async move {
-                let asked = match read::<In>(arguments) {
+                let asked = match read::<In>(call.arguments()) {
                     Ok(asked) => asked,
-                    Err(fault) => return failed(fault),
+                    Err(fault) => return failed(fault).into(),
                 };
-                match act(mcp, asked).await {
-                    Ok(said) => done(&said),
-                    Err(fault) => failed(fault),
-                }
+                act(call, asked).await.unwrap_or_else(|fault| failed(fault).into())
             })
         });
         Entry { tool, run }
@@ -122,7 +136,8 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
     })
 }
 
-fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
+/// A result with what was said.
+pub(super) fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(said.text.clone())]);
     match serde_json::to_value(&said.answer) {
         Ok(answer) => result.structured_content = Some(answer),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::client::wire;
-use crate::mcp::Mcp;
+use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -80,8 +80,8 @@ fn approval(it: wire::Approval) -> Approval {
     }
 }
 
-async fn list(mcp: Mcp, _asked: Nothing) -> Result<Said<Approvals>, Fault> {
-    let approvals: Vec<Approval> = mcp.client().approvals().await?.into_iter().map(approval).collect();
+async fn list(call: Call, _asked: Nothing) -> Result<Said<Approvals>, Fault> {
+    let approvals: Vec<Approval> = call.client().approvals().await?.into_iter().map(approval).collect();
     let text = match approvals.len() {
         0 => "Nothing waits.".to_owned(),
         1 => "One request waits.".to_owned(),
@@ -116,10 +116,10 @@ struct Decided {
     failed: Option<String>,
 }
 
-async fn decide(mcp: Mcp, asked: Decide) -> Result<Said<Decided>, Fault> {
+async fn decide(call: Call, asked: Decide) -> Result<Said<Decided>, Fault> {
     let Decide { approval, grant, reason, digest } = asked;
     let answer = wire::Answer { approval, grant, note: reason, digest: Some(digest) };
-    let done = mcp.client().answer(&answer).await?;
+    let done = call.client().answer(&answer).await?;
     let word = if grant { "granted" } else { "turned down" };
     let failed =
         done.failed.as_deref().map(|why| format!(", but not carried out: {why}")).unwrap_or_default();

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::base::limits::MCP_WAIT_S_MAX;
 use crate::client::wire;
-use crate::mcp::Mcp;
+use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -47,7 +47,7 @@ struct Acquire {
     reason: Option<String>,
 }
 
-async fn acquire(mcp: Mcp, asked: Acquire) -> Result<Said<wire::Locked>, Fault> {
+async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Locked>, Fault> {
     let request = wire::TakeLock {
         symbol: asked.symbol,
         ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
@@ -55,7 +55,7 @@ async fn acquire(mcp: Mcp, asked: Acquire) -> Result<Said<wire::Locked>, Fault> 
         reason: asked.reason,
         ..wire::TakeLock::default()
     };
-    let locked = mcp.client().lock(&request).await?;
+    let locked = call.client().lock(&request).await?;
     let warnings: String = locked.warnings.iter().map(|it| format!(" Warning: {}", it.message)).collect();
     let text = format!("{} is yours until {}.{warnings}", locked.lock.symbol, locked.lock.until);
     Ok(Said { text, answer: locked })
@@ -70,9 +70,9 @@ struct Release {
     fence: Option<u64>,
 }
 
-async fn release(mcp: Mcp, asked: Release) -> Result<Said<wire::Lock>, Fault> {
+async fn release(call: Call, asked: Release) -> Result<Said<wire::Lock>, Fault> {
     let request = wire::Unlock { symbol: asked.symbol, fence: asked.fence, ..wire::Unlock::default() };
-    let lock = mcp.client().unlock(&request).await?;
+    let lock = call.client().unlock(&request).await?;
     Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock })
 }
 
@@ -86,9 +86,9 @@ struct Which {
     file: Option<String>,
 }
 
-async fn list(mcp: Mcp, asked: Which) -> Result<Said<wire::Locks>, Fault> {
+async fn list(call: Call, asked: Which) -> Result<Said<wire::Locks>, Fault> {
     let query = wire::Whose { mine: asked.mine, file: asked.file, ..wire::Whose::default() };
-    let locks = mcp.client().locks(&query).await?;
+    let locks = call.client().locks(&query).await?;
     let text = format!("{} locks, {} waiting.", locks.locks.len(), locks.waiting.len());
     Ok(Said { text, answer: locks })
 }

@@ -5,9 +5,10 @@ mod approvals;
 mod locks;
 mod tasks;
 
+use super::Settings;
 use super::tool::Entry;
 
 /// All of them, in the order in which hosts list them.
-pub(super) fn all() -> Vec<Entry> {
+pub(super) fn all(_settings: Settings) -> Vec<Entry> {
     [tasks::tools(), approvals::tools(), locks::tools()].into_iter().flatten().collect()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_TASKS_MAX, MCP_WAIT_S_MAX};
 use crate::client::wire;
 use crate::jail::plain_text;
-use crate::mcp::Mcp;
+use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 
 /// Finished tasks that are listed without being asked for more.
@@ -86,7 +86,7 @@ struct Delegated {
     next: String,
 }
 
-async fn delegate(mcp: Mcp, asked: Delegate) -> Result<Said<Delegated>, Fault> {
+async fn delegate(call: Call, asked: Delegate) -> Result<Said<Delegated>, Fault> {
     let request = wire::Delegate {
         task: asked.task_id,
         goal: asked.goal,
@@ -98,7 +98,7 @@ async fn delegate(mcp: Mcp, asked: Delegate) -> Result<Said<Delegated>, Fault> {
         tool: Some("delegate".into()),
         ..wire::Delegate::default()
     };
-    let done = mcp.client().delegate(&request).await?;
+    let done = call.client().delegate(&request).await?;
     if done.state == "denied" {
         let (rule, reason) = (done.rule.unwrap_or_default(), done.reason.unwrap_or_default());
         return Err(Fault::new(format!("denied by rule {rule}: {reason}")));
@@ -180,13 +180,13 @@ fn in_words(it: &Task) -> String {
     }
 }
 
-async fn wait(mcp: Mcp, asked: Wait) -> Result<Said<Task>, Fault> {
+async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
     let wait_ms = asked
         .cursor
         .is_some()
         .then(|| asked.max_wait_s.unwrap_or(MCP_WAIT_S_MAX).min(MCP_WAIT_S_MAX) * 1_000);
     let query = wire::TaskQuery { id: asked.task_id, seen: asked.cursor, wait_ms };
-    let answer = task(mcp.client().task(&query).await?);
+    let answer = task(call.client().task(&query).await?);
     Ok(Said { text: in_words(&answer), answer })
 }
 
@@ -210,17 +210,17 @@ struct Tasks {
     more: bool,
 }
 
-async fn status(mcp: Mcp, asked: Status) -> Result<Said<Tasks>, Fault> {
+async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
     if let Some(id) = asked.task_id {
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
-        let found = task(mcp.client().task(&query).await?);
+        let found = task(call.client().task(&query).await?);
         return Ok(Said { text: in_words(&found), answer: Tasks { tasks: vec![found], more: false } });
     }
     let query = wire::TasksQuery {
         filter: asked.filter,
         limit: Some(asked.limit.unwrap_or(LISTED).min(MCP_TASKS_MAX)),
     };
-    let found = mcp.client().tasks(&query).await?;
+    let found = call.client().tasks(&query).await?;
     let text =
         format!("{} unfinished, {} completed, {} failed.", found.active.len(), found.completed, found.failed);
     let tasks = found.active.into_iter().chain(found.finished).map(task).collect();
@@ -250,11 +250,11 @@ struct Output {
     is_over: bool,
 }
 
-async fn output(mcp: Mcp, asked: OutputOf) -> Result<Said<Output>, Fault> {
+async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, Fault> {
     let wait_ms = asked.max_wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000);
     let limit = Some(MCP_OUTPUT_BYTES_MAX);
     let query = wire::OutputQuery { id: asked.task_id, from: asked.cursor, wait_ms, limit };
-    let page = mcp.client().output(&query).await?;
+    let page = call.client().output(&query).await?;
     let whole: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     let text = plain_text(&whole);
     let shown = format!("{} bytes, cursor {}", text.len(), page.next);
@@ -279,9 +279,9 @@ struct Cancelled {
     state: String,
 }
 
-async fn cancel(mcp: Mcp, asked: Cancel) -> Result<Said<Cancelled>, Fault> {
+async fn cancel(call: Call, asked: Cancel) -> Result<Said<Cancelled>, Fault> {
     let request = wire::Cancel { task: asked.task_id, reason: asked.reason };
-    let now = mcp.client().cancel(&request).await?;
+    let now = call.client().cancel(&request).await?;
     let text = format!("Task {} is {}.", now.task, now.state);
     Ok(Said { text, answer: Cancelled { task_id: now.task, state: now.state } })
 }
