@@ -94,6 +94,7 @@ mod loopback_input;
 mod loopback_peers;
 mod loopback_ports;
 mod mail;
+mod mcp_examined;
 mod mcp_host;
 mod mcp_hosts;
 mod mcp_workers;
