@@ -137,6 +137,10 @@ impl Client {
         tasks "/tasks" (wire::TasksQuery) -> wire::Tasks;
         /// One task, at once or when it changes.
         task "/task" (wire::TaskQuery) -> wire::Task;
+        /// One task that the caller has asked for, at once or when it changes.
+        my_task "/my-task" (wire::MyTaskQuery) -> wire::Task;
+        /// All of those.
+        my_tasks "/my-tasks" (wire::MyTasksQuery) -> wire::MyTasks;
         /// What a worker has said since a position.
         output "/output" (wire::OutputQuery) -> wire::Output;
         /// What waits for someone's word.

@@ -42,4 +42,9 @@ impl Call {
     pub(super) fn context(&self) -> &RequestContext<RoleServer> {
         &self.context
     }
+
+    /// Whether the host follows tasks by itself, as it says with each request.
+    pub(super) fn follows_tasks(&self) -> bool {
+        self.context.client_capabilities().is_some_and(|it| it.supports_tasks())
+    }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod handles;
 mod stdio;
 mod tool;
 mod tools;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
@@ -72,7 +73,7 @@ impl Mcp {
 impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
         let about = Implementation::new("provost", env!("CARGO_PKG_VERSION")).with_title("Provost");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
             .with_server_info(about)
             .with_instructions(INSTRUCTIONS)
     }
@@ -104,5 +105,22 @@ impl ServerHandler for Mcp {
             said = (entry.run)(call) => Ok(said),
             () = given_up.cancelled() => Err(ErrorData::internal_error("cancelled by the host", None)),
         }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let task = handles::find(&self.client(&context), &request.task_id).await?;
+        Ok(GetTaskResult::new(handles::detailed(&task, None)))
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        handles::cancel(&self.client(&context), &request.task_id).await
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{Provost, unreadable};
-use crate::base::TaskId;
-use crate::base::limits::{STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
+use crate::base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
+use crate::base::{AgentId, TaskId};
 use crate::domain::command::Status;
 use crate::domain::view::{LiveTask, LiveTasks};
 use crate::domain::{Refusal, Task};
@@ -48,7 +48,69 @@ pub struct Finished {
     pub truncated: bool,
 }
 
+/// A page of what somebody has asked for.
+#[derive(Clone, Debug, Default)]
+pub struct AskedBy {
+    /// Unfinished, oldest first; then finished, newest first.
+    pub tasks: Vec<Arc<Task>>,
+    /// Where to go on. What is there may be nothing of theirs.
+    pub next: Option<TaskId>,
+}
+
 impl Provost {
+    /// What somebody has asked for, from behind a task on, `limit` at most; fewer, and a place to go on, where many tasks
+    /// of others lie between.
+    ///
+    /// # Errors
+    /// [`Refusal::TaskNotFound`] for a place that is not there, [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn asked_by(
+        &self,
+        asker: &AgentId,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<AskedBy, Refusal> {
+        let live = self.view(LiveTasks).await?.tasks;
+        let begin = match &after {
+            None => Some(0),
+            Some(id) => live.iter().position(|task| task.id() == id).map(|at| at + 1),
+        };
+        let mut page = AskedBy::default();
+        if let Some(begin) = begin {
+            for task in live[begin..].iter().filter(|task| task.asked_by == *asker) {
+                if page.tasks.len() == limit {
+                    page.next = page.tasks.last().map(|task| task.id().clone());
+                    return Ok(page);
+                }
+                page.tasks.push(task.clone());
+            }
+        } else if let Some(id) = &after {
+            self.task(id).await?;
+        }
+        let (mut before, mut scanned) = (if begin.is_some() { None } else { after }, 0);
+        while page.tasks.len() < limit && scanned < MY_TASKS_SCANNED_MAX {
+            let filter = FinishedFilter { status: None, before: before.clone() };
+            let found =
+                self.read(move |it| it.finished(filter, STATUS_FINISHED_MAX, STATUS_BYTES_MAX)).await?;
+            let (tasks, more) = found;
+            for task in tasks {
+                if page.tasks.len() == limit {
+                    page.next = before;
+                    return Ok(page);
+                }
+                scanned += 1;
+                before = Some(task.id().clone());
+                if task.asked_by == *asker {
+                    page.tasks.push(Arc::new(task));
+                }
+            }
+            if !more {
+                return Ok(page);
+            }
+        }
+        page.next = before.or_else(|| page.tasks.last().map(|task| task.id().clone()));
+        Ok(page)
+    }
+
     /// All unfinished tasks and the newest finished ones, within `limit` and the bytes of a status answer.
     ///
     /// # Errors

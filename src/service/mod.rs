@@ -45,7 +45,7 @@ pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};
 pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
 pub use graph::{Calls, GraphFault, Way};
 pub use guard::{BeforeAndAfter, Blocked, Edit, Obstacle};
-pub use history::{Finished, Snapshot, TaskFilter};
+pub use history::{AskedBy, Finished, Snapshot, TaskFilter};
 pub use import::{ImportFault, Imported};
 pub use intents::IntentOrder;
 pub use jobs::{JobAsk, Plan, Pulse, Wanted, fresh_job_id};

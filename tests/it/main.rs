@@ -97,6 +97,7 @@ mod mail;
 mod mcp_examined;
 mod mcp_host;
 mod mcp_hosts;
+mod mcp_tasks;
 mod mcp_workers;
 mod memory;
 mod network;

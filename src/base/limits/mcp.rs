@@ -8,3 +8,16 @@ pub const MCP_OUTPUT_BYTES_MAX: usize = 24 << 10;
 
 /// Finished tasks in one answer.
 pub const MCP_TASKS_MAX: usize = 100;
+
+/// What a caller has asked for, on one page.
+pub const MY_TASKS_MAX: usize = 50;
+
+/// Finished tasks that are looked through for one page of a caller's own; a page may be short, and then says where to go
+/// on.
+pub const MY_TASKS_SCANNED_MAX: usize = 1_000;
+
+/// How often a host is asked to look at a task, in milliseconds.
+pub const MCP_POLL_MS: u64 = 2_000;
+
+/// Tasks on which one server process keeps an eye for its host, so as to tell it of changes; a host polls besides.
+pub const MCP_WATCHED_MAX: usize = 64;

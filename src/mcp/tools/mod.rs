@@ -2,13 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+pub(super) mod delegate;
 mod locks;
-mod tasks;
+pub(super) mod tasks;
 
 use super::Settings;
 use super::tool::Entry;
 
 /// All of them, in the order in which hosts list them.
 pub(super) fn all(_settings: Settings) -> Vec<Entry> {
-    [tasks::tools(), approvals::tools(), locks::tools()].into_iter().flatten().collect()
+    [delegate::tools(), tasks::tools(), approvals::tools(), locks::tools()].into_iter().flatten().collect()
 }

@@ -1,8 +1,7 @@
-//! Delegated work: begun, waited for, looked at, ended.
+//! Delegated work: waited for, looked at, ended.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_TASKS_MAX, MCP_WAIT_S_MAX};
 use crate::client::wire;
@@ -15,13 +14,6 @@ const LISTED: usize = 20;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
-        About {
-            name: "delegate",
-            title: "Delegate work",
-            description: "Hands work to a worker, which runs confined, and returns at once with the task's id. Follow it with task_wait.",
-            kind: Kind::Begins,
-        }
-        .does(delegate),
         About {
             name: "task_wait",
             title: "Wait for a task",
@@ -51,65 +43,6 @@ pub(super) fn tools() -> Vec<Entry> {
         }
         .does(cancel),
     ]
-}
-
-/// What to delegate.
-#[derive(Deserialize, JsonSchema)]
-struct Delegate {
-    /// What is to be done; the worker `shell` runs it as a command.
-    goal: String,
-    /// Who is to do it: a configured worker or agent.
-    worker: String,
-    /// Where, from the root of the repository; the root when absent.
-    working_dir: Option<String>,
-    /// The worker is stopped after so many seconds.
-    timeout_s: Option<u64>,
-    /// The model that is to do it, where the worker has a choice.
-    model: Option<String>,
-    /// Your own id for the task: the same id again is the same task, however often this is called.
-    task_id: Option<String>,
-    /// Free data for the worker.
-    context: Option<Value>,
-}
-
-/// What became of it.
-#[derive(Serialize, JsonSchema)]
-struct Delegated {
-    /// The task.
-    task_id: String,
-    /// `queued`, `awaiting` a person's word, or where the task of a repeated call stands.
-    state: String,
-    /// The approval that it waits for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<u64>,
-    /// What to call next.
-    next: String,
-}
-
-async fn delegate(call: Call, asked: Delegate) -> Result<Said<Delegated>, Fault> {
-    let request = wire::Delegate {
-        task: asked.task_id,
-        goal: asked.goal,
-        worker: asked.worker,
-        working_dir: asked.working_dir,
-        timeout_s: asked.timeout_s,
-        model: asked.model,
-        context: asked.context,
-        tool: Some("delegate".into()),
-        ..wire::Delegate::default()
-    };
-    let done = call.client().delegate(&request).await?;
-    if done.state == "denied" {
-        let (rule, reason) = (done.rule.unwrap_or_default(), done.reason.unwrap_or_default());
-        return Err(Fault::new(format!("denied by rule {rule}: {reason}")));
-    }
-    let text = match done.approval {
-        Some(approval) => format!("Task {} waits for approval {approval}.", done.task),
-        None => format!("Task {} is {}.", done.task, done.state),
-    };
-    let next = format!("task_wait with task_id {}", done.task);
-    let (task_id, state) = (done.task, done.state);
-    Ok(Said { text, answer: Delegated { task_id, state, approval: done.approval, next } })
 }
 
 /// What to wait for.
@@ -152,13 +85,13 @@ struct Task {
 /// Longest goal and summary that are shown.
 const SHOWN_CHARS: usize = 500;
 
-fn short(text: &str) -> String {
+pub(in crate::mcp) fn short(text: &str) -> String {
     let mut chars = text.chars();
     let begin: String = chars.by_ref().take(SHOWN_CHARS).collect();
     if chars.next().is_some() { format!("{begin}…") } else { begin }
 }
 
-fn task(it: wire::Task) -> Task {
+fn row(it: wire::Task) -> Task {
     Task {
         is_over: matches!(it.state.as_str(), "completed" | "failed" | "cancelled"),
         task_id: it.id,
@@ -172,11 +105,12 @@ fn task(it: wire::Task) -> Task {
     }
 }
 
-fn in_words(it: &Task) -> String {
-    let said = it.summary.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
+/// Where a task stands, in a sentence.
+pub(in crate::mcp) fn in_words(it: &wire::Task) -> String {
+    let said = it.notes.last().map(|note| format!(": {}", short(&note.summary))).unwrap_or_default();
     match it.approval {
-        Some(approval) => format!("Task {} waits for approval {approval}.", it.task_id),
-        None => format!("Task {} is {}{said}", it.task_id, it.state),
+        Some(approval) => format!("Task {} waits for approval {approval}.", it.id),
+        None => format!("Task {} is {}{said}", it.id, it.state),
     }
 }
 
@@ -186,8 +120,8 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
         .is_some()
         .then(|| asked.max_wait_s.unwrap_or(MCP_WAIT_S_MAX).min(MCP_WAIT_S_MAX) * 1_000);
     let query = wire::TaskQuery { id: asked.task_id, seen: asked.cursor, wait_ms };
-    let answer = task(call.client().task(&query).await?);
-    Ok(Said { text: in_words(&answer), answer })
+    let task = call.client().task(&query).await?;
+    Ok(Said { text: in_words(&task), answer: row(task) })
 }
 
 /// Which tasks.
@@ -213,8 +147,8 @@ struct Tasks {
 async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
     if let Some(id) = asked.task_id {
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
-        let found = task(call.client().task(&query).await?);
-        return Ok(Said { text: in_words(&found), answer: Tasks { tasks: vec![found], more: false } });
+        let found = call.client().task(&query).await?;
+        return Ok(Said { text: in_words(&found), answer: Tasks { tasks: vec![row(found)], more: false } });
     }
     let query = wire::TasksQuery {
         filter: asked.filter,
@@ -223,7 +157,7 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
     let found = call.client().tasks(&query).await?;
     let text =
         format!("{} unfinished, {} completed, {} failed.", found.active.len(), found.completed, found.failed);
-    let tasks = found.active.into_iter().chain(found.finished).map(task).collect();
+    let tasks = found.active.into_iter().chain(found.finished).map(row).collect();
     Ok(Said { text, answer: Tasks { tasks, more: found.truncated } })
 }
 

@@ -8,6 +8,7 @@ mod applies;
 mod asked;
 mod coordinate;
 mod crew;
+mod hosts;
 mod jobs;
 mod map;
 mod posts;

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::{Order, Own, applies, coordinate, crew, jobs, posts, token, wire};
+use super::{Order, Own, applies, coordinate, crew, hosts, jobs, posts, token, wire};
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -54,6 +54,7 @@ pub(super) fn router(own: Own) -> Router {
         .merge(applies::routes())
         .merge(coordinate::routes())
         .merge(crew::routes())
+        .merge(hosts::routes())
         .merge(jobs::routes())
         .merge(token::routes())
         .merge(posts::routes())

@@ -6,6 +6,7 @@
 mod applies;
 mod coordinate;
 mod crew;
+mod hosts;
 mod jobs;
 mod posts;
 mod token;
@@ -16,6 +17,7 @@ use serde_json::Value;
 pub use applies::*;
 pub use coordinate::*;
 pub use crew::*;
+pub use hosts::*;
 pub use jobs::*;
 pub use posts::*;
 pub use token::*;

@@ -1,0 +1,88 @@
+//! Tasks as handles that hosts follow by themselves: the extension `io.modelcontextprotocol/tasks`.
+//!
+//! A task here is the daemon's task, whichever process of the agent asks and however often the daemon was started anew.
+//! What a finished one answers is what the tool would have answered, so a worker that failed has `completed` a call whose
+//! result is an error; `failed` is for calls that could not be made.
+
+use rmcp::ErrorData;
+use rmcp::model::{CreateTaskResult, DetailedTask, InputRequests, JsonObject, Task, TaskPayload, TaskStatus};
+use serde_json::Value;
+
+use super::tools::{delegate, tasks};
+use crate::base::limits::MCP_POLL_MS;
+use crate::client::{Client, ClientError, wire};
+
+/// One of the caller's tasks, as it is now.
+pub(super) async fn find(client: &Client, id: &str) -> Result<wire::Task, ErrorData> {
+    let query = wire::MyTaskQuery { id: id.to_owned(), ..wire::MyTaskQuery::default() };
+    client.my_task(&query).await.map_err(|error| lost(&error))
+}
+
+/// Ends one of the caller's tasks. One that is over already stays as it is.
+pub(super) async fn cancel(client: &Client, id: &str) -> Result<(), ErrorData> {
+    let task = find(client, id).await?;
+    if is_over(&task) {
+        return Ok(());
+    }
+    let request = wire::Cancel { task: task.id, reason: Some("the host has cancelled it".into()) };
+    match client.cancel(&request).await {
+        Ok(_) => Ok(()),
+        // It has ended in between.
+        Err(ClientError::Refused { fault, .. }) if fault.error == "task_finished" => Ok(()),
+        Err(error) => Err(lost(&error)),
+    }
+}
+
+/// What the host is told at once, instead of a result.
+pub(super) fn handle(task: &wire::Task) -> CreateTaskResult {
+    CreateTaskResult::new(bare(task, status(task, false)))
+}
+
+/// Where a task stands, with its result, or with what the host is asked.
+pub(super) fn detailed(task: &wire::Task, asks: Option<InputRequests>) -> DetailedTask {
+    let payload = match (status(task, asks.is_some()), asks) {
+        (TaskStatus::Completed, _) => TaskPayload::Completed { result: result(task) },
+        (TaskStatus::Cancelled, _) => TaskPayload::Cancelled,
+        (_, Some(input_requests)) => TaskPayload::InputRequired { input_requests },
+        (_, None) => TaskPayload::Working,
+    };
+    DetailedTask::new(bare(task, payload.status()), payload)
+}
+
+/// Where a task stands. One that waits for a person whom the host cannot ask is no task that wants something of the host.
+pub(super) fn status(task: &wire::Task, asks_host: bool) -> TaskStatus {
+    match task.state.as_str() {
+        "completed" | "failed" => TaskStatus::Completed,
+        "cancelled" => TaskStatus::Cancelled,
+        "awaiting" if asks_host => TaskStatus::InputRequired,
+        _ => TaskStatus::Working,
+    }
+}
+
+fn bare(task: &wire::Task, status: TaskStatus) -> Task {
+    let (id, said) = (task.id.clone(), tasks::in_words(task));
+    Task::new(id, status, task.created_at.clone(), task.updated_at.clone())
+        .with_status_message(said)
+        .with_poll_interval_ms(MCP_POLL_MS)
+}
+
+fn result(task: &wire::Task) -> JsonObject {
+    match serde_json::to_value(delegate::outcome(task)) {
+        Ok(Value::Object(result)) => result,
+        _ => JsonObject::default(),
+    }
+}
+
+pub(super) fn is_over(task: &wire::Task) -> bool {
+    matches!(task.state.as_str(), "completed" | "failed" | "cancelled")
+}
+
+/// Why there is no such task. Who asks for the task of another hears what it would hear of none.
+pub(super) fn lost(error: &ClientError) -> ErrorData {
+    match error {
+        ClientError::Refused { status: 400..=499, fault } => {
+            ErrorData::invalid_params(fault.message.clone(), None)
+        }
+        other => ErrorData::internal_error(other.to_string(), None),
+    }
+}

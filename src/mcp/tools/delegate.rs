@@ -1,0 +1,117 @@
+//! Work that is handed to a worker. A host that follows tasks by itself gets a handle, any other one the task's id.
+
+use rmcp::model::{CallToolResponse, CallToolResult};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::tasks::{in_words, short};
+use crate::client::wire;
+use crate::mcp::call::Call;
+use crate::mcp::handles;
+use crate::mcp::tool::{About, Entry, Fault, Kind, Said, done};
+
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        About {
+            name: "delegate",
+            title: "Delegate work",
+            description: "Hands work to a worker, which runs confined, and returns at once with the task's id. Follow it with task_wait.",
+            kind: Kind::Begins,
+        }
+        .answers::<Delegate, Delegated, _>(delegate),
+    ]
+}
+
+/// What to delegate.
+#[derive(Deserialize, JsonSchema)]
+struct Delegate {
+    /// What is to be done; the worker `shell` runs it as a command.
+    goal: String,
+    /// Who is to do it: a configured worker or agent.
+    worker: String,
+    /// Where, from the root of the repository; the root when absent.
+    working_dir: Option<String>,
+    /// The worker is stopped after so many seconds.
+    timeout_s: Option<u64>,
+    /// The model that is to do it, where the worker has a choice.
+    model: Option<String>,
+    /// Your own id for the task: the same id again is the same task, however often this is called.
+    task_id: Option<String>,
+    /// Free data for the worker.
+    context: Option<Value>,
+}
+
+/// What became of it.
+#[derive(Serialize, JsonSchema)]
+struct Delegated {
+    /// The task.
+    task_id: String,
+    /// `queued`, `awaiting` a person's word, or where the task of a repeated call stands.
+    state: String,
+    /// The approval that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<u64>,
+    /// The last word about it, once it is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    /// Exit code of its worker's process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    /// What to call next.
+    next: String,
+}
+
+async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault> {
+    let request = wire::Delegate {
+        task: asked.task_id,
+        goal: asked.goal,
+        worker: asked.worker,
+        working_dir: asked.working_dir,
+        timeout_s: asked.timeout_s,
+        model: asked.model,
+        context: asked.context,
+        tool: Some("delegate".into()),
+        ..wire::Delegate::default()
+    };
+    let begun = call.client().delegate(&request).await?;
+    if begun.state == "denied" {
+        let (rule, reason) = (begun.rule.unwrap_or_default(), begun.reason.unwrap_or_default());
+        return Err(Fault::new(format!("denied by rule {rule}: {reason}")));
+    }
+    if call.follows_tasks() {
+        let query = wire::MyTaskQuery { id: begun.task, ..wire::MyTaskQuery::default() };
+        let task = call.client().my_task(&query).await?;
+        return Ok(match handles::is_over(&task) {
+            true => outcome(&task).into(),
+            false => handles::handle(&task).into(),
+        });
+    }
+    Ok(started(begun).into())
+}
+
+/// What a host is told that has to follow the task by calling tools.
+fn started(begun: wire::Delegated) -> CallToolResult {
+    let text = match begun.approval {
+        Some(approval) => format!("Task {} waits for approval {approval}.", begun.task),
+        None => format!("Task {} is {}.", begun.task, begun.state),
+    };
+    let next = format!("task_wait with task_id {}", begun.task);
+    let (task_id, state, approval) = (begun.task, begun.state, begun.approval);
+    done(&Said { text, answer: Delegated { task_id, state, approval, summary: None, exit_code: None, next } })
+}
+
+/// What is said of a task that is over to a host that has followed it by itself.
+pub(in crate::mcp) fn outcome(task: &wire::Task) -> CallToolResult {
+    let answer = Delegated {
+        task_id: task.id.clone(),
+        state: task.state.clone(),
+        approval: None,
+        summary: task.notes.last().map(|note| short(&note.summary)),
+        exit_code: task.exit_code,
+        next: format!("task_output with task_id {}, for what the worker has said", task.id),
+    };
+    let mut result = done(&Said { text: in_words(task), answer });
+    result.is_error = Some(task.state != "completed");
+    result
+}
