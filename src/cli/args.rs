@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::worker;
 use super::{
     adapt, allow, applies, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook,
-    intents, jail, journal, keys, locks, log, mcp, policy, screenshot, secrets, tasks, tokens, up, watch,
-    workflows,
+    hooks, intents, jail, journal, keys, locks, log, mcp, policy, screenshot, secrets, tasks, tokens, up,
+    watch, workflows,
 };
 use crate::base::Ttl;
 
@@ -183,6 +183,12 @@ pub(super) enum Command {
     /// Hooks that hold commits and pushes to contracts and locks
     #[command(subcommand, after_help = "Examples:\n  provost git install\n  provost git status")]
     Git(git::Git),
+    /// Hooks of agents' hosts, so that they do not write what another agent has
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost hooks install claude\n  provost hooks status\n  provost hooks remove claude"
+    )]
+    Hooks(hooks::Hooks),
     /// Keys of agents that nobody may imitate
     #[command(
         subcommand,

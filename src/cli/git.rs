@@ -16,6 +16,7 @@ use clap::{Args, Subcommand};
 use super::{Complaint, Here};
 
 pub(super) use checker::{Checker, say_violations};
+pub(super) use install::{install, standings, status, uninstall};
 
 /// `provost git`.
 #[derive(Subcommand, Debug)]

@@ -30,6 +30,12 @@ impl Here {
         Ok(Self { cwd, environment, places, json })
     }
 
+    /// The same for a folder that somebody names.
+    pub(super) fn in_folder(cwd: PathBuf, environment: Environment) -> Result<Self, Complaint> {
+        let places = Places::find(&cwd, &environment)?;
+        Ok(Self { cwd, environment, places, json: false })
+    }
+
     /// The daemon of this repository, whether or not it runs.
     pub(super) fn client(&self) -> Client {
         Client::at(self.places.own_socket()).showing(self.environment.token.as_ref())

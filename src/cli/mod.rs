@@ -26,6 +26,7 @@ mod graph;
 mod guard;
 mod here;
 mod hook;
+mod hooks;
 mod init;
 mod intents;
 mod jail;
@@ -39,6 +40,7 @@ mod out;
 mod policy;
 mod screenshot;
 mod secrets;
+mod session;
 mod speaker;
 mod status;
 mod tasks;
@@ -95,6 +97,7 @@ fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Com
         Some(Command::Hook(it)) => hook::hook(it, json),
         // Its hooks have a word of their own where there is no repository to speak of.
         Some(Command::Git(it)) => git::git(it, json),
+        Some(Command::Hooks(it)) => hooks::hooks(it, json),
         #[cfg(unix)]
         Some(Command::Worker(it)) => worker::worker(&it, json),
         Some(Command::Jail(it)) => Here::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
@@ -156,6 +159,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         | Command::Doctor
         | Command::Hook(_)
         | Command::Git(_)
+        | Command::Hooks(_)
         | Command::Jail(_) => Ok(complaint::DONE),
     }
 }

@@ -20,7 +20,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 96] = [
+const COMMANDS: [&str; 101] = [
     "init",
     "up",
     "down",
@@ -108,6 +108,11 @@ const COMMANDS: [&str; 96] = [
     "worker task",
     "hook",
     "hook wait",
+    "hooks",
+    "hooks install",
+    "hooks remove",
+    "hooks status",
+    "hooks run",
     "journal",
     "journal verify",
     "journal head",

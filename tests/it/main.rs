@@ -73,6 +73,7 @@ mod guarded;
 mod handoff;
 mod heads;
 mod hooks;
+mod host_hooks;
 mod hostile;
 mod hostile_work;
 mod imitation;

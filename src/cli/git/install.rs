@@ -14,7 +14,7 @@ use crate::system::{make_executable, real_path};
 
 /// A hook, as it is.
 #[derive(Serialize)]
-struct Standing {
+pub(in crate::cli) struct Standing {
     hook: &'static str,
     path: String,
     /// `installed`, `outdated`, `missing`, `other`.
@@ -74,7 +74,7 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-pub(super) fn install(here: &Here, shared: bool) -> Result<u8, Complaint> {
+pub(in crate::cli) fn install(here: &Here, shared: bool) -> Result<u8, Complaint> {
     let folder = folder(here)?;
     if !shared && !is_own(here, &folder) {
         return Err(Complaint::refusal("core.hooksPath leads out of this repository")
@@ -129,7 +129,7 @@ fn put(path: &Path, script: &str) -> Result<(), Complaint> {
     })
 }
 
-pub(super) fn uninstall(here: &Here) -> Result<u8, Complaint> {
+pub(in crate::cli) fn uninstall(here: &Here) -> Result<u8, Complaint> {
     let folder = folder(here)?;
     for hook in HOOKS {
         let path = folder.join(hook.name);
@@ -161,12 +161,17 @@ fn standing(folder: &Path, hook: Hook, script: &str) -> Standing {
     Standing { hook: hook.name, path: path.display().to_string(), state, chained }
 }
 
-pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
+/// All of them, as they are.
+pub(in crate::cli) fn standings(here: &Here) -> Result<Vec<Standing>, Complaint> {
     let folder = folder(here)?;
     let when_unchecked = here.config(None)?.config.git.when_unchecked;
     let program = program()?;
-    let all: Vec<Standing> =
-        HOOKS.iter().map(|hook| standing(&folder, *hook, &hook.script(&program, when_unchecked))).collect();
+    let one = |hook: &Hook| standing(&folder, *hook, &hook.script(&program, when_unchecked));
+    Ok(HOOKS.iter().map(one).collect())
+}
+
+pub(in crate::cli) fn status(here: &Here) -> Result<u8, Complaint> {
+    let (folder, all) = (folder(here)?, standings(here)?);
     if here.json {
         return out::json(&all).map(|()| DONE);
     }

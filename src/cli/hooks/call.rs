@@ -1,0 +1,319 @@
+//! What a tool call would write: which files, and what they would say, as far as its arguments tell.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::patch::{self, Change};
+use super::shell;
+use crate::base::limits::{HOOK_FILES_MAX, SOURCE_BYTES_MAX};
+use crate::cli::Here;
+
+/// Links that are followed one after the other.
+const LINKS_MAX: usize = 16;
+
+/// What a host tells a hook.
+pub(super) struct Told(Value);
+
+/// A file that would be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Target {
+    /// Which.
+    pub(super) path: PathBuf,
+    /// What it says before and after, where that is known.
+    pub(super) change: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Told {
+    /// Reads what a host says.
+    ///
+    /// # Errors
+    /// Why it says nothing that can be used.
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        let value: Value = serde_json::from_slice(text).map_err(|err| format!("it is no JSON: {err}"))?;
+        match value.is_object() {
+            true => Ok(Self(value)),
+            false => Err("it is no object".into()),
+        }
+    }
+
+    /// A text among its members; an empty one is none.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str().filter(|it| !it.is_empty())
+    }
+
+    /// The session that it is about.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.text("session_id").or_else(|| self.text("conversation_id"))
+    }
+
+    /// The tool. Cursor's hook for shell commands has none of its own.
+    pub(super) fn tool(&self) -> Result<&str, String> {
+        match (self.text("tool_name"), self.text("command")) {
+            (Some(tool), _) => Ok(tool),
+            (None, Some(_)) => Ok("Shell"),
+            (None, None) => Err("it names no tool".into()),
+        }
+    }
+
+    /// The tool's arguments.
+    pub(super) fn arguments(&self) -> &Value {
+        let given = self.0.get("tool_input");
+        given.unwrap_or(&self.0)
+    }
+
+    /// Where relative paths begin.
+    pub(super) fn folder(&self, project: &Path) -> PathBuf {
+        let from = self.text("cwd").map_or_else(|| project.to_owned(), |it| project.join(it));
+        let inner = ["cwd", "workdir"].into_iter().find_map(|name| self.arguments().get(name)?.as_str());
+        inner.filter(|it| !it.is_empty()).map_or_else(|| from.clone(), |it| from.join(it))
+    }
+
+    /// Everything that the call would write.
+    ///
+    /// # Errors
+    /// Why that cannot be told, of a call that writes.
+    pub(super) fn targets(&self, folder: &Path) -> Result<Vec<Target>, String> {
+        let tool = self.tool()?;
+        let given = Arguments { given: self.arguments(), folder };
+        let found = match tool {
+            "Write" | "TabWrite" | "write_file" | "create_file" => given.whole()?,
+            "Edit" | "MultiEdit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
+            "NotebookEdit" | "EditNotebook" | "Delete" | "delete_file" => given.named()?,
+            "apply_patch" | "ApplyPatch" => given.patched()?,
+            "Bash" | "Shell" | "shell" | "exec_command" => given.commanded()?,
+            tool if writes_over_mcp(tool) => given.paths(),
+            _ => Vec::new(),
+        };
+        match found.len() > HOOK_FILES_MAX {
+            true => Err(format!("it writes more than {HOOK_FILES_MAX} files")),
+            false => Ok(found),
+        }
+    }
+}
+
+/// Whether a tool of an MCP server is one that writes, by its name. Ours write no files.
+fn writes_over_mcp(tool: &str) -> bool {
+    const WORDS: [&str; 11] = [
+        "write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert", "patch",
+        "apply",
+    ];
+    let tool = tool.to_ascii_lowercase();
+    let tool = tool.strip_prefix("mcp__").or_else(|| tool.strip_prefix("mcp:"));
+    tool.is_some_and(|it| !it.starts_with("provost") && WORDS.iter().any(|word| it.contains(word)))
+}
+
+/// The arguments of a tool, and where their paths begin.
+struct Arguments<'a> {
+    given: &'a Value,
+    folder: &'a Path,
+}
+
+impl Arguments<'_> {
+    fn text(&self, names: &[&str]) -> Option<&str> {
+        names.iter().find_map(|name| self.given.get(name)?.as_str())
+    }
+
+    /// The one file that it is about.
+    fn path(&self) -> Result<PathBuf, String> {
+        const NAMES: [&str; 6] =
+            ["file_path", "notebook_path", "target_file", "path", "filePath", "target_notebook"];
+        let path = self.text(&NAMES).filter(|it| !it.is_empty());
+        path.map(|it| self.folder.join(it)).ok_or_else(|| "it names no file".into())
+    }
+
+    fn named(&self) -> Result<Vec<Target>, String> {
+        Ok(vec![Target { path: self.path()?, change: None }])
+    }
+
+    fn whole(&self) -> Result<Vec<Target>, String> {
+        // Cursor writes by parts with the same tool.
+        let Some(after) = self.text(&["content", "contents", "code_content"]) else { return self.edited() };
+        let path = self.path()?;
+        let change = content(&path).map(|before| (before, after.as_bytes().to_vec()));
+        Ok(vec![Target { path, change }])
+    }
+
+    /// A file in which texts are replaced by others.
+    fn edited(&self) -> Result<Vec<Target>, String> {
+        let path = self.path()?;
+        let edits: Vec<&Value> = match self.given.get("edits").and_then(Value::as_array) {
+            Some(edits) => edits.iter().collect(),
+            None => vec![self.given],
+        };
+        let change = content(&path).and_then(|before| {
+            let mut text = String::from_utf8(before.clone()).ok()?;
+            for edit in edits {
+                text = replaced(&text, edit)?;
+            }
+            Some((before, text.into_bytes()))
+        });
+        Ok(vec![Target { path, change }])
+    }
+
+    fn patched(&self) -> Result<Vec<Target>, String> {
+        let text = match self.given {
+            Value::String(text) => Some(text.as_str()),
+            _ => self.text(&["command", "input", "patch"]),
+        };
+        let files = patch::read(text.ok_or("it has no patch")?);
+        match files.is_empty() {
+            true => Err("its patch names no file".into()),
+            false => Ok(self.of_patch(&files)),
+        }
+    }
+
+    fn of_patch(&self, files: &[patch::Patched]) -> Vec<Target> {
+        let mut targets: Vec<Target> = Vec::new();
+        for file in files {
+            let path = self.folder.join(&file.path);
+            // What one part of a patch has written, the next one reads.
+            let is_again = targets.iter().any(|it| it.path == path);
+            let before = content(&path).filter(|_| !is_again);
+            let after = match (&file.change, &before) {
+                (Change::Whole(text), _) => Some(text.clone()),
+                (Change::Gone, _) => Some(String::new()),
+                (Change::Parts(parts), Some(before)) => {
+                    std::str::from_utf8(before).ok().and_then(|it| patch::apply(it, parts))
+                }
+                (Change::Parts(_), None) => None,
+            };
+            if let Some(to) = &file.to {
+                let gone = before.clone().map(|it| (it, Vec::new()));
+                targets.push(Target { path, change: gone });
+                let path = self.folder.join(to);
+                let change = content(&path).zip(after.map(String::into_bytes));
+                targets.push(Target { path, change });
+            } else {
+                targets.push(Target { path, change: before.zip(after.map(String::into_bytes)) });
+            }
+        }
+        targets
+    }
+
+    fn commanded(&self) -> Result<Vec<Target>, String> {
+        let command = match self.given.get("command").or_else(|| self.given.get("cmd")) {
+            Some(Value::String(command)) => command.clone(),
+            // `["bash", "-lc", "..."]`
+            Some(Value::Array(words)) => {
+                let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+                words.and_then(|it| it.last().map(|it| (*it).to_owned())).ok_or("its command is no text")?
+            }
+            _ => return Err("it has no command".into()),
+        };
+        let mut targets = self.of_patch(&patch::read(&command));
+        for path in shell::written(&command) {
+            self.with_all_below(&self.folder.join(path), &mut targets);
+        }
+        Ok(targets)
+    }
+
+    /// A path; if it is a folder, what is in it.
+    fn with_all_below(&self, path: &Path, targets: &mut Vec<Target>) {
+        let mut left = vec![path.to_owned()];
+        while let Some(path) = left.pop() {
+            if targets.len() > HOOK_FILES_MAX {
+                return;
+            }
+            match path.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => {
+                    let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+                    left.extend(entries.take(HOOK_FILES_MAX).map(|it| it.path()));
+                }
+                _ => targets.push(Target { path, change: None }),
+            }
+        }
+    }
+
+    /// Whatever looks like the path of a file among the arguments.
+    fn paths(&self) -> Vec<Target> {
+        const NAMES: [&str; 9] = [
+            "path",
+            "file_path",
+            "filePath",
+            "relative_path",
+            "file",
+            "source",
+            "destination",
+            "target_file",
+            "paths",
+        ];
+        let given = NAMES.iter().filter_map(|name| self.given.get(name));
+        let texts = given.flat_map(|it| match it {
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+            it => it.as_str().into_iter().collect::<Vec<_>>(),
+        });
+        let texts = texts.filter(|it| !it.is_empty() && !it.contains("://"));
+        texts.map(|it| Target { path: self.folder.join(it), change: None }).collect()
+    }
+}
+
+/// A text with one replacement; `None` where a host would not make it, or where it is not plain which.
+fn replaced(text: &str, edit: &Value) -> Option<String> {
+    let member = |names: [&str; 2]| names.into_iter().find_map(|name| edit.get(name)?.as_str());
+    let (old, new) = (member(["old_string", "oldText"])?, member(["new_string", "newText"])?);
+    if old.is_empty() {
+        return text.is_empty().then(|| new.to_owned());
+    }
+    let all = edit.get("replace_all").and_then(Value::as_bool).unwrap_or(false);
+    for (old, new) in
+        [(old.to_owned(), new.to_owned()), (old.replace('\n', "\r\n"), new.replace('\n', "\r\n"))]
+    {
+        match text.matches(&old).count() {
+            0 => {}
+            1 => return Some(text.replacen(&old, &new, 1)),
+            _ if all => return Some(text.replace(&old, &new)),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What a file says; nothing if there is none, and `None` if it cannot be compared.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    match path.metadata() {
+        Ok(meta) if !meta.is_file() || meta.len() > SOURCE_BYTES_MAX as u64 => None,
+        Ok(_) => {
+            let mut bytes = Vec::new();
+            let file = std::fs::File::open(path).ok()?;
+            file.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
+            (bytes.len() <= SOURCE_BYTES_MAX).then_some(bytes)
+        }
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),
+        Err(_) => None,
+    }
+}
+
+/// The names under which the repository knows a file: by the words of its path, and by where its links lead. None for
+/// one outside of it.
+pub(super) fn names_in(here: &Here, path: &Path) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for path in [Some(path.to_owned()), real(path)].into_iter().flatten() {
+        if let Ok(name) = here.path(&path)
+            && !name.is_empty()
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Where a path leads, links followed, as far as it is there.
+fn real(path: &Path) -> Option<PathBuf> {
+    let mut there = path.to_owned();
+    // A link to what is not there yet is written through all the same.
+    for _ in 0..LINKS_MAX {
+        let Ok(to) = std::fs::read_link(&there) else { break };
+        there = there.parent()?.join(to);
+    }
+    let mut rest: Vec<std::ffi::OsString> = Vec::new();
+    loop {
+        if let Ok(real) = crate::system::real_path(&there) {
+            return Some(rest.iter().rev().fold(real, |path, name| path.join(name)));
+        }
+        rest.push(there.file_name()?.to_owned());
+        there = there.parent()?.to_owned();
+    }
+}

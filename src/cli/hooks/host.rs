@@ -1,0 +1,188 @@
+//! Hosts: where each has its hooks, which of its events we want, and what stands there.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+/// A host that calls hooks.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::cli) enum Host {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+    /// Cursor
+    Cursor,
+}
+
+/// What a hook is called for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::cli) enum Event {
+    /// A tool is about to be used
+    PreToolUse,
+    /// A person is about to be asked whether a tool may be used
+    PermissionRequest,
+    /// A session begins, or goes on
+    SessionStart,
+    /// A session ends
+    SessionEnd,
+}
+
+/// How a hook is to be called.
+#[derive(Clone, Debug)]
+pub(super) struct Wish<'a> {
+    /// This program.
+    pub(super) program: &'a Path,
+    /// For everybody who works on the repository, wherever they have the program.
+    pub(super) shared: bool,
+    /// The agent's name, where the session's is not to be used.
+    pub(super) agent: Option<&'a str>,
+    /// How long a person's answer is waited for, in seconds; not at all if zero.
+    pub(super) patience_s: u64,
+}
+
+/// Time that a host gives a hook, in seconds. Ours end long before.
+const TIMEOUT_S: u64 = 30;
+
+/// The same for a session's end; Codex gives no more than three.
+const END_TIMEOUT_S: u64 = 3;
+
+/// Tools of Claude Code that write files.
+const CLAUDE_TOOLS: &str = "Edit|Write|MultiEdit|NotebookEdit|Bash";
+/// The same of Codex, by its own name and by those that it takes for it.
+const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
+/// The same of Cursor.
+const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|MultiEdit|EditNotebook|Delete|ApplyPatch";
+/// Tools of MCP servers that write files, as far as their names say so.
+const MCP_TOOLS: &str = "mcp__.*(write|edit|create|delete|remove|move|rename|replace|insert|patch|apply).*";
+
+impl Host {
+    /// The word on the command line, and in names of agents.
+    pub(in crate::cli) fn word(self) -> &'static str {
+        match self {
+            Host::Claude => "claude",
+            Host::Codex => "codex",
+            Host::Cursor => "cursor",
+        }
+    }
+
+    /// The files that it reads, from the top of the work tree: one's own, and the one of everybody.
+    pub(super) fn files(self) -> [&'static str; 2] {
+        match self {
+            Host::Claude => [".claude/settings.local.json", ".claude/settings.json"],
+            Host::Codex => [".codex/hooks.json"; 2],
+            Host::Cursor => [".cursor/hooks.json"; 2],
+        }
+    }
+
+    /// What a file of its says that has nothing else in it.
+    pub(super) fn blank(self) -> &'static str {
+        match self {
+            Host::Claude | Host::Codex => "{}\n",
+            Host::Cursor => "{\n  \"version\": 1\n}\n",
+        }
+    }
+
+    /// What we want to stand under `hooks`, event by event.
+    pub(super) fn entries(self, wish: &Wish<'_>) -> Vec<(&'static str, Value)> {
+        let group = |matcher: Option<String>, event, timeout, more: Value| {
+            let mut hook =
+                json!({ "type": "command", "command": self.command(event, wish), "timeout": timeout });
+            merge(&mut hook, more);
+            let mut group = Map::new();
+            if let Some(matcher) = matcher {
+                group.insert("matcher".into(), matcher.into());
+            }
+            group.insert("hooks".into(), json!([hook]));
+            Value::Object(group)
+        };
+        let plain = |event, more: Value| {
+            let mut hook = json!({ "command": self.command(event, wish), "timeout": TIMEOUT_S });
+            merge(&mut hook, more);
+            hook
+        };
+        let ask_for = wish.patience_s + TIMEOUT_S;
+        let mut all = match self {
+            Host::Claude => {
+                let tools = format!("{CLAUDE_TOOLS}|{MCP_TOOLS}");
+                // Without this, a hook that has no time left lets the write through.
+                let block = if wish.shared { json!({}) } else { json!({ "onFailure": "block" }) };
+                vec![
+                    ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, block)),
+                    ("PermissionRequest", group(None, Event::PermissionRequest, ask_for, json!({}))),
+                    ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
+                    ("SessionEnd", group(None, Event::SessionEnd, TIMEOUT_S, json!({}))),
+                ]
+            }
+            Host::Codex => {
+                let tools = format!("{CODEX_TOOLS}|{MCP_TOOLS}");
+                vec![
+                    ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, json!({}))),
+                    ("PermissionRequest", group(None, Event::PermissionRequest, ask_for, json!({}))),
+                    ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
+                    ("SessionEnd", group(None, Event::SessionEnd, END_TIMEOUT_S, json!({}))),
+                ]
+            }
+            // Its word for a shell command would stand in for the person's, so that we only ever object there.
+            Host::Cursor => vec![
+                ("preToolUse", plain(Event::PreToolUse, json!({ "matcher": CURSOR_TOOLS }))),
+                ("beforeShellExecution", plain(Event::PreToolUse, json!({}))),
+                ("sessionStart", plain(Event::SessionStart, json!({}))),
+                ("sessionEnd", plain(Event::SessionEnd, json!({}))),
+            ],
+        };
+        all.retain(|(event, _)| wish.patience_s > 0 || *event != "PermissionRequest");
+        all
+    }
+
+    /// The command line of a hook. It finds the program where it was, or on the `PATH`, whatever shell reads it.
+    fn command(self, event: Event, wish: &Wish<'_>) -> String {
+        let word = event.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default();
+        let agent = wish.agent.map(|it| format!(" --as {it}")).unwrap_or_default();
+        let wait = match event {
+            Event::PermissionRequest => format!(" --wait {}s", wish.patience_s),
+            _ => String::new(),
+        };
+        let run = format!("hooks run {} {word}{agent}{wait}", self.word());
+        if cfg!(windows) {
+            let program = if wish.shared { "provost".into() } else { wish.program.display().to_string() };
+            let quote = if program.contains(' ') { "\"" } else { "" };
+            return format!("{quote}{program}{quote} {run}");
+        }
+        let program = if wish.shared { "provost".into() } else { wish.program.to_string_lossy() };
+        let gone = if event == Event::PreToolUse && !wish.shared { 2 } else { 0 };
+        format!(
+            "exec /bin/sh -c 'for p in \"$0\" provost; do p=$(command -v \"$p\") && exec \"$p\" {run}; done; \
+             echo \"provost: not checked: the program is gone; install it again, or take this hook out\" >&2; \
+             exit {gone}' {}",
+            quoted(&program)
+        )
+    }
+
+    /// Whether an entry, as JSON, calls this very program, or whichever is on the `PATH`.
+    pub(super) fn names(self, entry: &str, program: &Path) -> bool {
+        let named =
+            |name: &str| serde_json::to_string(name).is_ok_and(|it| entry.contains(it.trim_matches('"')));
+        match cfg!(windows) {
+            true => named(&program.display().to_string()) || named("\"provost "),
+            false => named(&quoted(&program.to_string_lossy())) || named("' 'provost'"),
+        }
+    }
+
+    /// Whether a command is ours, of whatever version.
+    pub(super) fn is_ours(self, command: &str) -> bool {
+        command.contains("provost") && command.contains(&format!(" hooks run {} ", self.word()))
+    }
+}
+
+fn merge(into: &mut Value, more: Value) {
+    if let (Value::Object(into), Value::Object(more)) = (into, more) {
+        into.extend(more);
+    }
+}
+
+/// Within single quotes, shells take everything literally but the quote itself.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

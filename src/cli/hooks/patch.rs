@@ -1,0 +1,131 @@
+//! Codex's patches: which files one writes, and what they say afterwards.
+//!
+//! `*** Begin Patch`, then for each file `*** Add File:`, `*** Delete File:` or `*** Update File:` with an optional
+//! `*** Move to:`, then `*** End Patch`. What does not fit a file to the letter is not guessed: such a file counts as
+//! changed as a whole.
+
+/// What a patch does with a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Change {
+    /// Makes it, or says it anew.
+    Whole(String),
+    /// Removes it.
+    Gone,
+    /// Changes parts of it.
+    Parts(Vec<Part>),
+}
+
+/// A part of a file that is replaced by another one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Part {
+    /// A line that stands before it.
+    after: Option<String>,
+    old: Vec<String>,
+    new: Vec<String>,
+}
+
+/// A file of a patch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Patched {
+    /// Its path, as the patch has it.
+    pub(super) path: String,
+    /// What becomes of it.
+    pub(super) change: Change,
+    /// Under which name, if under another one.
+    pub(super) to: Option<String>,
+}
+
+/// The files of a patch, in order; nothing if there is none in the text.
+pub(super) fn read(text: &str) -> Vec<Patched> {
+    let Some(begin) = text.find("*** Begin Patch") else { return Vec::new() };
+    let mut files: Vec<Patched> = Vec::new();
+    for line in text[begin..].lines().skip(1) {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.trim_end() == "*** End Patch" {
+            break;
+        }
+        if let Some(file) = heading(line) {
+            files.push(file);
+        } else if let Some(to) = line.strip_prefix("*** Move to: ") {
+            if let Some(file) = files.last_mut() {
+                file.to = Some(to.trim().to_owned());
+            }
+        } else if let Some(file) = files.last_mut() {
+            take(&mut file.change, line);
+        }
+    }
+    files
+}
+
+fn heading(line: &str) -> Option<Patched> {
+    let file = |path: &str, change| Patched { path: path.trim().to_owned(), change, to: None };
+    if let Some(path) = line.strip_prefix("*** Add File: ") {
+        return Some(file(path, Change::Whole(String::new())));
+    }
+    if let Some(path) = line.strip_prefix("*** Delete File: ") {
+        return Some(file(path, Change::Gone));
+    }
+    line.strip_prefix("*** Update File: ").map(|path| file(path, Change::Parts(Vec::new())))
+}
+
+/// One line of what is to become of a file.
+fn take(change: &mut Change, line: &str) {
+    let parts = match change {
+        Change::Whole(text) => {
+            text.push_str(line.strip_prefix('+').unwrap_or(line));
+            text.push('\n');
+            return;
+        }
+        Change::Gone => return,
+        Change::Parts(parts) => parts,
+    };
+    if let Some(after) = line.strip_prefix("@@") {
+        let after = after.strip_prefix(' ').filter(|it| !it.is_empty()).map(str::to_owned);
+        parts.push(Part { after, ..Part::default() });
+        return;
+    }
+    if line == "*** End of File" {
+        return;
+    }
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    let Some(part) = parts.last_mut() else { return };
+    match line.as_bytes().first() {
+        Some(b'-') => part.old.push(line[1..].to_owned()),
+        Some(b'+') => part.new.push(line[1..].to_owned()),
+        _ => {
+            let same = line.strip_prefix(' ').unwrap_or(line).to_owned();
+            part.old.push(same.clone());
+            part.new.push(same);
+        }
+    }
+}
+
+/// What a file says after its parts were replaced; `None` where one of them is not in it to the letter.
+pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
+    let mut lines: Vec<&str> = before.split('\n').collect();
+    let ends = lines.last() == Some(&"");
+    if ends {
+        lines.pop();
+    }
+    let (mut out, mut at): (Vec<&str>, usize) = (Vec::new(), 0);
+    for part in parts {
+        let mut from = at;
+        if let Some(after) = &part.after {
+            from += lines[at..].iter().position(|it| it == after)? + 1;
+        }
+        let found = match part.old.is_empty() {
+            true if part.after.is_some() => from,
+            true => lines.len(),
+            false => from + lines[from..].windows(part.old.len()).position(|it| it == part.old.as_slice())?,
+        };
+        out.extend(&lines[at..found]);
+        out.extend(part.new.iter().map(String::as_str));
+        at = found + part.old.len();
+    }
+    out.extend(&lines[at..]);
+    let mut text = out.join("\n");
+    text.push('\n');
+    Some(text)
+}

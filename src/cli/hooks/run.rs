@@ -1,0 +1,293 @@
+//! What the hooks of hosts call: once for each event, with what the host says on standard input.
+//!
+//! A write that could not be checked is refused, with the reason and the way out. Everything else goes on as if there were
+//! no hook when something is wrong: a session is no better for not beginning.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use serde_json::json;
+
+use super::call::{Target, Told, names_in};
+use super::host::{Event, Host};
+use crate::base::limits::{HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX};
+use crate::base::{AgentId, Ttl};
+use crate::cli::args::duration;
+use crate::cli::complaint::{DONE, USAGE};
+use crate::cli::guard::held;
+use crate::cli::here::wait_for;
+use crate::cli::speaker::Speaker;
+use crate::cli::{Complaint, Here, out, session};
+use crate::client::{Client, ClientError, wire};
+use crate::config::env::Environment;
+
+/// What hosts take for a no whose reason is on standard error.
+const REFUSED: u8 = USAGE;
+
+/// Obstacles that are named; a reason is read by a model, and costs.
+const NAMED_MAX: usize = 8;
+
+/// `provost hooks run`.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Run {
+    /// Which host
+    host: Host,
+    /// What happens
+    event: Event,
+    /// The agent; without it the one of `provost mcp` of this host, or of the session
+    #[arg(long = "as", value_name = "AGENT")]
+    speak_as: Option<AgentId>,
+    /// How long somebody's answer is waited for
+    #[arg(long, value_parser = duration, default_value = "1m")]
+    wait: Ttl,
+}
+
+/// What came of a check.
+enum Checked {
+    Free,
+    /// Somebody else has something of it.
+    Held(String),
+}
+
+pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
+    // A worker's own confinement says what it writes, and there is no daemon to ask in a jail.
+    if std::env::var_os("DEVIT_TASK_ID").is_some() && std::env::var_os("DEVIT_WORKSPACE").is_some() {
+        return Ok(DONE);
+    }
+    let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
+    let told = read(until).and_then(|it| Told::read(&it).map_err(Complaint::of));
+    match asked.event {
+        Event::PreToolUse => {
+            let checked = told.and_then(|told| check(asked, &told, until));
+            Ok(answer(asked.host, checked))
+        }
+        Event::PermissionRequest => Ok(DONE),
+        Event::SessionStart => Ok(begin(asked, told, until)),
+        Event::SessionEnd => Ok(end(asked, told, until)),
+    }
+}
+
+/// All that the host says.
+fn read(until: Instant) -> Result<Vec<u8>, Complaint> {
+    let (give, take) = mpsc::channel();
+    // Ends with this program if nobody says anything.
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let most = HOOK_INPUT_BYTES_MAX as u64 + 1;
+        give.send(std::io::stdin().lock().take(most).read_to_end(&mut text).map(|_| text))
+    });
+    let left = until.saturating_duration_since(Instant::now());
+    let text = take.recv_timeout(left).map_err(|_| Complaint::of("what the host says does not end"))?;
+    let text = text.map_err(|err| Complaint::of("what the host says cannot be read").because(err))?;
+    match text.len() > HOOK_INPUT_BYTES_MAX {
+        true => Err(Complaint::of(format!("the host says more than {} MiB", HOOK_INPUT_BYTES_MAX >> 20))),
+        false => Ok(text),
+    }
+}
+
+/// The repository of the host's project, which is not where its shell happens to be.
+fn here(told: &Told) -> Result<Here, Complaint> {
+    let named = ["CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR"].into_iter().find_map(std::env::var_os);
+    let said = named.map(PathBuf::from).or_else(|| told.text("cwd").map(PathBuf::from));
+    let cwd = match said.filter(|it| it.is_dir()) {
+        Some(cwd) => cwd,
+        None => std::env::current_dir()
+            .map_err(|err| Complaint::of("there is no folder to be in").because(err))?,
+    };
+    Here::in_folder(cwd, Environment::current())
+}
+
+/// As whom the host's session speaks.
+fn agent(asked: &Run, told: &Told, here: &Here) -> Result<AgentId, Complaint> {
+    if let Some(agent) = Speaker::named(here, asked.speak_as.clone())? {
+        return Ok(agent);
+    }
+    // Cursor calls Claude Code's hooks as well.
+    let host = if std::env::var_os("CURSOR_VERSION").is_some() { Host::Cursor } else { asked.host };
+    // Codex says with every call over MCP which session it is of.
+    let noted = if host == Host::Codex { None } else { session::noted(&here.places) };
+    let named = noted.or_else(|| session::agent_of(host.word(), told.session()?));
+    named.ok_or_else(|| Complaint::of("the host does not say which session this is"))
+}
+
+/// The daemon, started if none runs.
+async fn daemon(here: &Here, agent: AgentId) -> Result<Client, Complaint> {
+    let client = here.client();
+    if matches!(client.about().await, Err(ClientError::NotRunning(_))) && here.environment.auto_start {
+        let mut up = tokio::process::Command::new(crate::system::this_program());
+        up.args(["up", "--unattended"]).current_dir(&here.places.worktree);
+        up.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // How that went shows when it is asked.
+        let _status = up.status().await;
+    }
+    here.daemon(Some(agent)).await
+}
+
+fn within<T>(until: Instant, work: impl Future<Output = Result<T, Complaint>>) -> Result<T, Complaint> {
+    let slow = || Complaint::of("the daemon did not answer in time");
+    wait_for(async { tokio::time::timeout_at(until.into(), work).await.unwrap_or_else(|_| Err(slow())) })
+}
+
+/// Whether the tool may write what it would.
+fn check(asked: &Run, told: &Told, until: Instant) -> Result<Checked, Complaint> {
+    let here = here(told)?;
+    let folder = told.folder(&here.cwd);
+    let targets =
+        told.targets(&folder).map_err(|why| Complaint::of("the tool call is not understood").because(why))?;
+    let edits = edits(&here, &targets)?;
+    if edits.is_empty() {
+        return Ok(Checked::Free);
+    }
+    let agent = agent(asked, told, &here)?;
+    let guarded =
+        within(until, async { Ok(daemon(&here, agent).await?.guard(&wire::Guard { edits }).await?) })?;
+    Ok(match guarded.blocked.is_empty() {
+        true => Checked::Free,
+        false => Checked::Held(refusal(&guarded)),
+    })
+}
+
+/// What the repository has to say about; what lies outside of it is not our business.
+fn edits(here: &Here, targets: &[Target]) -> Result<Vec<wire::Edit>, Complaint> {
+    let mut edits = Vec::new();
+    for target in targets {
+        if target.path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(Complaint::of("the tool call is not understood").because("a path has a NUL in it"));
+        }
+        for path in names_in(here, &target.path) {
+            let texts = target
+                .change
+                .as_ref()
+                .map(|(before, after)| (STANDARD.encode(before), STANDARD.encode(after)));
+            let (before, after) = texts.unzip();
+            edits.push(wire::Edit { path, before, after });
+        }
+    }
+    Ok(edits)
+}
+
+/// Who has it, for how long, and what to do now.
+fn refusal(guarded: &wire::Guarded) -> String {
+    let (mut holders, mut lines) = (BTreeSet::new(), Vec::new());
+    for it in &guarded.blocked {
+        let lock = it.lock.as_ref().map(|lock| lock.holder.as_str());
+        holders.extend(lock.or_else(|| it.claim.as_ref().map(|claim| claim.holder.as_str())));
+        if lines.len() < NAMED_MAX {
+            lines.push(out::one_line(&held(it), 400));
+        }
+    }
+    let more = guarded.blocked.len().saturating_sub(lines.len());
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    let holders: Vec<String> = holders.into_iter().take(NAMED_MAX).map(|it| out::one_line(it, 100)).collect();
+    format!(
+        "Not written: somebody else is at it, and you are {}.\n{}\nDo not write it in another way. Take another part \
+         first; or wait for it with lock_acquire (with a wait), or `provost lock SYMBOL --wait 2m`; or ask {}.",
+        out::one_line(&guarded.agent, 100),
+        lines.join("\n"),
+        holders.join(", ")
+    )
+}
+
+/// Tells the host, in its own form. Where nothing is in the way nothing is said: a yes would stand in for a person's.
+fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
+    let reason = match checked {
+        Ok(Checked::Free) => return DONE,
+        Ok(Checked::Held(reason)) => reason,
+        Err(complaint) => format!(
+            "Not written, since it could not be found out whether somebody else is at it: {}. Try again; if it stays so, \
+             tell the person: `provost doctor` says what is wrong, and `provost hooks remove {}` takes this check out.",
+            complaint.in_short(),
+            host.word()
+        ),
+    };
+    let said = match host {
+        Host::Claude | Host::Codex => json!({ "hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+        }}),
+        Host::Cursor => json!({ "permission": "deny", "user_message": reason, "agent_message": reason }),
+    };
+    match out::json_line(&said) {
+        Ok(()) => DONE,
+        // Hosts take this for a no as well.
+        Err(_) => {
+            out::note(reason);
+            REFUSED
+        }
+    }
+}
+
+/// Tells the model how to get on with the others, and shells of the session as whom they speak.
+fn begin(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
+    let begun = told.and_then(|told| {
+        let here = here(&told)?;
+        let agent = agent(asked, &told, &here)?;
+        let name = agent.to_string();
+        // It is there when the first write comes; if not, that is said then.
+        let _started = within(until, async { daemon(&here, agent).await.map(drop) });
+        Ok(name)
+    });
+    let name = match begun {
+        Ok(name) => name,
+        Err(complaint) => {
+            out::note(format!("provost: {}", complaint.in_short()));
+            return DONE;
+        }
+    };
+    name_shells(&name);
+    let context = format!(
+        "Several agents work on this repository through Provost; you are {name}. Take a lock before you change what \
+         others may be changing (lock_acquire), and give it back (lock_release). A write to what another agent holds is \
+         refused, with who holds it: then take another part, wait, or ask them. Do not get around it with shell commands."
+    );
+    let said = match asked.host {
+        Host::Claude | Host::Codex => json!({ "hookSpecificOutput": {
+            "hookEventName": "SessionStart", "additionalContext": context,
+        }}),
+        Host::Cursor => json!({ "additional_context": context }),
+    };
+    let _unheard = out::json_line(&said);
+    DONE
+}
+
+/// Hosts read from such a file what their shells have in the environment.
+fn name_shells(agent: &str) {
+    use std::io::Write as _;
+    let plain = |it: &str| it.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c));
+    let Some(path) = std::env::var_os("CLAUDE_ENV_FILE").filter(|_| plain(agent)) else { return };
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    // Without it, shells speak as the user.
+    let _unheard = file.and_then(|mut it| writeln!(it, "export PROVOST_AGENT='{agent}'"));
+}
+
+/// Gives back what the session has.
+fn end(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
+    let ended = told.and_then(|told| {
+        let here = here(&told)?;
+        let agent = agent(asked, &told, &here)?;
+        within(until, async {
+            // Where no daemon runs, nobody holds anything for long.
+            let client = here.daemon(Some(agent)).await?;
+            let left = client.leave(&wire::Leave { intents: true }).await?;
+            let crew = client.leave_crew(&wire::LeaveCrew { only_if_idle: false }).await?;
+            Ok((left, crew.left))
+        })
+    });
+    match ended {
+        Ok((left, crew)) => {
+            let crew = if crew { ", left the crew" } else { "" };
+            let wire::Left { locks, intents } = left;
+            out::note(format!("provost: released {locks} locks, abandoned {intents} intents{crew}"));
+        }
+        Err(complaint) => out::note(format!("provost: nothing was released: {}", complaint.in_short())),
+    }
+    DONE
+}

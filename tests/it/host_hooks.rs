@@ -1,0 +1,357 @@
+//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with what their
+//! documentation says that they are told.
+
+mod installing;
+mod odd;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+const CODE: &str = "export function login(a: string): string { return a }\n\n\
+                    export function logout(b: string): string { return b }\n";
+
+/// A host, by the word for it, and its configuration file.
+const HOSTS: [(&str, &str); 3] = [
+    ("claude", ".claude/settings.local.json"),
+    ("codex", ".codex/hooks.json"),
+    ("cursor", ".cursor/hooks.json"),
+];
+
+/// What a host of that name is told in its documentation.
+fn recorded(world: &World, name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/host_hooks").join(format!("{name}.json"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+    serde_json::from_str(&text.replace("$REPO", world.repo().to_str().unwrap())).unwrap()
+}
+
+/// The command that stands in a host's configuration for an event.
+fn command_of(world: &World, host: &str, event: &str) -> String {
+    let (_, file) = HOSTS.iter().find(|it| it.0 == host).unwrap();
+    let settings: Value =
+        serde_json::from_str(&fs::read_to_string(world.repo().join(file)).unwrap()).unwrap();
+    let entry = &settings["hooks"][event][0];
+    let command = entry["hooks"][0]["command"].as_str().or_else(|| entry["command"].as_str());
+    command.unwrap_or_else(|| panic!("{host} has no {event}: {settings:#}")).to_owned()
+}
+
+/// A hook as a host starts it.
+fn start(world: &World, line: &str, folder: &Path) -> Child {
+    let like = world.command(&[]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).current_dir(folder).env_clear();
+    shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn finish(mut child: Child, input: &[u8]) -> Output {
+    let mut to = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // It may end without reading everything.
+    let writing = std::thread::spawn(move || drop(to.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writing.join().unwrap();
+    output
+}
+
+impl World {
+    fn install_hooks(&self, host: &str, more: &[&str]) -> Output {
+        self.command(&[&["hooks", "install", host][..], more].concat()).output().unwrap()
+    }
+
+    /// Has a host call its hook for something.
+    fn call(&self, host: &str, event: &str, told: &Value) -> Output {
+        finish(start(self, &command_of(self, host, event), &self.repo()), told.to_string().as_bytes())
+    }
+
+    /// Why a host is not to do it; `None` where nothing is said.
+    #[track_caller]
+    fn objection(&self, host: &str, told: &Value) -> Option<String> {
+        let event = told["hook_event_name"].as_str().unwrap();
+        let output = self.call(host, event, told);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        if output.stdout.is_empty() {
+            return None;
+        }
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let (decision, reason) = match host {
+            "cursor" => (&said["permission"], &said["user_message"]),
+            _ => {
+                let inner = &said["hookSpecificOutput"];
+                assert_eq!(inner["hookEventName"], "PreToolUse");
+                (&inner["permissionDecision"], &inner["permissionDecisionReason"])
+            }
+        };
+        assert_eq!(decision, "deny", "{said}");
+        Some(reason.as_str().unwrap().to_owned())
+    }
+
+    #[track_caller]
+    fn is_refused(&self, host: &str, told: &Value) -> String {
+        self.objection(host, told).unwrap_or_else(|| panic!("not refused: {told}"))
+    }
+
+    #[track_caller]
+    fn goes_on(&self, host: &str, told: &Value) {
+        assert_eq!(self.objection(host, told), None, "{told}");
+    }
+}
+
+/// A world with code in it and the hooks of a host.
+fn world(host: &str) -> World {
+    let world = World::new();
+    world.write("src/auth.ts", CODE);
+    world.write("notes.ipynb", "{}");
+    let done = world.install_hooks(host, &[]);
+    assert!(done.status.success(), "{done:?}");
+    world
+}
+
+#[test]
+fn claude_is_refused_what_another_agent_has_and_nothing_beside_it() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let told = |name: &str| recorded(&world, &format!("claude/{name}"));
+    world.goes_on("claude", &told("edit"));
+    world.done("codex-1", &["lock", "src/auth.ts:login", "--reason", "new tokens"]);
+    let why = world.is_refused("claude", &told("edit"));
+    for word in ["src/auth.ts:login", "codex-1", "new tokens", "until", "lock_acquire", "claude-64a1f3c001"] {
+        assert!(why.contains(word) || word.starts_with("claude-"), "{word}: {why}");
+    }
+    assert!(why.contains("you are claude-2b64a1f3c001"), "{why}");
+    // The same file, another function.
+    world.goes_on("claude", &told("edit_beside"));
+    world.goes_on("claude", &told("write"));
+    world.is_refused("claude", &told("multi_edit"));
+    // A file that is not there yet, and one that is nobody's.
+    let mut new = told("write");
+    new["tool_input"]["file_path"] = json!(world.repo().join("src/new.ts"));
+    world.goes_on("claude", &new);
+    world.done("codex-1", &["unlock", "src/auth.ts:login"]);
+    world.goes_on("claude", &told("edit"));
+    // A whole file, and what no symbols are read in.
+    world.done("codex-1", &["lock", "notes.ipynb"]);
+    world.is_refused("claude", &told("notebook_edit"));
+    world.is_refused("claude", &{
+        let mut told = told("write");
+        told["tool_input"]["file_path"] = json!("notes.ipynb");
+        told
+    });
+}
+
+#[test]
+fn what_the_session_itself_has_it_may_write() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let told = recorded(&world, "claude/edit");
+    world.done("claude-2b64a1f3c001", &["lock", "src/auth.ts:login"]);
+    world.goes_on("claude", &told);
+    let mut other = told.clone();
+    other["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c002");
+    let why = world.is_refused("claude", &other);
+    assert!(why.contains("claude-2b64a1f3c001"), "{why}");
+}
+
+#[test]
+fn shell_commands_that_plainly_write_are_refused_and_others_are_not() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    let mut told = recorded(&world, "claude/bash");
+    world.is_refused("claude", &told);
+    let refused = [
+        "echo x > auth.ts",
+        "echo x >> ../src/auth.ts; true",
+        "cat a | tee auth.ts",
+        "cd /tmp; cp /etc/passwd $PWD/x; rm -rf ../src",
+        "mv auth.ts b.ts",
+        "mv b.ts auth.ts",
+        "cp b.ts auth.ts",
+        "FOO=1 sudo sed -ni.bak s/a/b/ 'auth.ts'",
+        "git checkout -- auth.ts",
+        "dd if=/dev/zero of=auth.ts",
+        "true && (echo \"a > b\" &> auth.ts)",
+        "echo \"$X\" > \"auth.ts\"",
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: auth.ts\n*** End Patch\nEOF",
+    ];
+    for command in refused {
+        told["tool_input"]["command"] = json!(command);
+        world.is_refused("claude", &told);
+    }
+    let free = [
+        "cat auth.ts > /dev/null 2>&1",
+        "grep -n 'x > auth.ts' auth.ts # > auth.ts",
+        "cp auth.ts copy.ts",
+        "sed -n s/a/b/p auth.ts",
+        "tee other.ts < auth.ts",
+        "echo '> auth.ts'",
+        "cat > other.ts <<EOF\nrm auth.ts\nEOF",
+        "git status",
+        "",
+    ];
+    for command in free {
+        told["tool_input"]["command"] = json!(command);
+        world.goes_on("claude", &told);
+    }
+}
+
+#[test]
+fn codex_is_refused_by_the_patch_that_it_is_about_to_apply() {
+    let world = world("codex");
+    let _daemon = world.start();
+    let told = |name: &str| recorded(&world, &format!("codex/{name}"));
+    world.goes_on("codex", &told("apply_patch"));
+    world.goes_on("codex", &told("bash"));
+    world.done("claude-1", &["lock", "src/auth.ts:login"]);
+    let why = world.is_refused("codex", &told("apply_patch"));
+    assert!(why.contains("claude-1") && why.contains("you are codex-9690b4ce6b9e"), "{why}");
+    world.goes_on("codex", &told("apply_patch_beside"));
+    world.is_refused("codex", &told("bash"));
+    let mut patch = told("apply_patch");
+    let refused = [
+        "*** Begin Patch\n*** Delete File: src/auth.ts\n*** End Patch",
+        "*** Begin Patch\n*** Update File: src/auth.ts\n*** Move to: src/b.ts\n@@\n-export function logout(b: string): \
+         string { return b }\n+export const b = 1\n*** End Patch",
+        "*** Begin Patch\n*** Update File: src/other.ts\n*** Move to: src/auth.ts\n@@\n-a\n+b\n*** End Patch",
+        // What does not fit to the letter is not guessed.
+        "*** Begin Patch\n*** Update File: src/auth.ts\n@@\n-nothing like it\n+x\n*** End Patch",
+        "*** Begin Patch\r\n*** Update File: src/../src/./auth.ts\r\n@@\r\n-nothing like it\r\n+x\r\n*** End Patch",
+    ];
+    for text in refused {
+        patch["tool_input"]["command"] = json!(text);
+        world.is_refused("codex", &patch);
+    }
+    patch["tool_input"]["command"] = json!("*** Begin Patch\n*** Add File: src/b.ts\n+x\n*** End Patch");
+    world.goes_on("codex", &patch);
+}
+
+#[test]
+fn cursor_is_refused_in_its_own_form() {
+    let world = world("cursor");
+    let _daemon = world.start();
+    let told = |name: &str| recorded(&world, &format!("cursor/{name}"));
+    for name in ["write", "str_replace", "shell"] {
+        world.goes_on("cursor", &told(name));
+    }
+    world.done("codex-1", &["lock", "src/auth.ts:login"]);
+    for name in ["write", "shell"] {
+        let why = world.is_refused("cursor", &told(name));
+        assert!(why.contains("you are cursor-466fec86e7") || why.contains("cursor-2a466fec86e7"), "{why}");
+    }
+    world.goes_on("cursor", &told("str_replace"));
+}
+
+#[test]
+fn a_session_begins_with_what_to_know_and_ends_with_nothing_held() {
+    for (host, start, end) in [
+        ("claude", "SessionStart", "SessionEnd"),
+        ("codex", "SessionStart", "SessionEnd"),
+        ("cursor", "sessionStart", "sessionEnd"),
+    ] {
+        let world = world(host);
+        let _daemon = world.start();
+        let begun = world.call(host, start, &recorded(&world, &format!("{host}/session_start")));
+        let said: Value = serde_json::from_slice(&begun.stdout).unwrap();
+        let context = match host {
+            "cursor" => &said["additional_context"],
+            _ => &said["hookSpecificOutput"]["additionalContext"],
+        };
+        let context = context.as_str().unwrap();
+        let agent = context.split("you are ").nth(1).unwrap().split('.').next().unwrap().to_owned();
+        assert!(agent.starts_with(host) && context.contains("lock_acquire"), "{context}");
+        world.done(&agent, &["lock", "src/auth.ts:login"]);
+        world.done("other", &["lock", "src/auth.ts:logout"]);
+        world.done(&agent, &["intend", "more", "--file", "src/auth.ts"]);
+        let ended = world.call(host, end, &recorded(&world, &format!("{host}/session_end")));
+        assert_eq!(ended.status.code(), Some(0));
+        assert!(ended.stdout.is_empty(), "{ended:?}");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(said.contains("released 1 locks, abandoned 1 intents"), "{said}");
+        let locks = world.done("other", &["locks"])["locks"].clone();
+        assert_eq!(locks.as_array().unwrap().len(), 1, "{locks}");
+    }
+}
+
+#[test]
+fn shells_of_a_session_speak_as_it() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let file = world.path("env");
+    let line = format!("CLAUDE_ENV_FILE='{}' {}", file.display(), {
+        let line = command_of(&world, "claude", "SessionStart");
+        format!("sh -c \"$LINE\" # {}", line.len())
+    });
+    let hook = command_of(&world, "claude", "SessionStart");
+    let line = format!("LINE={}; export LINE; {line}", shell_quoted(&hook));
+    let done = finish(
+        start(&world, &line, &world.repo()),
+        recorded(&world, "claude/session_start").to_string().as_bytes(),
+    );
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "export PROVOST_AGENT='claude-2b64a1f3c001'\n");
+}
+
+fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[test]
+fn hooks_and_the_mcp_server_of_a_session_are_one_agent_whatever_becomes_of_the_session() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let mut told = recorded(&world, "claude/edit");
+    // Started by the same process as the hooks, and told the session that there was then.
+    let mut server = world.command(&["mcp"]);
+    server.env("CLAUDE_CODE_SESSION_ID", told["session_id"].as_str().unwrap());
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut to = server.stdin.take().unwrap();
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "lock_acquire", "arguments": { "symbol": "src/auth.ts:login" } } }),
+    ];
+    lines.iter().for_each(|it| writeln!(to, "{it}").unwrap());
+    let mut from = std::io::BufReader::new(server.stdout.take().unwrap());
+    let answer = loop {
+        let mut line = String::new();
+        assert_ne!(std::io::BufRead::read_line(&mut from, &mut line).unwrap(), 0);
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if message["id"] == 2 {
+            break message;
+        }
+    };
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    world.goes_on("claude", &told);
+    // The person clears the conversation: hooks are told of another session, and the server is not.
+    told["session_id"] = json!("aaaaaaaa-7a52-4c1d-9d0e-bbbbbbbbbbbb");
+    world.goes_on("claude", &told);
+    drop(to);
+    server.wait().unwrap();
+    let why = world.is_refused("claude", &told);
+    assert!(why.contains("you are claude-bbbbbbbbbbbb") && why.contains("claude-2b64a1f3c001"), "{why}");
+}
+
+#[test]
+fn two_hosts_with_one_name_are_one_agent() {
+    let world = world("claude");
+    let done = world.install_hooks("codex", &["--agent", "pair"]);
+    assert!(done.status.success(), "{done:?}");
+    let done = world.install_hooks("claude", &["--agent", "pair"]);
+    assert!(done.status.success(), "{done:?}");
+    let _daemon = world.start();
+    world.done("pair", &["lock", "src/auth.ts:login"]);
+    world.goes_on("claude", &recorded(&world, "claude/edit"));
+    world.goes_on("codex", &recorded(&world, "codex/apply_patch"));
+    world.done("pair", &["unlock", "src/auth.ts:login"]);
+    world.done("third", &["lock", "src/auth.ts:login"]);
+    for (host, name) in [("claude", "claude/edit"), ("codex", "codex/apply_patch")] {
+        assert!(world.is_refused(host, &recorded(&world, name)).contains("you are pair"));
+    }
+}

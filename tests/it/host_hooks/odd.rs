@@ -1,0 +1,176 @@
+//! What a hook makes of what no host should say, and of a daemon that is not there.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{command_of, finish, recorded, start, world};
+use crate::support::World;
+
+/// The exit code and the reason of a refusal, whatever the host was told.
+fn said(world: &World, host: &str, event: &str, input: &[u8]) -> (i32, String) {
+    let output = finish(start(world, &command_of(world, host, event), &world.repo()), input);
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_write_that_is_not_understood_is_refused_and_holds_nobody_up() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let told = recorded(&world, "claude/edit");
+    let changed = |pointer: &str, to: Value| {
+        let mut told = told.clone();
+        *told.pointer_mut(pointer).unwrap() = to;
+        told.to_string().into_bytes()
+    };
+    let huge = changed("/tool_input/new_string", json!("x".repeat(17 << 20)));
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let odd = [
+        Vec::new(),
+        b"not JSON".to_vec(),
+        b"[]".to_vec(),
+        b"{}".to_vec(),
+        b"\xff\xfe".to_vec(),
+        deep.into_bytes(),
+        changed("/tool_name", json!(7)),
+        changed("/tool_input", json!("text")),
+        changed("/tool_input", json!(null)),
+        changed("/tool_input/file_path", json!(["a"])),
+        changed("/tool_input/file_path", json!("")),
+        changed("/tool_input/file_path", json!("src/auth.ts\u{0}.md")),
+        changed("/session_id", json!("///")),
+        changed("/session_id", json!(12)),
+        huge,
+    ];
+    for input in odd {
+        let (code, said) = said(&world, "claude", "PreToolUse", &input);
+        assert_eq!(code, 0, "{said}");
+        let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+        let said = &said["hookSpecificOutput"];
+        assert_eq!(said["permissionDecision"], "deny", "{said}");
+        let why = said["permissionDecisionReason"].as_str().unwrap();
+        assert!(why.contains("Not written") && why.contains("provost hooks remove claude"), "{why}");
+    }
+    // Of anything else it makes nothing.
+    for event in ["SessionStart", "SessionEnd", "PermissionRequest"] {
+        for input in [&b""[..], b"{}", b"no", b"{\"session_id\":[]}"] {
+            let (code, said) = said(&world, "claude", event, input);
+            assert_eq!(code, 0, "{event}: {said}");
+            assert!(!said.starts_with('{'), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_known_by_every_path_that_leads_to_it() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    let repo = world.repo();
+    symlink("auth.ts", repo.join("src/link.ts")).unwrap();
+    symlink("src", repo.join("way")).unwrap();
+    symlink(&repo, world.path("door")).unwrap();
+    symlink("/etc", repo.join("out")).unwrap();
+    std::fs::create_dir_all(repo.join("deep/er")).unwrap();
+    symlink("../../src", repo.join("deep/er/s")).unwrap();
+    let mut told = recorded(&world, "claude/write");
+    let mut to = |path: &Path| {
+        told["tool_input"]["file_path"] = json!(path);
+        told.clone()
+    };
+    for path in [
+        "src/auth.ts",
+        "./src//auth.ts",
+        "src/../src/auth.ts",
+        "src/link.ts",
+        "way/auth.ts",
+        "way/../src/auth.ts",
+        "deep/er/s/../src/auth.ts",
+        "../repo/src/auth.ts",
+        "../door/way/link.ts",
+    ] {
+        let refused = to(Path::new(path));
+        world.is_refused("claude", &refused);
+        let refused = to(&repo.join(path));
+        world.is_refused("claude", &refused);
+    }
+    for path in ["/etc/hosts", "../else.ts", "out/hosts", "../../../../../../tmp/x", "src/auth.tsx", "/"] {
+        let free = to(Path::new(path));
+        world.goes_on("claude", &free);
+    }
+    // What is not there yet is written through a link all the same.
+    world.done("codex-1", &["lock", "src/later.ts"]);
+    symlink("later.ts", repo.join("src/soon.ts")).unwrap();
+    let refused = to(Path::new("src/soon.ts"));
+    world.is_refused("claude", &refused);
+}
+
+#[test]
+fn a_file_of_another_work_tree_is_the_same_file() {
+    let world = world("claude");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    world.git(&["worktree", "add", "-q", "../beside"]);
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts:login"]);
+    let mut told = recorded(&world, "claude/edit");
+    told["tool_input"]["file_path"] = json!(world.path("beside/src/auth.ts"));
+    world.is_refused("claude", &told);
+}
+
+#[test]
+fn tools_of_other_mcp_servers_are_known_by_their_names() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    let mut told = recorded(&world, "claude/edit");
+    told["tool_input"] = json!({ "path": "src/auth.ts", "content": "x" });
+    for (tool, refused) in [
+        ("mcp__filesystem__write_file", true),
+        ("mcp__files__edit", true),
+        ("mcp__filesystem__read_file", false),
+        ("mcp__provost__lock_acquire", false),
+        ("Read", false),
+        ("SomethingNew", false),
+    ] {
+        told["tool_name"] = json!(tool);
+        assert_eq!(world.objection("claude", &told).is_some(), refused, "{tool}");
+    }
+}
+
+#[test]
+fn without_a_daemon_one_is_started_and_what_cannot_be_checked_is_not_written() {
+    let world = world("claude");
+    let told = recorded(&world, "claude/edit");
+    // As a machine for checks alone: none is started, so nobody can be asked.
+    let line = format!("export CI=1; {}", command_of(&world, "claude", "PreToolUse"));
+    let output = finish(start(&world, &line, &world.repo()), told.to_string().as_bytes());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("deny") && text.contains("no daemon runs"), "{text}");
+    // What is nobody's business needs nobody.
+    let mut outside = told.clone();
+    outside["tool_input"]["file_path"] = json!("/tmp/x");
+    let output = finish(start(&world, &line, &world.repo()), outside.to_string().as_bytes());
+    assert!(output.status.success() && output.stdout.is_empty());
+    world.goes_on("claude", &told);
+    assert!(world.command(&["status"]).output().unwrap().status.success(), "a daemon runs");
+    assert!(world.command(&["down"]).output().unwrap().status.success());
+    // A configuration that cannot be used says nothing about how writes are to be treated.
+    world.configure("[git]\ndeadline = 7\n");
+    let (code, said) = said(&world, "claude", "PreToolUse", told.to_string().as_bytes());
+    assert!(code == 0 && said.contains("deny"), "{said}");
+}
+
+#[test]
+fn a_worker_in_its_jail_is_not_asked() {
+    let world = world("claude");
+    let line = format!(
+        "export DEVIT_TASK_ID=t DEVIT_WORKSPACE=/w CI=1; {}",
+        command_of(&world, "claude", "PreToolUse")
+    );
+    let output =
+        finish(start(&world, &line, &world.repo()), recorded(&world, "claude/edit").to_string().as_bytes());
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+}
