@@ -173,6 +173,12 @@ impl Client {
         posts "/posts" (wire::PostsQuery) -> wire::Posts;
         /// Where every agent stands.
         roster "/roster" () -> Vec<wire::RosterRow>;
+        /// As whom this client speaks.
+        who_am_i "/who-am-i" () -> wire::Me;
+        /// Files that somebody has claimed.
+        claims "/claims" (wire::ClaimsQuery) -> Vec<wire::HeldFile>;
+        /// Work that is handed over to the caller, or by it.
+        handoffs "/handoffs" (wire::HandoffsQuery) -> Vec<wire::HandedOver>;
         /// Questions that nobody has answered.
         questions "/questions" () -> Vec<wire::Question>;
     }
@@ -196,6 +202,8 @@ impl Client {
         leave "/leave" (wire::Leave) -> wire::Left;
         /// Declares an intent.
         declare "/declare" (wire::Declare) -> wire::Declared;
+        /// What a change would collide with.
+        check_conflicts "/check-conflicts" (wire::CheckConflicts) -> wire::Conflicts;
         /// Says how an intent goes on.
         update_intent "/update-intent" (wire::UpdateIntent) -> wire::Intent;
         /// Offers a contract.
@@ -214,6 +222,14 @@ impl Client {
         claim "/claim" (wire::ClaimFile) -> wire::Claimed;
         /// Gives one back.
         release_claim "/release-claim" (wire::ReleaseClaim) -> wire::Released;
+        /// Hands work over.
+        offer_handoff "/offer-handoff" (wire::OfferHandoff) -> wire::HandedOver;
+        /// Goes on with work that was handed over, or does not.
+        answer_handoff "/answer-handoff" (wire::AnswerHandoff) -> wire::HandedOver;
+        /// Writes to another agent.
+        send_message "/send-message" (wire::SendMessage) -> wire::Sent;
+        /// Reads the caller's inbox.
+        read_inbox "/read-inbox" (wire::ReadInbox) -> wire::Inbox;
         /// Names the lead of the crew.
         appoint_lead "/appoint-lead" (wire::AppointLead) -> wire::Done;
         /// Imports events of the published server of Agent Protocol.

@@ -207,7 +207,7 @@ impl State {
         self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Stake::clone(it))
     }
 
-    fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {
+    pub(super) fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {
         let mut met: Vec<Meeting> = Vec::new();
         for mine in new {
             let foreign = |it: &Stake| {

@@ -248,7 +248,7 @@ impl State {
         self.room_for_intent(who.agent(), verb)?;
         self.agents.beat(now, who.agent(), out);
         self.refreshed(&verb.fresh, out);
-        let intent = Arc::new(drafted(now, who, verb, out.next_fence()));
+        let intent = Arc::new(drafted(now, who.agent(), verb, out.next_fence()));
         let mut conflicts = self.collisions(&intent, verb);
         let met = self.meet(now, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
         conflicts.extend(met.into_iter().map(Conflict::Elsewhere));
@@ -261,6 +261,21 @@ impl State {
         conflicts.truncate(WARNINGS_MAX);
         out.put(Change::PutIntent(intent.clone()));
         Ok(Declared { intent, conflicts, more })
+    }
+
+    /// What an announced change would collide with, were it announced now; with how many there are beyond those.
+    pub(super) fn collisions_ahead(
+        &self,
+        now: Timestamp,
+        who: &AgentId,
+        verb: &DeclareIntent,
+    ) -> (Vec<Conflict>, usize) {
+        let intent = drafted(now, who, verb, Fence(0));
+        let mut found = self.collisions(&intent, verb);
+        found.extend(self.meetings(now, &intent.stakes()).into_iter().map(Conflict::Elsewhere));
+        let more = found.len().saturating_sub(WARNINGS_MAX);
+        found.truncate(WARNINGS_MAX);
+        (found, more)
     }
 
     fn room_for_intent(&self, who: &AgentId, verb: &DeclareIntent) -> Result<(), Refusal> {
@@ -416,7 +431,7 @@ impl State {
 /// Files of an intent that its event names.
 const SHOWN: usize = 16;
 
-fn drafted(now: Timestamp, who: &Principal, verb: &DeclareIntent, place: Fence) -> Intent {
+fn drafted(now: Timestamp, who: &AgentId, verb: &DeclareIntent, place: Fence) -> Intent {
     let file = |it: &super::command::IntendedFile| IntentFile {
         path: it.path.clone(),
         asked: it.asked.clone(),
@@ -425,7 +440,7 @@ fn drafted(now: Timestamp, who: &Principal, verb: &DeclareIntent, place: Fence) 
     };
     Intent {
         id: verb.id.clone(),
-        agent: who.agent().clone(),
+        agent: who.clone(),
         description: verb.description.clone(),
         files: verb.files.iter().map(file).collect(),
         symbols: verb.symbols.clone(),

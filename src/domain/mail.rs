@@ -9,6 +9,7 @@
 //! DevIt 1.5, HEARTBEAT and POLL; decisions on bounds are in `docs/protocols/devit.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -395,6 +396,16 @@ impl Mailboxes {
     /// Messages that nobody is carrying, of one agent.
     pub fn waiting(&self, agent: &AgentId) -> usize {
         self.queues.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
+    }
+
+    /// Messages of one agent after a number, oldest first, carried or not.
+    pub(super) fn after(&self, agent: &AgentId, seq: MailSeq) -> impl Iterator<Item = &Arc<Mail>> {
+        let after = (Bound::Excluded(seq), Bound::Unbounded);
+        self.queues
+            .get(agent)
+            .into_iter()
+            .flat_map(move |queue| queue.mail.range(after))
+            .map(|(_, mail)| mail)
     }
 
     /// Every queued message, by recipient and age.

@@ -5,6 +5,7 @@ mod at_work;
 mod crew;
 mod foreign;
 mod job;
+mod mail;
 mod post;
 mod switch;
 
@@ -20,11 +21,12 @@ use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp
 pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
-    ClaimsOf, ClaimsOn, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, OneAssignment, OneClaim,
-    OneMember, OneTransfer, WholeCrew,
+    ClaimsOf, ClaimsOn, Collisions, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, HeldFiles,
+    OneAssignment, OneClaim, OneMember, OneTransfer, SomeTransfers, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
+pub use mail::MailOf;
 pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
 

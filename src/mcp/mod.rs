@@ -7,9 +7,11 @@
 
 mod call;
 mod handles;
+mod page;
 mod stdio;
 mod tool;
 mod tools;
+mod words;
 
 use std::sync::Arc;
 

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::call::Call;
+use crate::base::limits::MCP_ANSWER_BYTES_MAX;
 use crate::client::ClientError;
 
 /// A tool.
@@ -140,6 +141,9 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
 pub(super) fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(said.text.clone())]);
     match serde_json::to_value(&said.answer) {
+        Ok(answer) if said.text.len() + answer.to_string().len() > MCP_ANSWER_BYTES_MAX => {
+            return failed(Fault::new("the answer is larger than hosts take; ask for less at once"));
+        }
         Ok(answer) => result.structured_content = Some(answer),
         Err(error) => return failed(Fault::new(format!("the answer cannot be written: {error}"))),
     }

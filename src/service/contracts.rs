@@ -40,8 +40,8 @@ pub enum ProposeFault {
 pub struct Staged {
     /// Where.
     pub path: RepoPath,
-    /// What.
-    pub content: Arc<[u8]>,
+    /// What; as it is on disk without.
+    pub content: Option<Arc<[u8]>>,
     /// Where it was before, if it was renamed.
     pub renamed_from: Option<RepoPath>,
 }
@@ -154,8 +154,9 @@ impl Provost {
         if staged.len() + deleted.len() > STAGED_FILES_MAX {
             return Err(Refusal::busy("more files than are checked at once"));
         }
-        let check = Check::begin(self, base.unwrap_or(self.base()), &staged, &deleted).await?;
-        let sources = check.read(self, &staged).await;
+        let base = base.unwrap_or(self.base());
+        let check = Check::begin(self, base, &staged, &deleted).await?;
+        let sources = check.read(self, base, &staged).await;
         let mut moves = Vec::new();
         let mut checked = Checked::default();
         for (file, source) in staged.iter().zip(&sources) {
@@ -214,14 +215,17 @@ impl Check {
     }
 
     /// What the files with contracts say, several at a time.
-    async fn read(&self, provost: &Provost, staged: &[Staged]) -> Vec<Source> {
+    async fn read(&self, provost: &Provost, base: &Base, staged: &[Staged]) -> Vec<Source> {
         let until = Instant::now() + CHECK_TIME_MAX;
         let concerned = |file: &Staged| {
             self.0.contains_key(&file.path)
                 || file.renamed_from.as_ref().is_some_and(|from| self.0.contains_key(from))
         };
         let read = async |file: &Staged| match concerned(file) {
-            true => provost.code().read_content(file.path.clone(), file.content.clone(), until).await,
+            true => match &file.content {
+                Some(content) => provost.code().read_content(file.path.clone(), content.clone(), until).await,
+                None => provost.code().read_until(base, &file.path, until).await,
+            },
             false => Source { path: file.path.clone(), content: Content::None },
         };
         // Boxed, since the compiler does not see of closures that they are good for every thread.

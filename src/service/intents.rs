@@ -9,12 +9,12 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
 use super::locks::{done, known_as};
-use crate::base::limits::{CODE_READERS_MAX, WARNINGS_MAX};
+use crate::base::limits::{CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX};
 use crate::base::{IntentId, RepoPath, Span, Ttl};
 use crate::domain::command::{
-    DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
+    Conflict, DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
 };
-use crate::domain::view::{IntentsOn, Named, SomeIntents};
+use crate::domain::view::{Collisions, IntentsOn, Named, SomeIntents};
 use crate::domain::{Intent, IntentStatus, Principal, Refusal};
 use crate::syntax::Reading;
 
@@ -41,6 +41,28 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn declare(&self, who: &Principal, order: IntentOrder) -> Result<Declared, Refusal> {
+        let verb = self.announced(order).await?;
+        done(self.submit(who, verb).await?)
+    }
+
+    /// What a change would collide with, were it announced now, and how many there are beyond those.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub async fn collisions(
+        &self,
+        who: &Principal,
+        order: IntentOrder,
+    ) -> Result<(Vec<Conflict>, usize), Refusal> {
+        if order.files.len() > INTENT_FILES_MAX || order.symbols.len() > INTENT_SYMBOLS_MAX {
+            return Err(Refusal::busy("more files or symbols than an intent can have"));
+        }
+        let verb = self.announced(order).await?;
+        self.view(Collisions { by: who.agent().clone(), verb }).await
+    }
+
+    /// An announcement with what the files say.
+    async fn announced(&self, order: IntentOrder) -> Result<DeclareIntent, Refusal> {
         let base = order.base.as_ref().unwrap_or(self.base());
         let paths: Vec<RepoPath> = order.files.iter().map(|(path, _)| path.clone()).collect();
         let sources = self.sources(base, &paths, order.symbols.is_empty()).await;
@@ -52,7 +74,7 @@ impl Provost {
         }
         let on: Vec<RepoPath> = sources.iter().map(|it| it.path.clone()).collect();
         let fresh = self.fresh_spans(&self.view(IntentsOn(on)).await?, &sources);
-        let verb = DeclareIntent {
+        Ok(DeclareIntent {
             id: order.id,
             description: order.description,
             files,
@@ -60,8 +82,7 @@ impl Provost {
             ttl: order.ttl,
             calls,
             fresh,
-        };
-        done(self.submit(who, verb).await?)
+        })
     }
 
     /// Says how an intent goes on.

@@ -125,7 +125,7 @@ fn intent_id(number: u64) -> IntentId {
 }
 
 fn staged(file: &str, content: &str) -> Staged {
-    Staged { path: path(file), content: content.as_bytes().into(), renamed_from: None }
+    Staged { path: path(file), content: Some(content.as_bytes().into()), renamed_from: None }
 }
 
 const AUTH: &str = "export function check(token: string): boolean { return true }\n\

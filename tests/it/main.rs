@@ -95,6 +95,8 @@ mod loopback_input;
 mod loopback_peers;
 mod loopback_ports;
 mod mail;
+mod mcp_changes;
+mod mcp_crew;
 mod mcp_examined;
 mod mcp_host;
 mod mcp_hosts;

@@ -30,3 +30,25 @@ pub const HOOK_FILES_MAX: usize = 2_000;
 
 /// Longest that a hook takes to find out whether a write may go on, in milliseconds. Hosts are told to give it thirty seconds.
 pub const HOOK_MS_MAX: u64 = 20_000;
+
+/// All that one answer says, in bytes: text and structure together. The strictest host cuts at 25,000 tokens, and what
+/// packs worst has about two bytes to each.
+pub const MCP_ANSWER_BYTES_MAX: usize = 48 << 10;
+
+/// Rows of one page of a list, in bytes as JSON.
+pub const MCP_PAGE_BYTES_MAX: usize = 32 << 10;
+
+/// Rows of one page of a list.
+pub const MCP_PAGE_ROWS_MAX: usize = 100;
+
+/// Rows of a page when nobody says how many.
+pub const MCP_PAGE_ROWS: usize = 20;
+
+/// Longest text that an agent writes to another in one message, in bytes: it is shown whole.
+pub const MESSAGE_LEN_MAX: usize = 8 << 10;
+
+/// How much of an entry of an inbox is shown, in bytes.
+pub const INBOX_TEXT_MAX: usize = 8 << 10;
+
+/// Entries of an inbox in one answer.
+pub const INBOX_PAGE_MAX: usize = 100;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{Foreign, View};
 use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
-use crate::domain::{Ahead, Assignment, Claim, Member, State, Transfer};
+use crate::domain::command::{Conflict, DeclareIntent};
+use crate::domain::{Ahead, Assignment, Claim, Hold, Member, State, Transfer, TransferState};
 
 /// All of it.
 #[derive(Clone, Copy, Debug)]
@@ -186,5 +187,67 @@ impl View for OneTransfer {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         state.transfers.get(&self.0).cloned()
+    }
+}
+
+/// What a change would collide with, were it announced now. Nothing is announced.
+#[derive(Clone, Debug)]
+pub struct Collisions {
+    /// By whom.
+    pub by: AgentId,
+    /// The change.
+    pub verb: DeclareIntent,
+}
+
+impl View for Collisions {
+    /// The first of them, and how many there are beyond those.
+    type Out = (Vec<Conflict>, usize);
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.collisions_ahead(now, &self.by, &self.verb)
+    }
+}
+
+/// Files that somebody has, by path; those that are in conflict, too.
+#[derive(Clone, Debug, Default)]
+pub struct HeldFiles {
+    /// Only this agent's.
+    pub of: Option<AgentId>,
+    /// Only this one.
+    pub file: Option<RepoPath>,
+}
+
+impl View for HeldFiles {
+    type Out = Vec<Arc<Claim>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let wanted = |it: &&Arc<Claim>| {
+            it.held != Hold::Free && self.of.as_ref().is_none_or(|of| it.held.owner() == Some(of))
+        };
+        match &self.file {
+            Some(file) => state.claims.get(file).filter(wanted).cloned().into_iter().collect(),
+            None => state.claims.by_path().filter(wanted).cloned().collect(),
+        }
+    }
+}
+
+/// Transfers that concern an agent, oldest first: its own, and those that it may answer.
+#[derive(Clone, Debug)]
+pub struct SomeTransfers {
+    /// Whom.
+    pub of: AgentId,
+    /// Those that were answered, too.
+    pub answered: bool,
+}
+
+impl View for SomeTransfers {
+    type Out = Vec<Arc<Transfer>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        let wanted = |it: &&Arc<Transfer>| {
+            (self.answered || it.state == TransferState::Pending)
+                && (it.from == self.of || it.to.as_deref().is_none_or(|to| to == self.of.as_str()))
+        };
+        state.transfers.iter().filter(wanted).cloned().collect()
     }
 }

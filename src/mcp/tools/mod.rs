@@ -2,8 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+mod claims;
+mod contracts;
 pub(super) mod delegate;
+mod handoffs;
+mod intents;
 mod locks;
+mod messages;
+mod reports;
 pub(super) mod tasks;
 
 use super::Settings;
@@ -11,5 +17,17 @@ use super::tool::Entry;
 
 /// All of them, in the order in which hosts list them.
 pub(super) fn all(_settings: Settings) -> Vec<Entry> {
-    [delegate::tools(), tasks::tools(), approvals::tools(), locks::tools()].into_iter().flatten().collect()
+    let all = [
+        delegate::tools(),
+        tasks::tools(),
+        reports::tools(),
+        approvals::tools(),
+        locks::tools(),
+        intents::tools(),
+        contracts::tools(),
+        claims::tools(),
+        handoffs::tools(),
+        messages::tools(),
+    ];
+    all.into_iter().flatten().collect()
 }

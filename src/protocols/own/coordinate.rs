@@ -29,6 +29,7 @@ pub(super) fn routes() -> Router<Own> {
         .route("/locks", get(locks))
         .route("/leave", post(leave))
         .route("/declare", post(declare))
+        .route("/check-conflicts", post(check_conflicts))
         .route("/intents", get(intents))
         .route("/update-intent", post(update_intent))
         .route("/propose-contract", post(propose))
@@ -119,11 +120,8 @@ async fn leave(
     Ok(Json(wire::Left { locks: left.locks, intents: left.intents }))
 }
 
-async fn declare(
-    State(own): State<Own>,
-    Caller(who): Caller,
-    Asked(body): Asked<wire::Declare>,
-) -> Answered<wire::Declared> {
+/// A change that the caller announces, or would.
+async fn order(own: &Own, body: wire::Declare) -> Result<IntentOrder, Fault> {
     if body.files.is_empty() {
         return Err(Fault::invalid("files is empty: an intent names at least one"));
     }
@@ -132,16 +130,42 @@ async fn declare(
         let asked = path.as_str().into();
         (path, asked)
     };
-    let order = IntentOrder {
-        base: base(&own, body.worktree).await?,
+    Ok(IntentOrder {
+        base: base(own, body.worktree).await?,
         id: IntentId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id"),
         description: words::words(&body.description, "description")?,
         files: files.into_iter().map(named).collect(),
         symbols: body.symbols.iter().map(|it| words::words(it, "symbols")).collect::<Result<_, _>>()?,
         ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
-    };
+    })
+}
+
+async fn declare(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::Declare>,
+) -> Answered<wire::Declared> {
+    let order = order(&own, body).await?;
     let declared = own.0.provost.declare(&who, order).await.map_err(map::fault)?;
     Ok(Json(words::declared(&declared)))
+}
+
+async fn check_conflicts(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::CheckConflicts>,
+) -> Answered<wire::Conflicts> {
+    let wire::CheckConflicts { files, symbols, worktree } = body;
+    let asked = wire::Declare {
+        description: "only asked".into(),
+        files,
+        symbols,
+        worktree,
+        ..wire::Declare::default()
+    };
+    let order = order(&own, asked).await?;
+    let (found, more) = own.0.provost.collisions(&who, order).await.map_err(map::fault)?;
+    Ok(Json(wire::Conflicts { conflicts: words::conflicts(&found), more }))
 }
 
 async fn intents(
@@ -265,7 +289,8 @@ async fn check_contracts(
     Asked(body): Asked<wire::CheckContracts>,
 ) -> Answered<wire::Checked> {
     let base = base(&own, body.worktree).await?;
-    let staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
+    let mut staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
+    staged.extend(words::paths(&body.on_disk, "on_disk")?.into_iter().map(words::on_disk));
     let deleted = words::paths(&body.deleted, "deleted")?;
     let checked = own.0.provost.check_contracts(base.as_ref(), staged, deleted).await.map_err(map::fault)?;
     let violations = checked.violations.iter().map(words::violation).collect();

@@ -2,6 +2,7 @@
 
 pub(super) mod coordinate;
 pub(super) mod crew;
+pub(super) mod inbox;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@ mod asked;
 mod coordinate;
 mod crew;
 mod hosts;
+mod inbox;
 mod jobs;
 mod map;
 mod posts;

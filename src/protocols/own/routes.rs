@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::{Order, Own, applies, coordinate, crew, hosts, jobs, posts, token, wire};
+use super::{Order, Own, applies, coordinate, crew, hosts, inbox, jobs, posts, token, wire};
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -33,6 +33,7 @@ pub(super) type Answered<T> = Result<Json<T>, Fault>;
 pub(super) fn router(own: Own) -> Router {
     Router::new()
         .route("/about", get(about))
+        .route("/who-am-i", get(who_am_i))
         .route("/tasks", get(tasks))
         .route("/task", get(task))
         .route("/output", get(output))
@@ -55,6 +56,7 @@ pub(super) fn router(own: Own) -> Router {
         .merge(coordinate::routes())
         .merge(crew::routes())
         .merge(hosts::routes())
+        .merge(inbox::routes())
         .merge(jobs::routes())
         .merge(token::routes())
         .merge(posts::routes())
@@ -148,6 +150,10 @@ async fn about(State(own): State<Own>, _caller: Caller) -> Answered<wire::About>
         journal_anchor: head.to_string(),
         ..about
     }))
+}
+
+async fn who_am_i(Caller(who): Caller) -> Answered<wire::Me> {
+    Ok(Json(wire::Me { agent: who.agent().to_string() }))
 }
 
 async fn tasks(

@@ -7,6 +7,7 @@ mod applies;
 mod coordinate;
 mod crew;
 mod hosts;
+mod inbox;
 mod jobs;
 mod posts;
 mod token;
@@ -18,6 +19,7 @@ pub use applies::*;
 pub use coordinate::*;
 pub use crew::*;
 pub use hosts::*;
+pub use inbox::*;
 pub use jobs::*;
 pub use posts::*;
 pub use token::*;
@@ -44,6 +46,13 @@ pub struct Fault {
     /// What a program may want to know besides: of a lock, its holder and how long it has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+}
+
+/// `GET /who-am-i`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Me {
+    /// Under which name the caller is known.
+    pub agent: String,
 }
 
 /// `POST /delegate`.

@@ -160,7 +160,7 @@ impl Wit {
             check.renamed.into_iter().map(|(from, to)| (to, from)).collect();
         let staged = check.files.into_iter().map(|((path, _), content)| {
             let renamed_from = from.remove(&path);
-            Staged { path, content: content.into_bytes().into(), renamed_from }
+            Staged { path, content: Some(content.into_bytes().into()), renamed_from }
         });
         let staged: Vec<Staged> = staged.collect();
         // A file that went where nothing was sent of it has gone.

@@ -163,9 +163,14 @@ fn bytes(base64: &str, member: &str) -> Result<std::sync::Arc<[u8]>, Fault> {
 pub(in super::super) fn staged(file: wire::StagedFile) -> Result<Staged, Fault> {
     Ok(Staged {
         path: path(&file.path, "path")?,
-        content: bytes(&file.content, "content")?,
+        content: Some(bytes(&file.content, "content")?),
         renamed_from: file.from.as_deref().map(|it| path(it, "from")).transpose()?,
     })
+}
+
+/// A file as it is on disk.
+pub(in super::super) fn on_disk(path: RepoPath) -> Staged {
+    Staged { path, content: None, renamed_from: None }
 }
 
 pub(in super::super) fn paths(paths: &[String], member: &str) -> Result<Vec<RepoPath>, Fault> {
@@ -297,8 +302,11 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
 }
 
 pub(in super::super) fn declared(it: &Declared) -> wire::Declared {
-    let conflicts = it.conflicts.iter().map(conflict_told).collect();
-    wire::Declared { intent: intent(&it.intent, None), conflicts, more: it.more }
+    wire::Declared { intent: intent(&it.intent, None), conflicts: conflicts(&it.conflicts), more: it.more }
+}
+
+pub(in super::super) fn conflicts(all: &[Conflict]) -> Vec<wire::Told> {
+    all.iter().map(conflict_told).collect()
 }
 
 fn conflict_told(conflict: &Conflict) -> wire::Told {

@@ -1,12 +1,15 @@
 //! The crew: the own API's words and ours.
 
 use super::super::wire;
-use super::Fault;
-use crate::domain::command::{FileClaimed, JoinCrew};
+use super::{Fault, agent};
+use crate::base::{AgentId, TransferId};
+use crate::domain::command::{FileClaimed, JoinCrew, OfferTransfer};
 use crate::domain::view::{AtWorkOut, FirstOf};
 use crate::domain::{
     Assignment, AssignmentState, Claim, Hold, Member, Role, Stake, StakeKind, Standing, Transfer,
+    TransferState,
 };
+use axum::http::StatusCode;
 
 pub(in super::super) fn join(it: wire::JoinCrew) -> Result<JoinCrew, Fault> {
     let role = match it.role.as_deref() {
@@ -67,13 +70,17 @@ fn rows<T, W>(all: &FirstOf<T>, shown: impl Fn(&T) -> Option<W>) -> wire::Rows<W
     wire::Rows { rows: all.rows.iter().filter_map(shown).collect(), more: all.more }
 }
 
+fn hold_word(held: &Hold) -> Option<&'static str> {
+    match held {
+        Hold::Free => None,
+        Hold::Claimed { .. } => Some("claimed"),
+        Hold::Locked { .. } => Some("locked"),
+        Hold::Conflicted { .. } => Some("conflicted"),
+    }
+}
+
 fn file_held(it: &Claim) -> Option<wire::FileHeld> {
-    let how = match it.held {
-        Hold::Free => return None,
-        Hold::Claimed { .. } => "claimed",
-        Hold::Locked { .. } => "locked",
-        Hold::Conflicted { .. } => "conflicted",
-    };
+    let how = hold_word(&it.held)?;
     let agent = it.held.owner()?.to_string();
     Some(wire::FileHeld { file: it.file.as_str().into(), how: how.into(), agent })
 }
@@ -114,4 +121,77 @@ fn handoff(it: &Transfer) -> wire::HandoffForMe {
         task: it.assignment.to_string(),
         summary: it.summary.to_string(),
     }
+}
+
+pub(in super::super) fn held(it: &Claim) -> Option<wire::HeldFile> {
+    Some(wire::HeldFile {
+        file: it.file.as_str().into(),
+        how: hold_word(&it.held)?.into(),
+        holder: it.held.owner()?.to_string(),
+        since: it.held.since().map(|it| it.rfc3339()),
+        fence: it.fence.0,
+        task: it.assignment.as_ref().map(ToString::to_string),
+    })
+}
+
+pub(in super::super) fn transfer_word(state: TransferState) -> &'static str {
+    match state {
+        TransferState::Pending => "pending",
+        TransferState::Accepted => "accepted",
+        TransferState::Rejected => "rejected",
+    }
+}
+
+fn texts(all: &[Box<str>]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+pub(in super::super) fn handed_over(it: &Transfer) -> wire::HandedOver {
+    wire::HandedOver {
+        id: it.id.to_string(),
+        place: it.place.0,
+        from: it.from.to_string(),
+        to: it.to.as_ref().map(ToString::to_string),
+        task: it.assignment.to_string(),
+        state: transfer_word(it.state).into(),
+        summary: it.summary.to_string(),
+        files_modified: texts(&it.modified),
+        files_created: texts(&it.created),
+        context: it.context.to_string(),
+        blockers: texts(&it.blockers),
+        at: it.created_at.rfc3339(),
+    }
+}
+
+/// A hand-off with a name of its own, as the door of Agent Protocol names them.
+pub(in super::super) fn offer(it: wire::OfferHandoff) -> Result<OfferTransfer, Fault> {
+    let filled = |text: &str, member: &str| match text.trim() {
+        "" => Err(Fault::invalid(format!("{member} is empty"))),
+        text => Ok(text.into()),
+    };
+    let id = format!("hoff_{}", uuid::Uuid::new_v4().simple());
+    let boxed = |all: Vec<String>| all.into_iter().map(Into::into).collect();
+    let to = it.to.filter(|it| !it.trim().is_empty()).map(|it| agent(it.trim(), "to")).transpose()?;
+    Ok(OfferTransfer {
+        id: TransferId::parse(&id).expect("a prefix and a UUID are an id"),
+        to: to.map(|it| it.as_str().into()),
+        assignment: filled(&it.task, "task")?,
+        summary: filled(&it.summary, "summary")?,
+        modified: boxed(it.files_modified),
+        created: boxed(it.files_created),
+        context: it.context.into(),
+        blockers: boxed(it.blockers),
+    })
+}
+
+/// A hand-off is answered by whom it is for, and by nobody who has made it.
+pub(in super::super) fn may_answer(it: &Transfer, who: &AgentId) -> Result<(), Fault> {
+    let for_whom = it.to.as_deref().filter(|to| *to != who.as_str());
+    let why = match for_whom {
+        _ if it.from == *who => format!("hand-off {} is your own", it.id),
+        Some(to) => format!("hand-off {} is for {to}", it.id),
+        None => return Ok(()),
+    };
+    Err(Fault::new(StatusCode::FORBIDDEN, "handoff_not_yours", why)
+        .hint("handoff_list shows those that wait for you"))
 }

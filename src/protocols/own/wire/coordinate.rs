@@ -164,7 +164,7 @@ pub struct Declare {
 }
 
 /// Answer to [`Declare`].
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Declared {
     /// The intent.
     pub intent: Intent,
@@ -174,8 +174,29 @@ pub struct Declared {
     pub more: usize,
 }
 
+/// `POST /check-conflicts`: what a change would collide with. Nothing is announced.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckConflicts {
+    /// In which files.
+    pub files: Vec<String>,
+    /// In which symbols of them; none for whole files.
+    pub symbols: Vec<String>,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// Answer to [`CheckConflicts`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Conflicts {
+    /// What is in the way.
+    pub conflicts: Vec<Told>,
+    /// Conflicts beyond those.
+    pub more: usize,
+}
+
 /// An intent. `GET /intents`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
     /// Its id.
     pub id: String,
@@ -200,7 +221,7 @@ pub struct Intent {
 }
 
 /// A file of an intent.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct IntentFile {
     /// Its path.
     pub path: String,
@@ -269,7 +290,7 @@ pub struct Imported {
 }
 
 /// A contract. `GET /contracts`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Contract {
     /// Its id.
     pub id: String,
@@ -325,6 +346,8 @@ pub struct Concerned {
 pub struct CheckContracts {
     /// Files as a commit would contain them.
     pub files: Vec<StagedFile>,
+    /// Files that it would contain as they are on disk.
+    pub on_disk: Vec<String>,
     /// Files that it would not contain any more.
     pub deleted: Vec<String>,
     /// The work tree.
@@ -344,7 +367,7 @@ pub struct StagedFile {
 }
 
 /// Answer to [`CheckContracts`].
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Checked {
     /// Contracts that a commit would break.
@@ -354,7 +377,7 @@ pub struct Checked {
 }
 
 /// A contract that a commit would break.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
     /// Its id.
     pub contract: String,

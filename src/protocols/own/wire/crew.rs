@@ -1,5 +1,6 @@
 //! The crew as it travels: who is in it, what they hold, and what is wanted of whoever asks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `POST /join-crew`, answered with the [`Member`].
@@ -40,7 +41,7 @@ pub struct ClaimFile {
 }
 
 /// Answer to [`ClaimFile`].
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Claimed {
     /// The file, in its one spelling.
     pub file: String,
@@ -57,7 +58,7 @@ pub struct ReleaseClaim {
 }
 
 /// Answer to [`ReleaseClaim`].
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Released {
     /// Whether it was the caller's.
     pub released: bool,
@@ -165,4 +166,100 @@ pub struct HandoffForMe {
     pub task: String,
     /// What was done.
     pub summary: String,
+}
+
+/// Query of `GET /claims`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClaimsQuery {
+    /// Only the caller's own.
+    pub mine: bool,
+    /// Only this file.
+    pub file: Option<String>,
+}
+
+/// A file of the crew's, with what is known of it. `GET /claims`, by path.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HeldFile {
+    /// The file.
+    pub file: String,
+    /// `claimed`, `locked` by the lead, `conflicted`.
+    pub how: String,
+    /// Whose it is, or was.
+    pub holder: String,
+    /// Since when.
+    pub since: Option<String>,
+    /// The grant; rises with every one.
+    pub fence: u64,
+    /// What for.
+    pub task: Option<String>,
+}
+
+/// Query of `GET /handoffs`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HandoffsQuery {
+    /// Those that were answered, too.
+    pub answered: bool,
+}
+
+/// Work that is handed over. `GET /handoffs`: those that the caller has made or may answer, oldest first.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HandedOver {
+    /// Its id.
+    pub id: String,
+    /// Its place in lists; rises.
+    pub place: u64,
+    /// Whose work it was.
+    pub from: String,
+    /// Whose it is to be; anybody's without.
+    pub to: Option<String>,
+    /// What it is part of.
+    pub task: String,
+    /// `pending`, `accepted`, `rejected`.
+    pub state: String,
+    /// What was done.
+    pub summary: String,
+    /// Files that were changed.
+    pub files_modified: Vec<String>,
+    /// Files that were made.
+    pub files_created: Vec<String>,
+    /// What to know.
+    pub context: String,
+    /// What is in the way.
+    pub blockers: Vec<String>,
+    /// Since when it waits.
+    pub at: String,
+}
+
+/// `POST /offer-handoff`, answered with the [`HandedOver`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OfferHandoff {
+    /// Whose it is to be; anybody's without.
+    pub to: Option<String>,
+    /// What it is part of.
+    pub task: String,
+    /// What was done.
+    pub summary: String,
+    /// Files that were changed.
+    pub files_modified: Vec<String>,
+    /// Files that were made.
+    pub files_created: Vec<String>,
+    /// What to know.
+    pub context: String,
+    /// What is in the way.
+    pub blockers: Vec<String>,
+}
+
+/// `POST /answer-handoff`, answered with the [`HandedOver`].
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerHandoff {
+    /// Which.
+    pub id: String,
+    /// Whether the caller goes on with it.
+    pub accept: bool,
+    /// Why not.
+    pub reason: Option<String>,
 }

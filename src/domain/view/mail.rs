@@ -1,0 +1,24 @@
+//! Mail that waits, looked at without taking it.
+
+use std::sync::Arc;
+
+use super::View;
+use crate::base::{AgentId, MailSeq, Timestamp};
+use crate::domain::{Mail, State};
+
+/// An agent's mail after a number, oldest first.
+#[derive(Clone, Debug)]
+pub struct MailOf {
+    /// Whose.
+    pub agent: AgentId,
+    /// After which number.
+    pub after: MailSeq,
+}
+
+impl View for MailOf {
+    type Out = Vec<Arc<Mail>>;
+
+    fn look(self, _now: Timestamp, state: &State) -> Self::Out {
+        state.mail.after(&self.agent, self.after).cloned().collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! Claims on whole files, as the crew has them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::client::{ClientError, wire};
+use crate::mcp::call::Call;
+use crate::mcp::page::{self, Page};
+use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::mcp::words::{first_of, listed, one_line};
+
+/// Warnings that are shown.
+const WARNINGS: usize = 20;
+
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        About {
+            name: "claims",
+            title: "List claims",
+            description: "Whole files that agents of the crew have claimed, that the lead has locked, or about which there is a conflict.",
+            kind: Kind::Reads,
+        }
+        .does(list),
+        About {
+            name: "claim_acquire",
+            title: "Claim a file",
+            description: "Claims a whole file for you, which joins you to the crew. It is free again when you release it, or when nothing was heard of you for a while. For a part of a file, take a lock.",
+            kind: Kind::Steady,
+        }
+        .does(acquire),
+        About {
+            name: "claim_release",
+            title: "Give a claim back",
+            description: "Gives up your claim on a file.",
+            kind: Kind::Ends,
+        }
+        .does(release),
+    ]
+}
+
+/// Which claims.
+#[derive(Deserialize, JsonSchema)]
+struct Which {
+    /// Only your own.
+    #[serde(default)]
+    mine: bool,
+    /// Only this file.
+    file: Option<String>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+    /// So many at most, up to 100.
+    limit: Option<usize>,
+}
+
+async fn list(call: Call, asked: Which) -> Result<Said<Page<wire::HeldFile>>, Fault> {
+    let query = wire::ClaimsQuery { mine: asked.mine, file: asked.file };
+    let all = call.client().claims(&query).await?;
+    let found = page::page(&call, (asked.cursor, asked.limit), all, |it| it.file.clone()).await?;
+    let lines =
+        found.rows.iter().map(|it| format!("{} is {}: {}", one_line(&it.file, 300), it.how, it.holder));
+    let text = listed(&format!("{} files.", found.rows.len()), lines);
+    Ok(Said { text, answer: found })
+}
+
+/// Which file, and what for.
+#[derive(Deserialize, JsonSchema)]
+struct Acquire {
+    /// The file, from the root of the repository.
+    path: String,
+    /// What for: the task's id or name.
+    task: Option<String>,
+}
+
+async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Claimed>, Fault> {
+    let request = wire::ClaimFile { path: asked.path, task: asked.task };
+    let mut done = call.client().claim(&request).await;
+    if let Err(ClientError::Refused { fault, .. }) = &done
+        && fault.error == "not_in_crew"
+    {
+        call.client().join_crew(&wire::JoinCrew { tool: tool(&call), ..wire::JoinCrew::default() }).await?;
+        done = call.client().claim(&request).await;
+    }
+    let mut claimed = done?;
+    claimed.warnings = first_of(&claimed.warnings, WARNINGS);
+    let warnings: String = claimed.warnings.iter().map(|it| format!(" Warning: {it}.")).collect();
+    let text = format!("{} is yours until you release it.{warnings}", claimed.file);
+    Ok(Said { text, answer: claimed })
+}
+
+/// The program that the host says it is.
+fn tool(call: &Call) -> String {
+    let said = call.context().peer.peer_info().map(|it| it.client_info.name.clone());
+    let said = said.map(|it| one_line(&it, 60)).filter(|it| !it.is_empty());
+    said.unwrap_or_else(|| "mcp".into())
+}
+
+/// Which file.
+#[derive(Deserialize, JsonSchema)]
+struct Release {
+    /// The file, from the root of the repository.
+    path: String,
+}
+
+async fn release(call: Call, asked: Release) -> Result<Said<wire::Released>, Fault> {
+    let done = call.client().release_claim(&wire::ReleaseClaim { path: asked.path }).await?;
+    let text = if done.released { "It is free." } else { "It was not yours; nothing has changed." };
+    Ok(Said { text: text.into(), answer: done })
+}

@@ -1,0 +1,95 @@
+//! A worker's word on its task.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::client::wire;
+use crate::mcp::call::Call;
+use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        About {
+            name: "notify",
+            title: "Report on a task",
+            description: "Says how a task of yours is going, or that you have seen what became of one: status progress or blocked while it goes on; completed, failed or cancelled when it is over; ack to acknowledge.",
+            kind: Kind::Begins,
+        }
+        .does(notify),
+    ]
+}
+
+/// What is said about a task, as DevIt's tools have it, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Status {
+    /// Nothing was done yet.
+    Pending,
+    /// It goes on.
+    #[serde(alias = "progress")]
+    InProgress,
+    /// It cannot go on at the moment.
+    Blocked,
+    /// It is done.
+    Completed,
+    /// It is over and not done.
+    Failed,
+    /// It was given up.
+    Cancelled,
+    /// What became of it was seen.
+    Ack,
+}
+
+impl Status {
+    /// The word for it on the own API.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::InProgress => "in_progress",
+            Status::Blocked => "blocked",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+            Status::Ack => "ack",
+        }
+    }
+}
+
+/// About which task, and what.
+#[derive(Deserialize, JsonSchema)]
+struct Notify {
+    /// Which task.
+    task_id: String,
+    /// How it is going.
+    status: Status,
+    /// In a sentence or two.
+    #[serde(default)]
+    summary: String,
+    /// Structured results.
+    details: Option<Value>,
+    /// Logs, test output and the like.
+    evidence: Option<Value>,
+}
+
+/// Where it stands now.
+#[derive(Serialize, JsonSchema)]
+struct Noted {
+    /// Which.
+    task_id: String,
+    /// Its state; `acknowledged` after an ack.
+    state: String,
+}
+
+async fn notify(call: Call, asked: Notify) -> Result<Said<Noted>, Fault> {
+    let request = wire::Report {
+        task: asked.task_id,
+        status: asked.status.word().into(),
+        summary: Some(asked.summary),
+        details: asked.details,
+        evidence: asked.evidence,
+    };
+    let now = call.client().report(&request).await?;
+    let text = format!("Task {} is {}.", now.task, now.state);
+    Ok(Said { text, answer: Noted { task_id: now.task, state: now.state } })
+}

@@ -1,0 +1,59 @@
+//! One inbox for each agent: one handler per path.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+
+use super::asked::{Asked, Caller};
+use super::map::inbox as words;
+use super::map::{self, Fault};
+use super::routes::{Answered, patience};
+use super::{Own, wire};
+use crate::base::limits::INBOX_PAGE_MAX;
+use crate::base::{MailSeq, PostSeq};
+use crate::domain::command::AddressAgent;
+use crate::domain::post::slug;
+use crate::service::Seen;
+
+pub(super) fn routes() -> Router<Own> {
+    Router::new().route("/send-message", post(send)).route("/read-inbox", post(read))
+}
+
+/// Whoever sends it is the caller, whatever it says.
+async fn send(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::SendMessage>,
+) -> Answered<wire::Sent> {
+    let me = who.agent().clone();
+    let name = slug(me.as_str());
+    let mut keys = own.0.keys.list();
+    keys.retain(|key| key.ident != me && slug(key.ident.as_str()) == name);
+    if let Some(key) = keys.first() {
+        let message = format!("{} is another spelling of it, and has a key of its own", key.ident);
+        return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message).hint("speak under another name"));
+    }
+    let post = words::post(me, body)?;
+    let to = words::recipient(&post);
+    let waits = !own.0.provost.engine().letterboxes().has(&slug(&to));
+    let published = own.0.provost.publish(&who, post).await.map_err(map::fault)?;
+    Ok(Json(wire::Sent { number: published.n.0, to, waits }))
+}
+
+/// Whoever reads an inbox has one from then on.
+async fn read(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::ReadInbox>,
+) -> Answered<wire::Inbox> {
+    let provost = &own.0.provost;
+    let agent = who.agent().clone();
+    if !provost.engine().letterboxes().has(&slug(agent.as_str())) {
+        provost.address(&who, AddressAgent { agent, cli: "".into() }).await.map_err(map::fault)?;
+    }
+    let seen = Seen { posts: PostSeq(body.posts_after), mail: MailSeq(body.mail_after) };
+    let limit = body.limit.unwrap_or(INBOX_PAGE_MAX).clamp(1, INBOX_PAGE_MAX);
+    let found = provost.inbox(&who, seen, limit, patience(body.wait_ms)).await.map_err(map::fault)?;
+    Ok(Json(wire::Inbox { entries: found.news.iter().map(words::entry).collect(), more: found.more }))
+}

@@ -1,0 +1,74 @@
+//! One inbox for each agent as it travels: what other agents have written to it, and what the daemon has to tell it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `POST /send-message`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SendMessage {
+    /// `message`, `question`, `answer`, `blocked`.
+    pub kind: String,
+    /// For whom; of a question, nobody: whoever looks after the others gets it.
+    pub to: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// Of an answer: to which question.
+    pub re: Option<String>,
+}
+
+/// Answer to [`SendMessage`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Sent {
+    /// Its number.
+    pub number: u64,
+    /// Who gets it.
+    pub to: String,
+    /// Whether nobody has used that inbox yet; it waits there.
+    pub waits: bool,
+}
+
+/// `POST /read-inbox`. Nothing is taken out of it: what was read once can be read again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReadInbox {
+    /// The number of the last message of other agents that the caller has seen.
+    pub posts_after: u64,
+    /// The number of the last word of the daemon that it has seen.
+    pub mail_after: u64,
+    /// So many entries at most.
+    pub limit: Option<usize>,
+    /// How long to wait where there is nothing new, in milliseconds; bounded.
+    pub wait_ms: Option<u64>,
+}
+
+/// Answer to [`ReadInbox`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Inbox {
+    /// Oldest first.
+    pub entries: Vec<InboxEntry>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// Something in an inbox.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct InboxEntry {
+    /// Its number, if another agent has written it.
+    pub post: Option<u64>,
+    /// Its number, if it is a word of the daemon.
+    pub mail: Option<u64>,
+    /// When.
+    pub at: String,
+    /// Who has written it; `provost` is the daemon itself.
+    pub from: String,
+    /// Of agents: `feedback`, `question`, `answer`, `blocked`, `artifact`, `verified`, `intent`, `advanced`, `learning`,
+    /// `status`, `verify_now`; of the daemon: `task`, `work`, `approval`, `meeting`.
+    pub kind: String,
+    /// What it says.
+    pub text: String,
+    /// Whether it says more than is shown.
+    pub cut: bool,
+    /// The task that it is about.
+    pub task: Option<String>,
+}

@@ -1,0 +1,111 @@
+//! One inbox for each agent: messages of others and words of the daemon, in the order in which they came.
+//!
+//! Reading takes nothing out. A client of the DevIt door under the same name still collects its mail.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Letter, Letters, Provost};
+use crate::base::limits::POLL_BYTES_MAX;
+use crate::base::{MailSeq, PostSeq, Timestamp};
+use crate::domain::post::slug;
+use crate::domain::view::MailOf;
+use crate::domain::{Mail, Principal, Refusal};
+
+/// How far somebody has read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// The last message of other agents.
+    pub posts: PostSeq,
+    /// The last word of the daemon.
+    pub mail: MailSeq,
+}
+
+/// Something that has come.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// A message of another agent.
+    Letter(Box<Letter>),
+    /// A word of the daemon, or of a worker by way of it.
+    Mail(Arc<Mail>),
+}
+
+impl News {
+    fn at(&self) -> Timestamp {
+        match self {
+            News::Letter(it) => it.at,
+            News::Mail(it) => it.at,
+        }
+    }
+}
+
+/// A page of what has come.
+#[derive(Clone, Debug, Default)]
+pub struct InboxPage {
+    /// Oldest first.
+    pub news: Vec<News>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+impl Provost {
+    /// What has come for an agent since then, at once if there is anything, else as soon as there is or after so long.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn inbox(
+        &self,
+        who: &Principal,
+        seen: Seen,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<InboxPage, Refusal> {
+        let until = Instant::now() + patience;
+        let slot = self.engine().board().slot(who.agent());
+        let letterbox = self.engine().letterboxes().at(&slug(who.agent().as_str()));
+        loop {
+            // Both are armed before anything is looked at, so that nothing comes unseen in between.
+            let mut mail = std::pin::pin!(slot.arrived.notified());
+            let mut letter = std::pin::pin!(letterbox.arrived.notified());
+            mail.as_mut().enable();
+            letter.as_mut().enable();
+            let page = self.page_of(who, seen, limit).await?;
+            if !page.news.is_empty() {
+                return Ok(page);
+            }
+            tokio::select! {
+                () = mail => {}
+                () = letter => {}
+                () = tokio::time::sleep_until(until) => return Ok(page),
+            }
+        }
+    }
+
+    async fn page_of(&self, who: &Principal, seen: Seen, limit: usize) -> Result<InboxPage, Refusal> {
+        let name = slug(who.agent().as_str());
+        let letters = self.letters(Letters::In(name.clone(), seen.posts), POLL_BYTES_MAX / 4).await?;
+        let mail = self.view(MailOf { agent: who.agent().clone(), after: seen.mail }).await?;
+        let mut letters: VecDeque<News> = letters.into_iter().map(|it| News::Letter(Box::new(it))).collect();
+        let mut mail: VecDeque<News> = mail.into_iter().map(News::Mail).collect();
+        let (mut news, mut last) = (Vec::new(), seen.posts);
+        while news.len() < limit {
+            // Each keeps its own order, by which readers go on.
+            let mail_first = match (letters.front(), mail.front()) {
+                (Some(letter), Some(mail)) => mail.at() < letter.at(),
+                (letter, _) => letter.is_none(),
+            };
+            let next = if mail_first { mail.pop_front() } else { letters.pop_front() };
+            let Some(next) = next else { break };
+            if let News::Letter(letter) = &next {
+                last = letter.n;
+            }
+            news.push(next);
+        }
+        let left = !mail.is_empty() || self.engine().letterboxes().newest(&name) > last;
+        let more = left && !news.is_empty();
+        Ok(InboxPage { news, more })
+    }
+}
