@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::call::Call;
-use crate::base::limits::MCP_ANSWER_BYTES_MAX;
+use crate::base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
 use crate::client::ClientError;
 
 /// A tool.
@@ -130,7 +130,13 @@ impl About {
 
 /// Reads what a tool is called with. A model that gets it wrong is told which member, and can try again.
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
-    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|err| {
+    let arguments = Value::Object(arguments);
+    if arguments.to_string().len() > MCP_ARGUMENTS_BYTES_MAX {
+        return Err(Fault::new(
+            "the arguments have more than 1 MiB; put what is long into a file, and name it",
+        ));
+    }
+    serde_path_to_error::deserialize(arguments).map_err(|err| {
         let path = err.path().to_string();
         let at = if path == "." { String::new() } else { format!("`{path}`: ") };
         Fault::new(format!("{at}{}", err.inner()))

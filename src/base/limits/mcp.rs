@@ -35,6 +35,9 @@ pub const HOOK_MS_MAX: u64 = 20_000;
 /// packs worst has about two bytes to each.
 pub const MCP_ANSWER_BYTES_MAX: usize = 48 << 10;
 
+/// All that a tool is called with, in bytes as JSON: what the daemon takes in one request, less what is around it.
+pub const MCP_ARGUMENTS_BYTES_MAX: usize = (1 << 20) - (16 << 10);
+
 /// Rows of one page of a list, in bytes as JSON.
 pub const MCP_PAGE_BYTES_MAX: usize = 32 << 10;
 

@@ -63,7 +63,10 @@ struct Delegated {
 }
 
 async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault> {
+    // What becomes of it is in the caller's inbox, too.
+    let me = call.client().who_am_i().await?.agent;
     let request = wire::Delegate {
+        return_to: Some(me),
         task: asked.task_id,
         goal: asked.goal,
         worker: asked.worker,

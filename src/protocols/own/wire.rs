@@ -48,13 +48,6 @@ pub struct Fault {
     pub data: Option<Value>,
 }
 
-/// `GET /who-am-i`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Me {
-    /// Under which name the caller is known.
-    pub agent: String,
-}
-
 /// `POST /delegate`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
