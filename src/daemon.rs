@@ -6,6 +6,7 @@ mod broker;
 mod code_owners;
 mod ears;
 mod follow;
+mod hosts;
 mod logging;
 mod loopback_doors;
 mod memory;
@@ -201,11 +202,10 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let (mut daemon, own, started, hands) = assemble(start, &prepared, &config, orders).await?;
     daemon.provost.settle_applies().await;
     // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
-    daemon.open_loopback(&prepared.loaded).await?;
+    daemon.open_loopback(&prepared.loaded, own.inside()).await?;
     daemon.take_over_published(&config.agent_protocol);
     daemon.say_started(started.clean, &prepared.loaded).await?;
-    let own_at = daemon.start.places.own_socket();
-    daemon.open(Arc::new(own), &own_at, Place::Ours)?;
+    daemon.open(Arc::new(own), &daemon.start.places.own_socket(), Place::Ours)?;
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;

@@ -1,8 +1,10 @@
 //! Callers over loopback HTTP: processes of this user, each request of which may speak as an agent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::keys::KeyRing;
+use super::loopback::holders;
 use super::{Rejected, role};
 use crate::base::AgentId;
 use crate::domain::{Door, Principal, Token};
@@ -13,12 +15,26 @@ pub struct Caller {
     door: Door,
     keys: Arc<KeyRing>,
     token: Option<Arc<Token>>,
+    socket: Option<u32>,
 }
 
 impl Caller {
     /// A process of this user at a door, as the kernel says; `keys` tells which names are reserved.
     pub fn peer(door: Door, keys: Arc<KeyRing>) -> Self {
-        Self { door, keys, token: None }
+        Self { door, keys, token: None, socket: None }
+    }
+
+    /// The same with the number of its socket, where the system tells it.
+    #[must_use]
+    pub fn at(self, socket: Option<u32>) -> Self {
+        Self { socket, ..self }
+    }
+
+    /// The process that asks; `None` where that cannot be found out. Blocking, for some milliseconds: it is looked for
+    /// among all processes.
+    pub fn process(&self) -> Option<i32> {
+        let socket = self.socket?;
+        holders(BTreeSet::from([socket])).remove(&socket)
     }
 
     /// The same with a token that is good.
@@ -54,6 +70,7 @@ impl Caller {
             Some(_) => Err(Rejected::OtherName),
             None if role::is_reserved(&agent) || self.keys.is_reserved(&agent) => Err(Rejected::Reserved),
             None if self.door == Door::A6s => Ok(role::editor(agent)),
+            None if self.door == Door::Mcp => Ok(role::hosted(agent)),
             None => Ok(role::on_loopback(agent, self.door)),
         }
     }

@@ -79,6 +79,11 @@ pub fn editor(agent: AgentId) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), Door::A6s, scopes, Proof::PeerUid)
 }
 
+/// The same at the door for agents' hosts, where an agent may do what it may through `provost mcp`.
+pub fn hosted(agent: AgentId) -> Principal {
+    Principal::establish(agent.clone(), session_of(&agent), Door::Mcp, Scopes::of(&AGENT), Proof::PeerUid)
+}
+
 /// What a process of this user may do at those doors, and what a token is good for that nobody has said more of.
 pub fn loopback_scopes() -> Scopes {
     Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate])

@@ -4,13 +4,13 @@
 //! cannot pass for a fact. An answer carries the digest of what was shown and is void for anything else.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
 use super::tasks::{fenced, short_time};
 use super::{Complaint, Here, out};
 use crate::base::ApprovalId;
+use crate::client::approvals::{facts, words};
 use crate::client::wire;
 
 /// `provost approve`.
@@ -94,51 +94,12 @@ fn answer(here: &Here, id: ApprovalId, grant: bool, note: Option<String>) -> Res
 }
 
 fn in_full(approval: &wire::Approval) -> String {
-    let mut facts = vec![
-        ("verb", approval.verb.clone()),
-        ("tool", approval.tool.clone()),
-        ("risk", approval.risk.clone()),
-        ("asked by", format!("{}, door {}", approval.asked_by, approval.door)),
-    ];
-    facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
-    facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
-    facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
-    // One line each: a person answers for all of them.
-    let mut reach = approval.network.split(' ');
-    facts.push(("network", reach.next().unwrap_or_default().to_owned()));
-    facts.extend(reach.map(|it| ("", it.to_owned())));
-    facts.extend(approval.secrets.iter().map(|it| ("secret", it.clone())));
-    facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
-    facts.push(("may answer", approval.by.clone()));
-    facts.push(("asked", short_time(&approval.asked_at)));
-    facts.push(("until", short_time(&approval.expires_at)));
-    facts.extend(approval.task.clone().map(|task| ("task", task)));
-    facts.push(("digest", approval.digest.clone()));
+    let facts = facts(approval, short_time);
     let rows: Vec<_> =
         facts.iter().map(|(name, fact)| [format!("  {name}"), out::one_line(fact, 400)]).collect();
-    let words = approval.goal.as_deref().map(|goal| fenced("  in the agent's own words, unchecked:", goal));
-    let more = approval.request.as_ref().and_then(beyond_the_goal);
-    let more = more.map(|more| fenced("  and the rest of its request:", &more));
-    let (words, more) = (words.unwrap_or_default(), more.unwrap_or_default());
-    format!("Approval {}\n{}{words}{more}", approval.id, out::table(&rows))
-}
-
-/// What is run instead of the worker's own program.
-fn in_its_place(request: &Value) -> Option<String> {
-    let words = request.get("errand")?.get("command")?.as_array()?;
-    Some(words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "))
-}
-
-/// What a request says beside what is shown already: a person answers for all of it.
-fn beyond_the_goal(request: &Value) -> Option<String> {
-    const SHOWN: [&str; 3] = ["action", "goal", "working_dir"];
-    let mut request = request.clone();
-    let whole = request.as_object_mut()?;
-    if let Some(task) = whole.get_mut("task").and_then(Value::as_object_mut) {
-        task.retain(|name, value| !SHOWN.contains(&name.as_str()) && !value.is_null());
-    }
-    whole.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|it| !it.is_empty()));
-    (!whole.is_empty()).then(|| serde_json::to_string_pretty(&request).unwrap_or_default())
+    let words = words(approval);
+    let words: String = words.iter().map(|(says, text)| fenced(&format!("  {says}"), text)).collect();
+    format!("Approval {}\n{}{words}", approval.id, out::table(&rows))
 }
 
 /// One row for each, for the overview.

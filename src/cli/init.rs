@@ -96,6 +96,7 @@ pub(super) fn env(here: &Here, asked: &Env) -> Result<u8, Complaint> {
         agent_protocol: ports.agent_protocol,
         broker: ports.broker,
         a6s: ports.a6s,
+        mcp: ports.mcp,
     };
     let text = env::for_clients(&at, shell).map_err(|why| {
         Complaint::of("clients cannot be pointed here")

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::AgentId;
 use crate::config::Places;
+use crate::mcp::of_process;
 use crate::system;
 
 /// The variable in which Claude Code tells its session's id.
@@ -43,7 +44,7 @@ pub(super) fn agent_of(host: &str, session: &str) -> Option<AgentId> {
 pub(super) fn agent_of_the_host() -> Option<AgentId> {
     let session = std::env::var(CLAUDE).ok();
     let named = session.and_then(|it| agent_of("claude", &it));
-    named.or_else(|| AgentId::parse(&format!("mcp-{}", std::process::id())).ok())
+    named.or_else(|| AgentId::parse(&of_process(std::process::id())).ok())
 }
 
 /// A note of a name, as long as it is kept.

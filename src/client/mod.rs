@@ -5,15 +5,20 @@
 //! say to a person to `cli`.
 #![forbid(unsafe_code)]
 
+pub mod approvals;
 pub mod keys;
 mod meet;
 #[cfg(unix)]
 #[cfg_attr(windows, path = "worker_windows.rs")]
 pub mod worker;
 
-use std::fmt::Write as _;
+use std::fmt::{Debug, Formatter, Write as _};
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
+
+use axum::body::Body;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
@@ -68,10 +73,32 @@ impl ClientError {
     }
 }
 
+/// A daemon in this process, and who asks it.
+pub trait Inside: Send + Sync {
+    /// Answers a request as it would be answered over a connection.
+    fn ask(&self, request: Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+}
+
+/// Where a daemon is.
+#[derive(Clone)]
+enum Way {
+    Socket(PathBuf),
+    Inside(Arc<dyn Inside>),
+}
+
+impl Debug for Way {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Socket(path) => Debug::fmt(path, f),
+            Self::Inside(_) => f.write_str("inside"),
+        }
+    }
+}
+
 /// A daemon's address, and as whom to speak to it.
 #[derive(Clone, Debug)]
 pub struct Client {
-    socket: PathBuf,
+    way: Way,
     agent: Option<AgentId>,
     /// What it proves itself by; not shown in logs.
     bearer: Option<HeaderValue>,
@@ -109,7 +136,17 @@ macro_rules! verbs {
 impl Client {
     /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
     pub fn at(socket: PathBuf) -> Self {
-        Self { socket, agent: None, bearer: None }
+        Self { way: Way::Socket(socket), agent: None, bearer: None }
+    }
+
+    /// A client of the daemon that this process is, for an agent whom it has recognised.
+    pub fn inside(daemon: Arc<dyn Inside>, agent: AgentId) -> Self {
+        Self { way: Way::Inside(daemon), agent: Some(agent), bearer: None }
+    }
+
+    /// As which agent it speaks; `None` is the user.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.agent.as_ref()
     }
 
     /// The same, showing a token; one that no header can carry is not shown.
@@ -286,7 +323,11 @@ impl Client {
     }
 
     async fn exchange<A: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Result<A, ClientError> {
-        let stream = meet::connect(&self.socket).await?;
+        let socket = match &self.way {
+            Way::Socket(socket) => socket,
+            Way::Inside(daemon) => return answer(daemon.ask(request).await).await,
+        };
+        let stream = meet::connect(socket).await?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
         // Ends by itself: with the answer, or when this future and with it the sender is dropped.
@@ -296,7 +337,11 @@ impl Client {
     }
 }
 
-async fn answer<A: DeserializeOwned>(response: Response<hyper::body::Incoming>) -> Result<A, ClientError> {
+async fn answer<A: DeserializeOwned, B>(response: Response<B>) -> Result<A, ClientError>
+where
+    B: hyper::body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let (head, body) = response.into_parts();
     let theirs = head.headers.get(wire::VERSION_HEADER).map(|it| String::from_utf8_lossy(it.as_bytes()));
     match theirs.as_deref() {

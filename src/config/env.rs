@@ -71,6 +71,11 @@ pub const VARIABLES: &[Variable] = &[
         "Address of Agent Protocol, for scripts; its own adapters take a port.",
     ),
     variable("A6S_URL", "clients", "Address of the A6s door, for scripts; editors' plugins take a port."),
+    variable(
+        "PROVOST_MCP_URL",
+        "clients",
+        "Address of MCP over HTTP, for the configuration of agents' hosts.",
+    ),
     variable("PROVOST_ROOT", "daemon, clients", "The folder to work on, instead of the current one."),
     variable(
         "PROVOST_AGENT",
@@ -97,6 +102,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable("PROVOST_BROKER_PORT", "daemon", "`broker.port`, when no file of yours sets it."),
     variable("PROVOST_A6S_PORT", "daemon", "`a6s.port`, when no file sets it."),
+    variable("PROVOST_MCP_PORT", "daemon", "`mcp.port`, when no file sets it."),
     variable(
         "XDG_CONFIG_HOME",
         "daemon, clients",
@@ -156,7 +162,7 @@ pub struct Environment {
 }
 
 /// Variables that stand in for settings.
-const SETTINGS: [(&str, &str, &str); 7] = [
+const SETTINGS: [(&str, &str, &str); 8] = [
     ("DEVIT_EXPECTED_WORKER_VERSION", "daemon", "expected_worker_version"),
     ("DEVIT_AUTO_SHUTDOWN_AFTER", "daemon", "auto_shutdown_after"),
     ("DEVIT_NOTIFY_HOOK", "hooks.notify", "command"),
@@ -164,6 +170,7 @@ const SETTINGS: [(&str, &str, &str); 7] = [
     ("PROVOST_AGENT_PROTOCOL_PORT", "agent_protocol", "port"),
     ("PROVOST_BROKER_PORT", "broker", "port"),
     ("PROVOST_A6S_PORT", "a6s", "port"),
+    ("PROVOST_MCP_PORT", "mcp", "port"),
 ];
 
 impl Environment {
@@ -226,7 +233,7 @@ fn as_toml<'a>(name: &str, text: &'a str) -> DeValue<'a> {
             versions.for_each(|version| list.push(toml::Spanned::new(0..0, version)));
             DeValue::Array(list)
         }
-        "PROVOST_AGENT_PROTOCOL_PORT" | "PROVOST_BROKER_PORT" | "PROVOST_A6S_PORT" => {
+        "PROVOST_AGENT_PROTOCOL_PORT" | "PROVOST_BROKER_PORT" | "PROVOST_A6S_PORT" | "PROVOST_MCP_PORT" => {
             DeValue::parse(text).map_or_else(|_| DeValue::String(text.into()), toml::Spanned::into_inner)
         }
         _ => DeValue::String(text.into()),
@@ -272,6 +279,8 @@ pub struct Whereabouts<'a> {
     pub broker: Option<u16>,
     /// The A6s door's port.
     pub a6s: Option<u16>,
+    /// MCP's port.
+    pub mcp: Option<u16>,
 }
 
 /// The variables that point existing clients at this daemon.
@@ -285,6 +294,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     let url = |port: Option<u16>| port.map(|port| format!("http://127.0.0.1:{port}"));
     let (agent_protocol, broker) = (url(at.agent_protocol), url(at.broker));
     let a6s = at.a6s.map(|port| format!("ws://127.0.0.1:{port}/ws"));
+    let mcp = at.mcp.map(|port| format!("http://127.0.0.1:{port}/mcp"));
     let socket = socket.to_str().ok_or("the socket's path is not UTF-8")?;
     let secret = std::str::from_utf8(secret.expose()).map_err(|_| "the secret is not UTF-8")?;
     let mut pairs = vec![("DEVIT_SOCK", socket), ("DEVIT_DAEMON_SOCKET", socket), ("DEVIT_SECRET", secret)];
@@ -294,6 +304,7 @@ pub fn for_clients(at: &Whereabouts<'_>, shell: Shell) -> Result<String, &'stati
     pairs.extend(agent_protocol.iter().map(|url| ("AGENT_PROTOCOL_URL", url.as_str())));
     pairs.extend(broker.iter().map(|url| ("GIT_PAW_BROKER_URL", url.as_str())));
     pairs.extend(a6s.iter().map(|url| ("A6S_URL", url.as_str())));
+    pairs.extend(mcp.iter().map(|url| ("PROVOST_MCP_URL", url.as_str())));
     let lines =
         |line: fn(&str, &str) -> String| pairs.iter().map(|(name, value)| line(name, value)).collect();
     Ok(match shell {

@@ -35,6 +35,8 @@ pub struct Ports {
     pub broker: Option<u16>,
     /// The A6s door's port.
     pub a6s: Option<u16>,
+    /// MCP's port.
+    pub mcp: Option<u16>,
 }
 
 impl Ports {
@@ -79,7 +81,7 @@ impl Ports {
         let above = places.runtime.parent()?;
         let others = fs::read_dir(above).ok()?.flatten().take(REPOSITORIES_MAX).map(|it| it.path());
         let mut others = others.filter(|it| *it != places.runtime).filter_map(|it| Self::in_folder(&it));
-        let has = |it: &Self| [it.agent_protocol, it.broker, it.a6s].contains(&Some(port));
+        let has = |it: &Self| [it.agent_protocol, it.broker, it.a6s, it.mcp].contains(&Some(port));
         let runs = |it: &Self| system::process_began(it.pid).is_ok_and(|began| began == Some(it.began));
         others.find(|it| has(it) && runs(it))
     }

@@ -16,6 +16,7 @@ use crate::domain::{DOOR_OPENED, Door};
 use crate::protocols::a6s::{A6s, Manners};
 use crate::protocols::agent_protocol::AgentProtocol;
 use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
+use crate::protocols::own::Inside;
 use crate::protocols::own::wire::DoorAt;
 use crate::system::{Listener, listener_at};
 use crate::transport::accept::{Listening as _, accept_loop};
@@ -54,7 +55,7 @@ impl Daemon {
     ///
     /// # Errors
     /// A sentence, where a port is taken and nothing says that another will do.
-    pub(super) async fn open_loopback(&mut self, loaded: &Loaded) -> Result<()> {
+    pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: Inside) -> Result<()> {
         let before = Ports::of(&self.start.places);
         let mut ports = Ports::ours(&self.start.places);
         let settings = &loaded.config.agent_protocol;
@@ -84,6 +85,12 @@ impl Daemon {
             let door = A6s::new(self.provost.clone(), manners);
             self.doors.spawn(door.clone().tell(self.stop.clone()));
             ports.a6s = self.open_at(Door::A6s, |_| door, &wanted, settings.auth).await?;
+        }
+        let settings = &loaded.config.mcp;
+        if settings.enabled {
+            let wanted = Wanted::new("mcp", settings.port, before.mcp, loaded);
+            let door = self.hosts_door(settings, api);
+            ports.mcp = self.open_at(Door::Mcp, |_| door, &wanted, settings.auth).await?;
         }
         // Whoever asks about a job that an earlier daemon has left is told how it stands now.
         self.provost.resume_jobs().await.map_err(|err| anyhow!("{err}"))?;

@@ -26,6 +26,8 @@ pub enum Door {
     Broker,
     /// The Autonoma daemon protocol, over WebSockets on loopback, for editors.
     A6s,
+    /// MCP over loopback HTTP, for agents' hosts.
+    Mcp,
 }
 
 impl Door {
@@ -40,6 +42,7 @@ impl Door {
             Door::AgentProtocol => "agent_protocol",
             Door::Broker => "broker",
             Door::A6s => "a6s",
+            Door::Mcp => "mcp",
         }
     }
 }

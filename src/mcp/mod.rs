@@ -6,25 +6,35 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod changes;
 mod handles;
+mod http;
 mod page;
+mod prompts;
+mod resources;
 mod stdio;
 mod tool;
 mod tools;
 mod words;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+    CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities,
+    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
 use crate::client::Client;
 use call::Call;
+use changes::Wanted;
+pub use http::{Clients, McpHttp};
 pub use stdio::{ServeError, serve};
 use tool::Entry;
 
@@ -51,12 +61,24 @@ pub struct Settings {
 pub struct Mcp {
     client: Client,
     tools: Arc<[Entry]>,
+    /// What the host wants to be told of, where it is one of the older era.
+    wanted: Wanted,
 }
 
 impl Mcp {
     /// A server that asks this daemon.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self { client, tools: tools::all(settings).into() }
+        Self { client, tools: tools::all(settings).into(), wanted: Wanted::default() }
+    }
+
+    /// A server whose requests each bring their own way to the daemon; one that brings none reaches nobody.
+    fn for_requests_with_clients(settings: Settings) -> Self {
+        Self::new(Client::at(PathBuf::new()), settings)
+    }
+
+    /// The same for another host.
+    fn for_another(&self) -> Self {
+        Self { wanted: Wanted::default(), ..self.clone() }
     }
 
     /// The way to the daemon, as whoever has sent this: over HTTP each request has proved who it is from, and over
@@ -72,12 +94,22 @@ impl Mcp {
     }
 }
 
+/// The agent that a host is where nothing says more of it: one for each of its processes.
+pub fn of_process(pid: u32) -> String {
+    format!("mcp-{pid}")
+}
+
 impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
         let about = Implementation::new("provost", env!("CARGO_PKG_VERSION")).with_title("Provost");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
-            .with_server_info(about)
-            .with_instructions(INSTRUCTIONS)
+        let able = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
+            .enable_tasks();
+        ServerConfig::new(able.build()).with_server_info(about).with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(
@@ -124,5 +156,85 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         handles::cancel(&self.client(&context), &request.task_id).await
+    }
+
+    async fn list_resources(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::all(self.client(&context).agent())))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(&self.client(&context), &request.uri).await.map(Into::into)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(changes::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        changes::listen(&self.client(context.request_context()), &context).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let client = self.client(&context);
+        let place = resources::Place::named(&request.uri, &client)?;
+        self.wanted.add(place, client, context.peer).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.wanted.remove(&resources::Place::named(&request.uri, &self.client(&context))?);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::all()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(&self.client(&context), &request.name, request.arguments).await.map(Into::into)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let Reference::Prompt(prompt) = &request.r#ref else { return Ok(CompleteResult::default()) };
+        let (client, argument) = (self.client(&context), &request.argument);
+        let mut all = prompts::completions(&client, &prompt.name, &argument.name, &argument.value).await;
+        all.truncate(CompletionInfo::MAX_VALUES);
+        let values = CompletionInfo::new(all).map_err(|err| ErrorData::internal_error(err, None))?;
+        Ok(CompleteResult::new(values))
     }
 }

@@ -195,8 +195,8 @@ impl Desk {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home")).env("XDG_RUNTIME_DIR", self.path("run")).env("USER", "ada");
-        let ports = ["PROVOST_AGENT_PROTOCOL_PORT", "PROVOST_BROKER_PORT", "PROVOST_A6S_PORT"];
-        command.envs(ports.map(|port| (port, "0")));
+        let ports = ["AGENT_PROTOCOL", "BROKER", "A6S", "MCP"];
+        command.envs(ports.map(|door| (format!("PROVOST_{door}_PORT"), "0")));
         command.current_dir(self.path("repo")).stdin(Stdio::null());
         command
     }

@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("protocols", &["base", "domain", "auth", "engine", "service", "transport", "config"]),
     // Besides these, the messages as they travel: `protocols/<door>/wire.rs`.
     ("client", &["base", "auth", "transport", "system"]),
-    ("mcp", &["base", "client", "jail"]),
+    ("mcp", &["base", "auth", "domain", "client", "jail", "protocols", "transport"]),
     ("cli", &["base", "client", "mcp", "config", "policy", "jail", "store", "system", "vault"]),
 ];
 

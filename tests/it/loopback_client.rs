@@ -17,8 +17,8 @@ pub(crate) struct Http {
 
 impl Http {
     /// All of them, in a world that has them open.
-    pub(crate) fn all(world: &World) -> [Self; 3] {
-        [Self::agent_protocol(world), Self::broker(world), Self::a6s(world)]
+    pub(crate) fn all(world: &World) -> [Self; 4] {
+        [Self::agent_protocol(world), Self::broker(world), Self::a6s(world), Self::mcp(world)]
     }
 
     /// Of Agent Protocol's door.
@@ -34,6 +34,11 @@ impl Http {
     /// Of the A6s door, which a world has to open by its configuration.
     pub(crate) fn a6s(world: &World) -> Self {
         Self::of(world, "a6s")
+    }
+
+    /// Of the door for agents' hosts.
+    pub(crate) fn mcp(world: &World) -> Self {
+        Self::of(world, "mcp")
     }
 
     /// Of the door that `provost status` shows under this name.

@@ -100,6 +100,9 @@ mod mcp_crew;
 mod mcp_examined;
 mod mcp_host;
 mod mcp_hosts;
+#[cfg(unix)]
+mod mcp_http;
+mod mcp_resources;
 mod mcp_tasks;
 mod mcp_workers;
 mod memory;

@@ -55,3 +55,23 @@ pub const INBOX_TEXT_MAX: usize = 8 << 10;
 
 /// Entries of an inbox in one answer.
 pub const INBOX_PAGE_MAX: usize = 100;
+/// Largest request to the door over HTTP, in bytes: twice what the daemon takes of one, since JSON may stand in JSON.
+pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
+
+/// Sessions of hosts of the older era at the door over HTTP; a further one ends the one that was silent for longest.
+pub const MCP_SESSIONS_MAX: usize = 512;
+
+/// How long a session of the older era may be silent, in seconds: a night with an agent that waits for a person.
+pub const MCP_SESSION_S_MAX: u64 = 12 * 60 * 60;
+
+/// Resources that one host is told of when they change.
+pub const MCP_SUBSCRIPTIONS_MAX: usize = 64;
+
+/// Longest argument of a prompt, and longest piece of data in one, in characters.
+pub const MCP_PROMPT_CHARS_MAX: usize = 8_000;
+
+/// Largest text of a resource, in bytes.
+pub const MCP_RESOURCE_BYTES_MAX: usize = 64 << 10;
+
+/// How often a stream that has nothing to say sends a comment, in seconds; hosts give up silent ones after some minutes.
+pub const MCP_COMMENT_EVERY_S: u64 = 15;

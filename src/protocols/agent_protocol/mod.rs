@@ -30,6 +30,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
+use super::loopback::html::CONTENT_POLICY;
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, stream, whole};
 use crate::auth::caller::Caller;
 use crate::base::Digest;
@@ -123,7 +124,7 @@ impl AgentProtocol {
             Route::Dashboard => {
                 let mut answer =
                     whole(StatusCode::OK, "text/html; charset=utf-8", page::dashboard(self.project()));
-                let policy = HeaderValue::from_static(page::CONTENT_POLICY);
+                let policy = HeaderValue::from_static(CONTENT_POLICY);
                 answer.headers_mut().insert("content-security-policy", policy);
                 return Ok(answer);
             }

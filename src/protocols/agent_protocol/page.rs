@@ -1,9 +1,7 @@
 //! What people and collectors of metrics look at: a plain page with links, and counts as text.
 
 use crate::domain::view::CrewCountsOut;
-
-/// What the page may load: nothing but what is in it.
-pub(super) const CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+use crate::protocols::loopback::html::escaped;
 
 /// The page at `/dashboard/`.
 pub(super) fn dashboard(project: &str) -> String {
@@ -31,22 +29,6 @@ pub(super) fn dashboard(project: &str) -> String {
          <h1>{project}</h1>\n<p>Agents coordinate here by Agent Protocol 0.1. As JSON:</p>\n<ul>\n{links}</ul>\n\
          <p>Live: <code>curl -N</code> with the address of <code>/events/stream</code>.</p>\n</body>\n</html>\n"
     )
-}
-
-/// A text that means itself in HTML, within attributes, too.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            char => out.push(char),
-        }
-    }
-    out
 }
 
 /// Counts in the text format of Prometheus.

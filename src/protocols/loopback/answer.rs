@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -30,6 +31,8 @@ enum Content {
     Whole(Full<Bytes>),
     /// Events, as they come.
     Events(EventStream),
+    /// What a library sends.
+    Foreign(BoxBody<Bytes, Infallible>),
 }
 
 impl Reply {
@@ -66,6 +69,11 @@ pub fn stream(events: EventStream) -> Answer {
     answer
 }
 
+/// An answer that a library has made.
+pub fn foreign(answer: Response<BoxBody<Bytes, Infallible>>) -> Answer {
+    answer.map(|body| Reply::new(Content::Foreign(body)))
+}
+
 /// The last answer on its connection.
 pub fn closing(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -97,6 +105,7 @@ impl Body for Reply {
         match &mut self.get_mut().content {
             Content::Whole(body) => Pin::new(body).poll_frame(cx),
             Content::Events(events) => events.poll_next(cx).map(|next| next.map(|it| Ok(Frame::data(it)))),
+            Content::Foreign(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
@@ -104,6 +113,7 @@ impl Body for Reply {
         match &self.content {
             Content::Whole(body) => body.is_end_stream(),
             Content::Events(_) => false,
+            Content::Foreign(body) => body.is_end_stream(),
         }
     }
 
@@ -111,6 +121,7 @@ impl Body for Reply {
         match &self.content {
             Content::Whole(body) => body.size_hint(),
             Content::Events(_) => SizeHint::default(),
+            Content::Foreign(body) => body.size_hint(),
         }
     }
 }

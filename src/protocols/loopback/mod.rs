@@ -19,6 +19,7 @@
 mod answer;
 mod checks;
 mod crowd;
+pub mod html;
 mod upgrade;
 
 use std::convert::Infallible;
@@ -35,7 +36,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
 
 use answer::dressed;
-pub use answer::{Answer, Reply, closing, empty, stream, whole};
+pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 use checks::Spellings;
 use crowd::Crowd;
 use upgrade::Promised;
@@ -118,8 +119,8 @@ const CROWDED: &str =
 /// What a connection's peer has proved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peer {
-    /// It is a process of this user.
-    Admitted,
+    /// It is a process of this user, with this socket where the system tells it.
+    Admitted(Option<u32>),
     /// It is one that has most of the connections, and none is left.
     Crowd,
     /// Nothing.
@@ -197,7 +198,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
             // Whoever has proved nothing is not kept while others wait.
-            let busy = (peer == Peer::Admitted).then(|| busy.busy());
+            let busy = matches!(peer, Peer::Admitted(_)).then(|| busy.busy());
             let (shell, promise) = (shell.clone(), Arc::clone(&promise));
             async move {
                 let (answer, promised) = shell.respond(peer, request).await;
@@ -234,13 +235,16 @@ impl<D: LoopbackDoor> Shell<D> {
     /// Finds out who has connected from `peer` to `us`; `None` for a stranger for whom there is no place.
     async fn peer(&self, peer: SocketAddr, us: SocketAddr, guard: &Guard) -> Option<Peer> {
         let door = self.0.door.door().name();
-        if let Err(rejected) = self.0.gate.admit(peer, us, &self.0.looking, guard).await {
-            tracing::warn!(door, cause = rejected.cause(), "connection refused");
-            guard.is_strangers();
-            return self.0.crowd.admits(guard).await.then_some(Peer::Stranger);
-        }
+        let socket = match self.0.gate.admit(peer, us, &self.0.looking, guard).await {
+            Ok(socket) => socket,
+            Err(rejected) => {
+                tracing::warn!(door, cause = rejected.cause(), "connection refused");
+                guard.is_strangers();
+                return self.0.crowd.admits(guard).await.then_some(Peer::Stranger);
+            }
+        };
         if self.0.crowd.admits(guard).await {
-            return Some(Peer::Admitted);
+            return Some(Peer::Admitted(socket));
         }
         tracing::warn!(door, cause = "its process has too many", "connection refused");
         Some(Peer::Crowd)
@@ -251,7 +255,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let door = &self.0.door;
         let (head, incoming) = request.into_parts();
         let admitted = match peer {
-            Peer::Admitted | Peer::Crowd => self.0.spellings.check(&head).inspect_err(|why| {
+            Peer::Admitted(_) | Peer::Crowd => self.0.spellings.check(&head).inspect_err(|why| {
                 tracing::warn!(door = door.door().name(), cause = why, "request refused");
             }),
             Peer::Stranger => Err("the peer was refused"),
@@ -272,7 +276,8 @@ impl<D: LoopbackDoor> Shell<D> {
                 return (dressed(closing(unproven(door.demand()))), None);
             }
         };
-        let caller = Caller::peer(door.door(), Arc::clone(&self.0.gate.keys)).with(token);
+        let socket = if let Peer::Admitted(socket) = peer { socket } else { None };
+        let caller = Caller::peer(door.door(), Arc::clone(&self.0.gate.keys)).with(token).at(socket);
         let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
         let answer = dressed(door.answer(Asked { head, body, caller }).await);
@@ -289,7 +294,8 @@ fn unproven(mut answer: Answer) -> Answer {
 }
 
 impl Gate {
-    /// Whether whoever has connected may ask at all. Where the system does not say who that is, tokens do.
+    /// Whether whoever has connected may ask at all, and the number of its socket. Where the system does not say who that
+    /// is, tokens do.
     ///
     /// Workers have no way here: their jails have no network, or one of their own. Should one find a way all the same,
     /// it is found out: while a worker runs, or has just run, it is looked up whose socket it is.
@@ -299,18 +305,18 @@ impl Gate {
         us: SocketAddr,
         looking: &Semaphore,
         guard: &Guard,
-    ) -> Result<(), Rejected> {
+    ) -> Result<Option<u32>, Rejected> {
         if !KNOWS_PEERS {
-            return if self.demands_token { Ok(()) } else { Err(Rejected::Gone) };
+            return if self.demands_token { Ok(None) } else { Err(Rejected::Gone) };
         }
         let peer = LoopbackPeer::of(peer, us)?.check_same_user(self.uid)?;
         guard.has_socket(peer.inode);
         if self.provost.outputs().is_empty() {
-            return Ok(());
+            return Ok(Some(peer.inode));
         }
         let _turn = looking.acquire().await.map_err(|_| Rejected::Gone)?;
         let looked = tokio::task::spawn_blocking(move || peer.check_not_jailed()).await;
-        looked.unwrap_or(Err(Rejected::Gone)).map(|_| ())
+        looked.unwrap_or(Err(Rejected::Gone)).map(|peer| Some(peer.inode))
     }
 
     /// The token that a request shows, in its headers or, where the door takes it there, in its query.

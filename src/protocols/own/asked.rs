@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::Own;
+use super::inside::Known;
 use super::map::Fault;
 use crate::auth::peer::PeerId;
 use crate::domain::Principal;
@@ -22,6 +23,9 @@ impl FromRequestParts<Own> for Caller {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, own: &Own) -> Result<Self, Fault> {
+        if let Some(Known(who)) = parts.extensions.get() {
+            return Ok(Self(Principal::clone(who)));
+        }
         let peer = parts.extensions.get::<Arc<PeerId>>().cloned();
         let peer =
             peer.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer"))?;

@@ -10,6 +10,7 @@ mod coordinate;
 mod crew;
 mod hosts;
 mod inbox;
+mod inside;
 mod jobs;
 mod map;
 mod posts;
@@ -40,6 +41,7 @@ use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use crate::transport::http::converse;
+pub use inside::Inside;
 use map::Fault;
 
 /// How long a request's head may take; also how long a connection may be silent.

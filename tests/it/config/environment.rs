@@ -59,6 +59,7 @@ fn what_provost_env_prints_arrives_unharmed_in_a_shell() {
         agent_protocol: Some(4700),
         broker,
         a6s: broker.map(|_| 9876),
+        mcp: broker.map(|_| 4710),
     };
     let printed = for_clients(&at(None, None), Shell::Sh).unwrap();
     let script =
@@ -77,6 +78,7 @@ fn what_provost_env_prints_arrives_unharmed_in_a_shell() {
     assert_eq!(json["AGENT_PROTOCOL_URL"], "http://127.0.0.1:4700");
     assert_eq!(json["GIT_PAW_BROKER_URL"], "http://127.0.0.1:9119");
     assert_eq!(json["A6S_URL"], "ws://127.0.0.1:9876/ws");
+    assert_eq!(json["PROVOST_MCP_URL"], "http://127.0.0.1:4710/mcp");
 }
 
 #[test]

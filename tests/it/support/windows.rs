@@ -50,6 +50,7 @@ pub(super) fn environment(command: &mut Command, world: &Path) {
             ("PROVOST_AGENT_PROTOCOL_PORT", "0"),
             ("PROVOST_BROKER_PORT", "0"),
             ("PROVOST_A6S_PORT", "0"),
+            ("PROVOST_MCP_PORT", "0"),
         ]);
 }
 

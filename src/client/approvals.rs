@@ -1,0 +1,57 @@
+//! What a person has to know of a request before they answer it, wherever they are shown it.
+//!
+//! What the daemon has found out is apart from what the asker says of itself, so that the latter cannot pass for a fact.
+
+use serde_json::Value;
+
+use super::wire::Approval;
+
+/// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before.
+pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("verb", approval.verb.clone()),
+        ("tool", approval.tool.clone()),
+        ("risk", approval.risk.clone()),
+        ("asked by", format!("{}, door {}", approval.asked_by, approval.door)),
+    ];
+    facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
+    facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
+    facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
+    // One line each: a person answers for all of them.
+    let mut reach = approval.network.split(' ');
+    facts.push(("network", reach.next().unwrap_or_default().to_owned()));
+    facts.extend(reach.map(|it| ("", it.to_owned())));
+    facts.extend(approval.secrets.iter().map(|it| ("secret", it.clone())));
+    facts.push(("rule", format!("{}: {}", approval.rule, approval.reason)));
+    facts.push(("may answer", approval.by.clone()));
+    facts.push(("asked", time(&approval.asked_at)));
+    facts.push(("until", time(&approval.expires_at)));
+    facts.extend(approval.task.clone().map(|task| ("task", task)));
+    facts.push(("digest", approval.digest.clone()));
+    facts
+}
+
+/// What the asker says: a heading and a text each, which are data.
+pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
+    let goal = approval.goal.clone().map(|goal| ("in the agent's own words, unchecked:", goal));
+    let more = approval.request.as_ref().and_then(beyond_the_goal);
+    goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).collect()
+}
+
+/// What is run instead of the worker's own program.
+fn in_its_place(request: &Value) -> Option<String> {
+    let words = request.get("errand")?.get("command")?.as_array()?;
+    Some(words.iter().map(Value::to_string).collect::<Vec<_>>().join(" "))
+}
+
+/// What a request says beside what is shown already: a person answers for all of it.
+fn beyond_the_goal(request: &Value) -> Option<String> {
+    const SHOWN: [&str; 3] = ["action", "goal", "working_dir"];
+    let mut request = request.clone();
+    let whole = request.as_object_mut()?;
+    if let Some(task) = whole.get_mut("task").and_then(Value::as_object_mut) {
+        task.retain(|name, value| !SHOWN.contains(&name.as_str()) && !value.is_null());
+    }
+    whole.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|it| !it.is_empty()));
+    (!whole.is_empty()).then(|| serde_json::to_string_pretty(&request).unwrap_or_default())
+}

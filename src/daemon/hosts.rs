@@ -1,0 +1,40 @@
+//! The door for agents' hosts over HTTP: it asks this daemon's own API, without a connection.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::body::Body;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::{Request, Response};
+
+use super::Daemon;
+use crate::client::{self, Client};
+use crate::config::McpSettings;
+use crate::domain::Principal;
+use crate::mcp::{Clients, McpHttp, Settings};
+use crate::protocols::own::Inside;
+
+/// Somebody whom the door has recognised, before the daemon's own API.
+struct Recognised {
+    who: Arc<Principal>,
+    api: Inside,
+}
+
+impl client::Inside for Recognised {
+    fn ask(&self, request: Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+        let (who, api) = (Arc::clone(&self.who), self.api.clone());
+        Box::pin(async move { api.ask(who, request).await })
+    }
+}
+
+impl Daemon {
+    pub(super) fn hosts_door(&self, settings: &McpSettings, api: Inside) -> McpHttp {
+        let clients: Clients = Arc::new(move |who: Principal| {
+            let agent = who.agent().clone();
+            Client::inside(Arc::new(Recognised { who: Arc::new(who), api: api.clone() }), agent)
+        });
+        McpHttp::new(clients, Settings { devit_tools: settings.devit_tools }, self.stop.clone())
+    }
+}

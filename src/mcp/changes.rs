@@ -1,0 +1,176 @@
+//! Telling hosts that a resource has changed: from the daemon's log, which loses nothing while nobody listens.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{Peer, RoleServer, SubscriptionContext};
+use serde_json::Value;
+
+use super::resources::Place;
+use crate::base::AgentId;
+use crate::base::limits::MCP_SUBSCRIPTIONS_MAX;
+use crate::client::{Client, ClientError, wire};
+
+/// How long one question for news waits.
+const WAIT_MS: u64 = 30_000;
+
+/// How long to wait for a daemon that does not answer.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What one host of the older era wants to be told of, for as long as it is there.
+#[derive(Clone, Default)]
+pub(super) struct Wanted(Arc<Mutex<Option<BTreeSet<Place>>>>);
+
+impl Wanted {
+    /// Wants one more; the first begins to listen.
+    pub(super) async fn add(
+        &self,
+        place: Place,
+        client: Client,
+        peer: Peer<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // From here on nothing is missed: what happens after this answer is told.
+        let from = newest(&client).await.map_err(unavailable)?;
+        if self.insert(place)? {
+            tokio::spawn(self.clone().tell(client, from, peer));
+        }
+        Ok(())
+    }
+
+    /// Whether this is the first.
+    fn insert(&self, place: Place) -> Result<bool, ErrorData> {
+        let mut wanted = self.places();
+        let is_first = wanted.is_none();
+        let places = wanted.get_or_insert_default();
+        if places.len() >= MCP_SUBSCRIPTIONS_MAX && !places.contains(&place) {
+            let most = format!("one host is told of {MCP_SUBSCRIPTIONS_MAX} resources; unsubscribe one");
+            return Err(ErrorData::invalid_params(most, None));
+        }
+        places.insert(place);
+        Ok(is_first)
+    }
+
+    /// Does not want it any more.
+    pub(super) fn remove(&self, place: &Place) {
+        if let Some(places) = self.places().as_mut() {
+            places.remove(place);
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Option<BTreeSet<Place>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until the host has gone.
+    async fn tell(self, client: Client, from: u64, peer: Peer<RoleServer>) {
+        let tell = async |place: Place| {
+            let changed = ResourceUpdatedNotificationParam::new(place.to_string());
+            peer.notify_resource_updated(changed).await.is_ok()
+        };
+        let gone = async {
+            while !peer.is_transport_closed() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::select! {
+            () = follow(&client, from, || self.places().clone().unwrap_or_default(), tell) => {}
+            () = gone => {}
+        }
+    }
+}
+
+fn unavailable(err: ClientError) -> ErrorData {
+    ErrorData::internal_error(err.to_string(), None)
+}
+
+/// The part of what a host of the newer era wants to be told of that there is.
+pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
+    let uris = wanted.resource_subscriptions.iter().flatten();
+    let uris = uris.filter(|uri| names_a_place(uri)).take(MCP_SUBSCRIPTIONS_MAX);
+    SubscriptionFilter::builder().resource_subscriptions(uris).build()
+}
+
+/// Whether an address is one, whoever asks.
+fn names_a_place(uri: &str) -> bool {
+    let inbox = uri.strip_prefix("provost://inbox/").and_then(|agent| AgentId::parse(agent).ok());
+    Place::of(uri, inbox.as_ref()).is_some()
+}
+
+/// Tells a host of the newer era, until it has enough or has gone.
+pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) -> Result<(), ErrorData> {
+    let uris = subscription.accepted().resource_subscriptions.iter().flatten();
+    let places: BTreeSet<Place> = uris.filter_map(|uri| Place::of(uri, client.agent())).collect();
+    let sink = subscription.sink();
+    let tell = async |place: Place| sink.notify_resource_updated(place.to_string()).await.is_ok();
+    let telling = async {
+        let from = loop {
+            match newest(client).await {
+                Ok(from) => break from,
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        };
+        // What has changed since the host was told that it is listened to for it, and before this, is in no news.
+        for place in &places {
+            if !tell(place.clone()).await {
+                return;
+            }
+        }
+        follow(client, from, || places.clone(), tell).await;
+    };
+    tokio::select! {
+        () = telling => {}
+        () = subscription.cancelled() => {}
+    }
+    Ok(())
+}
+
+/// Where the log ends.
+async fn newest(client: &Client) -> Result<u64, ClientError> {
+    let query = wire::EventsQuery { limit: Some(0), ..wire::EventsQuery::default() };
+    Ok(client.events(&query).await?.next)
+}
+
+/// Tells of each place that has changed since `from`, until nobody hears it.
+async fn follow<Telling: Future<Output = bool>>(
+    client: &Client,
+    mut from: u64,
+    wanted: impl Fn() -> BTreeSet<Place>,
+    tell: impl Fn(Place) -> Telling,
+) {
+    loop {
+        let query = wire::EventsQuery { after: Some(from), wait_ms: Some(WAIT_MS), limit: None };
+        let Ok(news) = client.events(&query).await else {
+            // A daemon that comes back goes on with the same log.
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        from = news.next;
+        for place in wanted() {
+            let changed = news.events.iter().any(|event| concerns(event, &place));
+            if changed && !tell(place).await {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether an entry of the log is about a place.
+fn concerns(event: &Value, place: &Place) -> bool {
+    let kind = &event["kind"];
+    let entry = kind.as_object().and_then(|it| it.iter().next());
+    let (name, about) = match entry {
+        Some((name, about)) => (name.as_str(), about),
+        None => (kind.as_str().unwrap_or_default(), &Value::Null),
+    };
+    match place {
+        Place::Tasks => name.starts_with("task_") || !about["task"].is_null(),
+        Place::Task(id) => about["task"] == id.as_str(),
+        Place::Approvals => name.starts_with("approval_") || name == "grant_failed",
+        Place::Locks => name.starts_with("lock_"),
+        Place::Inbox(_) => name == "published" || name == "post_delivered",
+    }
+}

@@ -1,0 +1,189 @@
+//! MCP over streamable HTTP on loopback: `/mcp`, for hosts that are given an address and not a program.
+//!
+//! Promises: each request is answered as whoever has sent it: the agent of its token, the one that it names by
+//! `?agent=` or `x-provost-agent`, or, where it names none, one of its process. Sessions of the older era belong to the
+//! agent that has begun them, and are bounded. Leaves to the shell who may ask at all, and to the daemon all else.
+#![forbid(unsafe_code)]
+
+mod page;
+mod sessions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Mcp, Settings};
+use crate::auth::Rejected;
+use crate::auth::caller::Caller;
+use crate::base::AgentId;
+use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
+use crate::client::{Client, wire};
+use crate::domain::{Door, Principal};
+use crate::protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
+use crate::transport::http::Untaken;
+use sessions::Sessions;
+
+/// Makes the way to the daemon for whoever asks.
+pub type Clients = Arc<dyn Fn(Principal) -> Client + Send + Sync>;
+
+/// The door.
+pub struct McpHttp {
+    clients: Clients,
+    sessions: Sessions,
+    service: StreamableHttpService<Mcp, sessions::Manager>,
+}
+
+/// Why a request is not handed on.
+struct Fault {
+    status: StatusCode,
+    message: String,
+}
+
+impl Fault {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    /// In the protocol's words, as an answer to a request that was not read.
+    fn into_answer(self) -> Answer {
+        let error = json!({ "code": -32_600, "message": self.message });
+        let text = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+        whole(self.status, "application/json", text)
+    }
+}
+
+impl McpHttp {
+    /// A door whose callers ask the daemon through these clients, until `stop`.
+    pub fn new(clients: Clients, settings: Settings, stop: CancellationToken) -> Self {
+        let sessions = Sessions::new();
+        let mut config = StreamableHttpServerConfig::default()
+            .with_sse_keep_alive(Some(Duration::from_secs(MCP_COMMENT_EVERY_S)))
+            .with_cancellation_token(stop)
+            .with_max_request_body_bytes(MCP_BODY_BYTES_MAX)
+            // The shell has looked, and more closely.
+            .disable_allowed_hosts();
+        config.json_response = true;
+        let server = Mcp::for_requests_with_clients(settings);
+        let server = move || Ok(server.for_another());
+        let service = StreamableHttpService::new(server, sessions.manager(), config);
+        Self { clients, sessions, service }
+    }
+
+    async fn respond(&self, asked: Asked) -> Result<Answer, Fault> {
+        let Asked { mut head, body, caller } = asked;
+        let path = head.uri.path();
+        if path == "/approvals" || path.starts_with("/approvals/") {
+            let reader = caller.agent().map_or(page::READER, AgentId::as_str).to_owned();
+            let client = (self.clients)(named(&caller, &reader)?);
+            return page::answer(&client, &head).await;
+        }
+        if path != "/mcp" {
+            return Err(Fault::new(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"));
+        }
+        let who = who(&caller, &head).await?;
+        self.sessions.enter(&head.headers, who.agent())?;
+        let agent = who.agent().clone();
+        head.extensions.insert((self.clients)(who));
+        let taken = match body.take().await {
+            Ok(taken) => taken,
+            // What is left of the body is not read, so nothing can follow it.
+            Err(untaken) => return Ok(closing(untaken_fault(untaken).into_answer())),
+        };
+        let ends = head.method == Method::DELETE;
+        let request = Request::from_parts(head, Full::new(Bytes::from(taken.bytes)));
+        let answer = self.service.handle(request).await;
+        if !ends {
+            self.sessions.begun(&answer, agent).await;
+        }
+        Ok(foreign(answer))
+    }
+}
+
+/// As whom a request speaks.
+async fn who(caller: &Caller, head: &Parts) -> Result<Principal, Fault> {
+    if let Some(agent) = name_given(head)? {
+        return named(caller, agent.as_str());
+    }
+    if let Some(agent) = caller.agent() {
+        return named(caller, agent.clone().as_str());
+    }
+    let looking = caller.clone();
+    let process = tokio::task::spawn_blocking(move || looking.process()).await.ok().flatten();
+    let process = process.ok_or_else(|| {
+        let help = "say as whom you speak: add ?agent=NAME to the address, or the header x-provost-agent";
+        Fault::new(StatusCode::FORBIDDEN, help)
+    })?;
+    named(caller, &super::of_process(u32::try_from(process).unwrap_or_default()))
+}
+
+/// The agent that a request names, in its address or in a header.
+fn name_given(head: &Parts) -> Result<Option<String>, Fault> {
+    let wrong = |why: &str| Fault::new(StatusCode::BAD_REQUEST, why);
+    let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&head.uri);
+    let axum::extract::Query(members) = query.map_err(|err| wrong(&err.body_text()))?;
+    let named = members.into_iter().filter(|(name, _)| name == "agent");
+    let mut names: Vec<String> = named.map(|(_, name)| name).collect();
+    for name in head.headers.get_all(wire::AGENT_HEADER) {
+        names.push(name.to_str().map_err(|_| wrong("the agent's name is not plain text"))?.to_owned());
+    }
+    names.dedup();
+    match names.len() {
+        0 | 1 => Ok(names.pop()),
+        _ => Err(wrong("several agents are named; name one")),
+    }
+}
+
+fn named(caller: &Caller, name: &str) -> Result<Principal, Fault> {
+    let wrong = |why: String| Fault::new(StatusCode::BAD_REQUEST, why);
+    let agent = AgentId::parse(name).map_err(|err| wrong(format!("the agent's name {err}")))?;
+    caller.speaks_as(agent.clone()).map_err(|rejected| match rejected {
+        Rejected::OtherName => {
+            Fault::new(StatusCode::FORBIDDEN, format!("the token is not {agent}'s; leave the name out"))
+        }
+        _ => Fault::new(StatusCode::FORBIDDEN, format!("{agent} is reserved; take another name")),
+    })
+}
+
+fn untaken_fault(untaken: Untaken) -> Fault {
+    match untaken {
+        Untaken::TooLarge => {
+            let most = format!("the request is larger than {} MiB", MCP_BODY_BYTES_MAX >> 20);
+            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, most)
+        }
+        Untaken::TooSlow => Fault::new(StatusCode::REQUEST_TIMEOUT, "the request did not come in time"),
+        Untaken::BrokeOff => Fault::new(StatusCode::BAD_REQUEST, "the request broke off"),
+    }
+}
+
+impl LoopbackDoor for McpHttp {
+    fn door(&self) -> Door {
+        Door::Mcp
+    }
+
+    fn body_bytes_max(&self) -> usize {
+        MCP_BODY_BYTES_MAX
+    }
+
+    async fn answer(&self, asked: Asked) -> Answer {
+        self.respond(asked).await.unwrap_or_else(Fault::into_answer)
+    }
+
+    fn refuse(&self) -> Answer {
+        Fault::new(StatusCode::FORBIDDEN, "refused").into_answer()
+    }
+
+    fn unavailable(&self, why: &str) -> Answer {
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, why).into_answer()
+    }
+
+    fn demand(&self) -> Answer {
+        Fault::new(StatusCode::UNAUTHORIZED, "a token is needed: provost token mint AGENT").into_answer()
+    }
+}

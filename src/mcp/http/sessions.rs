@@ -1,0 +1,81 @@
+//! Sessions of hosts of the older era, which begin with `initialize`: whose they are, and how many there may be.
+//!
+//! A session is only a place where the host's notices wait: every request in it proves anew who it is from.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::header::HeaderMap;
+use hyper::{Response, StatusCode};
+use rmcp::transport::streamable_http_server::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+
+use super::Fault;
+use crate::base::AgentId;
+use crate::base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
+
+/// Where the library keeps them.
+pub(super) type Manager = LocalSessionManager;
+
+const HEADER: &str = "mcp-session-id";
+
+/// The sessions.
+pub(super) struct Sessions {
+    manager: Arc<Manager>,
+    known: Mutex<HashMap<Box<str>, Session>>,
+}
+
+struct Session {
+    agent: AgentId,
+    heard: Instant,
+}
+
+impl Sessions {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        let mut config = SessionConfig::default();
+        config.keep_alive = Some(Duration::from_secs(MCP_SESSION_S_MAX));
+        let mut manager = LocalSessionManager::default();
+        manager.session_config = config;
+        Self { manager: Arc::new(manager), known: Mutex::default() }
+    }
+
+    pub(super) fn manager(&self) -> Arc<Manager> {
+        Arc::clone(&self.manager)
+    }
+
+    /// Lets a request into the session that it names; one of another agent is not there for it.
+    pub(super) fn enter(&self, headers: &HeaderMap, agent: &AgentId) -> Result<(), Fault> {
+        let Some(id) = headers.get(HEADER) else { return Ok(()) };
+        let mut known = self.known();
+        let session = id.to_str().ok().and_then(|id| known.get_mut(id)).filter(|it| it.agent == *agent);
+        let unknown = || Fault::new(StatusCode::NOT_FOUND, "there is no such session; begin with initialize");
+        session.ok_or_else(unknown)?.heard = Instant::now();
+        Ok(())
+    }
+
+    /// Notes the session that an answer has begun, and ends the one that was silent for longest where there are too many.
+    pub(super) async fn begun<B>(&self, answer: &Response<B>, agent: AgentId) {
+        let Some(id) = answer.headers().get(HEADER).and_then(|id| id.to_str().ok()) else { return };
+        let there: Vec<_> = self.manager.sessions.read().await.keys().cloned().collect();
+        let too_many = {
+            let mut known = self.known();
+            known.retain(|id, _| there.iter().any(|it| **it == **id));
+            known.entry(id.into()).or_insert(Session { agent, heard: Instant::now() });
+            let oldest = known.iter().min_by_key(|(_, it)| it.heard).map(|(id, _)| id.clone());
+            oldest.filter(|_| known.len() > MCP_SESSIONS_MAX).inspect(|id| {
+                known.remove(id);
+            })
+        };
+        let Some(oldest) = too_many else { return };
+        tracing::info!(door = "mcp", "as many sessions as there may be; the one silent for longest is ended");
+        if let Err(err) = self.manager.close_session(&Arc::from(&*oldest)).await {
+            tracing::debug!(door = "mcp", %err, "the session had ended");
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, Session>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
