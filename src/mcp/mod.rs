@@ -9,6 +9,8 @@ mod call;
 mod changes;
 mod handles;
 mod http;
+mod misread;
+mod outline;
 mod page;
 mod prompts;
 mod resources;
@@ -156,6 +158,14 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         handles::cancel(&self.client(&context), &request.task_id).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: rmcp::model::CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<rmcp::model::CustomResult, ErrorData> {
+        Err(misread::fault(request))
     }
 
     async fn list_resources(

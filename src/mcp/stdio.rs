@@ -1,8 +1,23 @@
-//! MCP over standard input and output.
+//! MCP over standard input and output: a message a line.
+//!
+//! Promises: a line that is too long, no JSON or no message is answered, under the id of its request where it has one, and
+//! the next one is read; nothing is kept beyond the bound.
 
+use std::io;
+
+use memchr::memchr;
 use rmcp::ServiceExt as _;
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::error::Category;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::Mcp;
+use super::outline::Outline;
+use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 
 /// Why a server does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -20,9 +35,183 @@ pub enum ServeError {
 /// # Errors
 /// [`ServeError`].
 pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
-    let (reader, writer) = rmcp::transport::stdio();
+    let (reader, writer) = rmcp::transport::stdio_pipes();
     let beginning = |error: &dyn std::fmt::Display| ServeError::Beginning(error.to_string());
-    let running = mcp.serve((reader, writer)).await.map_err(|error| beginning(&error))?;
+    let running = mcp.serve(Lines::new(reader, writer)).await.map_err(|error| beginning(&error))?;
     running.waiting().await.map_err(|error| ServeError::Inside(error.to_string()))?;
     Ok(())
+}
+
+/// Messages in lines.
+struct Lines<R> {
+    from: BufReader<R>,
+    line: Vec<u8>,
+    /// Of a line that is too long to be kept.
+    outline: Option<Outline>,
+    /// An answer to a line that was no message, which has not been taken yet.
+    owed: Option<Vec<u8>>,
+    /// Whether there was a request: before one, the library takes anything else for the end.
+    asked: bool,
+    /// To the task that writes: what is sent is never given up in the middle of a line.
+    to: Option<mpsc::Sender<Vec<u8>>>,
+    writing: JoinHandle<io::Result<()>>,
+}
+
+/// What a host has sent.
+enum Sent {
+    Line(Vec<u8>),
+    TooLong(Outline),
+}
+
+impl<R: AsyncRead + Send + Unpin> Lines<R> {
+    fn new(reader: R, mut writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        let (to, mut lines) = mpsc::channel::<Vec<u8>>(MCP_LINES_UNREAD_MAX);
+        let writing = tokio::spawn(async move {
+            while let Some(line) = lines.recv().await {
+                writer.write_all(&line).await?;
+                writer.flush().await?;
+            }
+            Ok(())
+        });
+        let from = BufReader::new(reader);
+        Self { from, line: Vec::new(), outline: None, owed: None, asked: false, to: Some(to), writing }
+    }
+
+    /// The next line, or nothing at the end. May be given up at any point, and begun again.
+    async fn next(&mut self) -> io::Result<Option<Sent>> {
+        loop {
+            let there = self.from.fill_buf().await?;
+            if there.is_empty() {
+                return Ok(None);
+            }
+            let end = memchr(b'\n', there);
+            let part = &there[..end.unwrap_or(there.len())];
+            match &mut self.outline {
+                Some(outline) => outline.read(part),
+                None if self.line.len() + part.len() > MCP_BODY_BYTES_MAX => {
+                    let mut outline = Outline::of(&self.line);
+                    outline.read(part);
+                    self.outline = Some(outline);
+                    self.line = Vec::new();
+                }
+                None => self.line.extend_from_slice(part),
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.from.consume(used);
+            if end.is_some() {
+                let line = std::mem::take(&mut self.line);
+                return Ok(Some(self.outline.take().map_or(Sent::Line(line), Sent::TooLong)));
+            }
+        }
+    }
+
+    /// Writes what is owed, if a place is free for it. May be given up, too.
+    async fn pay(&mut self) -> Option<()> {
+        if self.owed.is_some() {
+            let place = self.to.as_ref()?.reserve().await.ok()?;
+            if let Some(answer) = self.owed.take() {
+                place.send(answer);
+            }
+        }
+        Some(())
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let to = self.to.clone();
+        async move {
+            let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+            to.ok_or_else(gone)?.send(written(&message)?).await.map_err(|_| gone())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            self.pay().await?;
+            let understood = match self.next().await {
+                Ok(Some(Sent::Line(line))) => message(&line),
+                Ok(Some(Sent::TooLong(outline))) => Err(too_long(outline)),
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "what the host says cannot be read");
+                    return None;
+                }
+            };
+            match understood {
+                Ok(Some(message)) => {
+                    self.asked |= matches!(message, JsonRpcMessage::Request(_));
+                    if self.asked {
+                        return Some(message);
+                    }
+                }
+                Ok(None) | Err(None) => {}
+                Err(Some(fault)) => self.owed = written(&fault.into_message()).ok(),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // The writer ends after the last line.
+        self.to = None;
+        (&mut self.writing).await.map_err(io::Error::other)?
+    }
+}
+
+fn written(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Why a line is no message, for whoever waits for an answer to it.
+struct Fault {
+    error: ErrorData,
+    id: Option<RequestId>,
+}
+
+impl Fault {
+    fn new(error: ErrorData, id: Option<RequestId>) -> Self {
+        Self { error, id }
+    }
+
+    fn into_message(self) -> TxJsonRpcMessage<RoleServer> {
+        TxJsonRpcMessage::<RoleServer>::error(self.error, self.id)
+    }
+}
+
+/// A line as a message; nothing where there is none in it, and a fault that is to be answered, if it is.
+fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Fault>> {
+    if line.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let read = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line);
+    let why = match read {
+        // What has an odd id is otherwise taken for a notice, and whoever has asked waits for ever.
+        Ok(JsonRpcMessage::Notification(_)) if Outline::of(line).has_id() => {
+            "an id is a whole number or text".to_owned()
+        }
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => {
+            let why: String = error.to_string().chars().take(MCP_WHY_CHARS_MAX).collect();
+            if matches!(error.classify(), Category::Syntax | Category::Eof) {
+                let why = format!("a line has to be a message in JSON: {why}");
+                return Err(Some(Fault::new(ErrorData::new(ErrorCode::PARSE_ERROR, why, None), None)));
+            }
+            why
+        }
+    };
+    let outline = Outline::of(line);
+    let why = format!("this is no message of MCP: {why}");
+    Err((!outline.is_told()).then(|| Fault::new(ErrorData::invalid_request(why, None), outline.id())))
+}
+
+fn too_long(outline: Outline) -> Option<Fault> {
+    let why = format!("a message has at most {MCP_BODY_BYTES_MAX} bytes; nothing was done");
+    (!outline.is_told()).then(|| Fault::new(ErrorData::invalid_request(why, None), outline.id()))
 }

@@ -99,6 +99,7 @@ mod mcp_changes;
 mod mcp_crew;
 mod mcp_examined;
 mod mcp_host;
+mod mcp_hostile;
 mod mcp_hosts;
 #[cfg(unix)]
 mod mcp_http;

@@ -7,13 +7,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Map, Value, json};
 
+use crate::mcp_host::{ALLOW, ASK};
 use crate::support::{World, provost};
 
 const CLIENT: &str = include_str!("mcp_examined/client.py");
-const ALLOW: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.all\"\ndecision = \"allow\"\nreason = \"a test\"\n\
-                     when.action = [\"delegate\"]\n";
-const ASK: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"a test\"\n\
-                   when.action = [\"delegate\"]\napprove.by = [\"human\"]\n";
 
 /// A Node that is new enough, and below which folder its programs are.
 pub(crate) fn node() -> (PathBuf, PathBuf) {

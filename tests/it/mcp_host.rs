@@ -61,7 +61,32 @@ impl Host {
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
-        writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
+        self.write(&message.to_string());
+    }
+
+    /// Sends a line as it is.
+    pub(crate) fn write(&mut self, line: &str) {
+        writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// The server's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Goes without a word, as a host does that was killed.
+    pub(crate) fn leave(&mut self) {
+        self.to = None;
+    }
+
+    /// Kills the server.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+    }
+
+    /// Waits for the server's end.
+    pub(crate) fn ended(&mut self) {
+        self.child.wait().unwrap();
     }
 
     /// Sends a request without waiting for its answer; what is its id.

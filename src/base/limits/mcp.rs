@@ -55,8 +55,18 @@ pub const INBOX_TEXT_MAX: usize = 8 << 10;
 
 /// Entries of an inbox in one answer.
 pub const INBOX_PAGE_MAX: usize = 100;
-/// Largest request to the door over HTTP, in bytes: twice what the daemon takes of one, since JSON may stand in JSON.
+/// Largest request to the door over HTTP, and largest line over standard input, in bytes: twice what the daemon takes of
+/// one, since JSON may stand in JSON.
 pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
+
+/// An id of a request that is told of a fault in it, in bytes.
+pub const MCP_ID_BYTES_MAX: usize = 256;
+
+/// What is said of why a message is none, in characters: it may quote the message.
+pub const MCP_WHY_CHARS_MAX: usize = 300;
+
+/// Answers that a host has not read yet, in lines; then it is waited for.
+pub const MCP_LINES_UNREAD_MAX: usize = 64;
 
 /// Sessions of hosts of the older era at the door over HTTP; a further one ends the one that was silent for longest.
 pub const MCP_SESSIONS_MAX: usize = 512;

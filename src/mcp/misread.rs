@@ -1,0 +1,51 @@
+//! Requests of a method that there is, with parameters that it does not take.
+//!
+//! The library takes them for requests of an unknown method, and their host would be told that there is none such.
+
+use rmcp::model::{
+    CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetTaskParams, InitializeRequestParams, PaginatedRequestParams,
+    ReadResourceRequestParams, SubscribeRequestParams, UnsubscribeRequestParams, UpdateTaskParams,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::base::limits::MCP_WHY_CHARS_MAX;
+
+/// What the host is told.
+pub(super) fn fault(request: CustomRequest) -> ErrorData {
+    let CustomRequest { method, params, .. } = request;
+    let params = params.unwrap_or_default();
+    let why = match method.as_str() {
+        "initialize" => wrong::<InitializeRequestParams>(params),
+        "tools/call" => wrong::<CallToolRequestParams>(params),
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            wrong::<PaginatedRequestParams>(params)
+        }
+        "prompts/get" => wrong::<GetPromptRequestParams>(params),
+        "resources/read" => wrong::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => wrong::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => wrong::<UnsubscribeRequestParams>(params),
+        "completion/complete" => wrong::<CompleteRequestParams>(params),
+        "tasks/get" => wrong::<GetTaskParams>(params),
+        "tasks/update" => wrong::<UpdateTaskParams>(params),
+        "tasks/cancel" => wrong::<CancelTaskParams>(params),
+        "ping" | "server/discover" | "subscriptions/listen" | "logging/setLevel" => {
+            "they do not have its shape".into()
+        }
+        _ => {
+            let method: String = method.chars().take(MCP_WHY_CHARS_MAX).collect();
+            let why = format!("there is no method {method}");
+            return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
+        }
+    };
+    ErrorData::invalid_params(format!("the parameters of {method}: {why}"), None)
+}
+
+fn wrong<T: DeserializeOwned>(params: Value) -> String {
+    match serde_path_to_error::deserialize::<_, T>(params) {
+        Ok(_) => "they do not have its shape".into(),
+        // It may quote what was sent.
+        Err(error) => error.to_string().chars().take(MCP_WHY_CHARS_MAX).collect(),
+    }
+}

@@ -1,0 +1,98 @@
+//! The outline of a message that is not kept: as much of it as says whose answer it waits for.
+//!
+//! Read byte by byte, however long the message is, and in little memory. Whether the rest is JSON is not looked at.
+
+use rmcp::model::RequestId;
+
+use crate::base::limits::MCP_ID_BYTES_MAX;
+
+/// What has been seen of a message so far.
+#[derive(Default, Debug)]
+pub(super) struct Outline {
+    depth: usize,
+    inside: Inside,
+    /// The member of the outermost object that is being read, without what is nested in it; first its name.
+    text: Vec<u8>,
+    is_id: bool,
+    has_id: bool,
+    id: Option<RequestId>,
+    has_method: bool,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+enum Inside {
+    #[default]
+    Nothing,
+    Text,
+    Escape,
+}
+
+impl Outline {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut outline = Self::default();
+        outline.read(bytes);
+        outline
+    }
+
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.take(*byte));
+    }
+
+    /// The id of the request, if it is one.
+    pub(super) fn id(self) -> Option<RequestId> {
+        self.id
+    }
+
+    /// Whether there is something that was meant to be an id.
+    pub(super) fn has_id(&self) -> bool {
+        self.has_id
+    }
+
+    /// Whether nobody waits for an answer: it asks nothing, or it is an answer itself.
+    pub(super) fn is_told(&self) -> bool {
+        self.has_id != self.has_method
+    }
+
+    fn take(&mut self, byte: u8) {
+        match (self.inside, byte) {
+            (Inside::Text, b'\\') => self.inside = Inside::Escape,
+            (Inside::Text, b'"') => self.inside = Inside::Nothing,
+            (Inside::Text | Inside::Escape, _) => self.inside = Inside::Text,
+            (Inside::Nothing, b'"') => self.inside = Inside::Text,
+            (Inside::Nothing, b'{' | b'[') => {
+                self.depth += 1;
+                return;
+            }
+            (Inside::Nothing, b'}' | b']') => {
+                if self.depth == 1 {
+                    self.end_of_member();
+                }
+                self.depth = self.depth.saturating_sub(1);
+                return;
+            }
+            (Inside::Nothing, b':') if self.depth == 1 => return self.end_of_name(),
+            (Inside::Nothing, b',') if self.depth == 1 => return self.end_of_member(),
+            (Inside::Nothing, _) => {}
+        }
+        // What is too long for an id stays too long.
+        if self.depth == 1 && self.text.len() <= MCP_ID_BYTES_MAX {
+            self.text.push(byte);
+        }
+    }
+
+    fn end_of_name(&mut self) {
+        let name = self.text.trim_ascii();
+        self.is_id = name == b"\"id\"";
+        self.has_id |= self.is_id;
+        self.has_method |= name == b"\"method\"";
+        self.text.clear();
+    }
+
+    fn end_of_member(&mut self) {
+        if self.is_id && self.text.len() <= MCP_ID_BYTES_MAX {
+            self.id = serde_json::from_slice(&self.text).ok();
+        }
+        self.is_id = false;
+        self.text.clear();
+    }
+}
