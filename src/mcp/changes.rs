@@ -171,6 +171,11 @@ fn concerns(event: &Value, place: &Place) -> bool {
         Place::Task(id) => about["task"] == id.as_str(),
         Place::Approvals => name.starts_with("approval_") || name == "grant_failed",
         Place::Locks => name.starts_with("lock_"),
-        Place::Inbox(_) => name == "published" || name == "post_delivered",
+        // Whom a message between agents is for is not written at one place; a notice too many only has somebody look.
+        Place::Inbox(agent) => {
+            name == "published"
+                || (name == "mail_queued" && about["to"] == agent.as_str())
+                || name == "stakes_met"
+        }
     }
 }

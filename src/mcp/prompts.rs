@@ -139,7 +139,7 @@ fn hand_off(to: &str, about: Option<&str>) -> String {
          2. Sum up what is done, what is not, what you have found out, and what you would do next. No secrets.\n\
          3. Give back your locks and claims on it (lock_release, and those that claims lists), so that {to} can \
          take them.\n\
-         4. Offer it with handoff_create to {to}, with that summary and the files.\n\
+         4. Offer it with handoff_offer to {to}, with that summary and the files.\n\
          5. Tell {to} with message_send that it waits, and end your own intent with intent_update.\n"
     )
 }

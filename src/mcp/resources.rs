@@ -1,5 +1,6 @@
 //! What hosts can look at without a tool: tasks, approvals, locks, and the caller's messages, each by its address.
 
+use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
 
 use rmcp::ErrorData;
@@ -12,6 +13,10 @@ use crate::client::{Client, ClientError, wire};
 
 const SCHEME: &str = "provost://";
 const JSON: &str = "application/json";
+
+/// Messages that are shown, and pages that are looked through for them.
+const INBOX_SHOWN: usize = 20;
+const INBOX_PAGES: usize = 10;
 
 /// What an address means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -63,10 +68,7 @@ impl Place {
             }
             Self::Approvals => Ok(text(&client.approvals().await?)),
             Self::Locks => Ok(text(&client.locks(&wire::Whose::default()).await?)),
-            Self::Inbox(agent) => {
-                let query = wire::PostsQuery { inbox: Some(agent.clone()), ..wire::PostsQuery::default() };
-                Ok(text(&client.posts(&query).await?))
-            }
+            Self::Inbox(_) => Ok(text(&newest(client).await?)),
         }
     }
 }
@@ -81,6 +83,26 @@ impl Display for Place {
             Self::Inbox(agent) => write!(f, "{SCHEME}inbox/{agent}"),
         }
     }
+}
+
+/// The newest messages to the caller, as far as a few pages reach.
+async fn newest(client: &Client) -> Result<wire::Inbox, ClientError> {
+    let mut asked = wire::ReadInbox::default();
+    let mut newest = VecDeque::new();
+    let mut more = true;
+    for _ in 0..INBOX_PAGES {
+        let page = client.read_inbox(&asked).await?;
+        asked.posts_after = page.entries.iter().filter_map(|it| it.post).fold(asked.posts_after, u64::max);
+        asked.mail_after = page.entries.iter().filter_map(|it| it.mail).fold(asked.mail_after, u64::max);
+        newest.extend(page.entries);
+        let too_many = newest.len().saturating_sub(INBOX_SHOWN);
+        newest.drain(..too_many);
+        more = page.more;
+        if !more {
+            break;
+        }
+    }
+    Ok(wire::Inbox { entries: newest.into(), more })
 }
 
 fn text<T: Serialize>(it: &T) -> String {

@@ -224,12 +224,15 @@ fn listening(world: &World) -> BTreeSet<u16> {
 }
 
 /// All doors' attacks, and of each what this user's own process would be answered.
-fn all_attacks(world: &World, prey: &Prey) -> [(Http, Vec<(Attack, u16)>); 3] {
+fn all_attacks(world: &World, prey: &Prey) -> [(Http, Vec<(Attack, u16)>); 4] {
     let [one, other] =
         doors(world).map(|(door, routes)| (door, prey.attacks(world, routes.into_iter()).collect()));
     // Among what the page does with an address to get is to open a socket there.
     let socket = (("GET", "/ws".to_owned(), String::new()), 101);
-    [one, other, (Http::a6s(world), vec![socket])]
+    // A page that looks at what waits would show it to whoever made the page.
+    let look = |path: &str| (("GET", path.to_owned(), String::new()), 200);
+    let looks = vec![look("/approvals"), look("/mcp?agent=ada")];
+    [one, other, (Http::a6s(world), vec![socket]), (Http::mcp(world), looks)]
 }
 
 fn without_answers(attacks: &[(Attack, u16)]) -> Vec<Attack> {

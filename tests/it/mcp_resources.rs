@@ -69,7 +69,7 @@ fn resources_are_listed_and_read_in_both_eras() {
         assert!(tasks["active"].as_array().unwrap().iter().any(|it| it["id"] == task), "{tasks}");
         host.does("lock_acquire", json!({ "symbol": "README.md:" }));
         assert_eq!(read(&mut host, "provost://locks")["locks"][0]["holder"], "ada");
-        assert_eq!(read(&mut host, "provost://inbox/ada")["posts"], json!([]));
+        assert_eq!(read(&mut host, "provost://inbox/ada")["entries"], json!([]));
         for uri in [
             "provost://inbox/bob",
             "provost://tasks/none",
@@ -137,6 +137,24 @@ fn a_host_of_the_newer_era_listens_to_what_it_names_and_no_more() {
     assert_eq!(ada.does("locks_list", json!({}))["locks"][0]["holder"], "bob");
     let answer = ada.answer("resources/subscribe", json!({ "uri": "provost://locks" }));
     assert_eq!(answer["error"]["code"], -32_601, "{answer}");
+}
+
+#[test]
+fn who_is_written_to_is_told_and_reads_the_newest() {
+    let world = world(ALLOW);
+    let _daemon = world.start();
+    let (mut ada, mut bob) = (Host::old(&world, "ada"), Host::old(&world, "bob"));
+    assert_eq!(read(&mut ada, "provost://inbox/ada")["entries"], json!([]));
+    ada.ask("resources/subscribe", json!({ "uri": "provost://inbox/ada" }));
+    for number in 0..25 {
+        bob.does("message_send", json!({ "to": "ada", "text": format!("word {number}") }));
+    }
+    told(&mut ada, "provost://inbox/ada");
+    let entries = read(&mut ada, "provost://inbox/ada")["entries"].clone();
+    let entries = entries.as_array().unwrap();
+    assert_eq!(entries.len(), 20);
+    assert!(entries[19]["text"].as_str().unwrap().contains("word 24"), "{}", entries[19]);
+    assert!(entries.iter().all(|it| it["from"] == "bob"), "{entries:?}");
 }
 
 #[test]
