@@ -176,7 +176,7 @@ impl LoopbackDoor for McpHttp {
     }
 
     fn refuse(&self) -> Answer {
-        Fault::new(StatusCode::FORBIDDEN, "refused").into_answer()
+        whole(StatusCode::FORBIDDEN, "application/json", r#"{"error":"Forbidden"}"#)
     }
 
     fn unavailable(&self, why: &str) -> Answer {
