@@ -267,6 +267,8 @@ impl Client {
         send_message "/send-message" (wire::SendMessage) -> wire::Sent;
         /// Reads the caller's inbox.
         read_inbox "/read-inbox" (wire::ReadInbox) -> wire::Inbox;
+        /// Takes the next task for the caller as a worker.
+        take_work "/take-work" (wire::TakeWork) -> wire::Work;
         /// Names the lead of the crew.
         appoint_lead "/appoint-lead" (wire::AppointLead) -> wire::Done;
         /// Imports events of the published server of Agent Protocol.

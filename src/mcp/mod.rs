@@ -13,6 +13,7 @@ mod misread;
 mod outline;
 mod page;
 mod prompts;
+mod raw;
 mod resources;
 mod stdio;
 mod tool;
@@ -138,7 +139,7 @@ impl ServerHandler for Mcp {
         };
         let given_up = call.context().ct.clone();
         tokio::select! {
-            said = (entry.run)(call) => Ok(said),
+            said = (entry.run)(call) => said,
             () = given_up.cancelled() => Err(ErrorData::internal_error("cancelled by the host", None)),
         }
     }

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::Mcp;
 use super::outline::Outline;
+use super::raw::Whole;
 use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 
 /// Why a server does not serve.
@@ -37,7 +38,8 @@ pub enum ServeError {
 pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let beginning = |error: &dyn std::fmt::Display| ServeError::Beginning(error.to_string());
-    let running = mcp.serve(Lines::new(reader, writer)).await.map_err(|error| beginning(&error))?;
+    let running =
+        Whole::of(mcp).serve(Lines::new(reader, writer)).await.map_err(|error| beginning(&error))?;
     running.waiting().await.map_err(|error| ServeError::Inside(error.to_string()))?;
     Ok(())
 }

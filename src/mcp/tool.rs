@@ -4,11 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::Call;
 use crate::base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
@@ -20,7 +21,10 @@ pub(super) struct Entry {
     pub(super) run: Run,
 }
 
-type Run = Box<dyn Fn(Call) -> Pin<Box<dyn Future<Output = CallToolResponse> + Send>> + Send + Sync>;
+type Run = Box<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+
+/// What a host gets. Errors of the protocol are for tools whose clients look for them.
+pub(super) type Answer = Result<CallToolResponse, ErrorData>;
 
 /// What a tool answers: a sentence for people and models, and the same with a shape.
 pub(super) struct Said<T> {
@@ -119,12 +123,61 @@ impl About {
             Box::pin(async move {
                 let asked = match read::<In>(call.arguments()) {
                     Ok(asked) => asked,
-                    Err(fault) => return failed(fault).into(),
+                    Err(fault) => return Ok(failed(fault).into()),
                 };
-                act(call, asked).await.unwrap_or_else(|fault| failed(fault).into())
+                Ok(act(call, asked).await.unwrap_or_else(|fault| failed(fault).into()))
             })
         });
         Entry { tool, run }
+    }
+
+    /// The tool by a name that other clients know, which answers as they expect it: with content of any form, and what
+    /// goes wrong as an error of the protocol.
+    pub(super) fn alias<In, Doing>(
+        self,
+        act: impl Fn(Call, In) -> Doing + Send + Sync + Clone + 'static,
+    ) -> Entry
+    where
+        In: DeserializeOwned + JsonSchema + Send + 'static,
+        Doing: Future<Output = Result<CallToolResult, AliasFault>> + Send + 'static,
+    {
+        let hints = self.kind.annotations(self.title, self.name == "devit_delegate");
+        let tool = Tool::new(self.name, self.description, schema::<In>())
+            .with_title(self.title)
+            .with_annotations(hints);
+        let run: Run = Box::new(move |call| {
+            let act = act.clone();
+            Box::pin(async move {
+                let asked = read::<In>(call.arguments()).map_err(|Fault(why)| AliasFault::invalid(why).0)?;
+                Ok(act(call, asked).await.map_err(|fault| fault.0)?.into())
+            })
+        });
+        Entry { tool, run }
+    }
+}
+
+/// What goes wrong with an alias, in the words that its clients know. DevIt 1.15.
+pub(super) struct AliasFault(ErrorData);
+
+impl AliasFault {
+    /// What was asked makes no sense, or is refused.
+    pub(super) fn invalid(why: impl std::fmt::Display) -> Self {
+        let code = "E_VALIDATION";
+        Self(ErrorData::invalid_params(format!("{code}: {why}"), Some(json!({ "code": code }))))
+    }
+
+    /// It is the daemon's fault, or the way's to it.
+    fn internal(why: impl std::fmt::Display) -> Self {
+        let code = "E_INTERNAL";
+        Self(ErrorData::internal_error(format!("{code}: {why}"), Some(json!({ "code": code }))))
+    }
+}
+
+impl From<ClientError> for AliasFault {
+    fn from(error: ClientError) -> Self {
+        let theirs = matches!(&error, ClientError::Refused { status, .. } if (400..500).contains(status));
+        let Fault(why) = error.into();
+        if theirs { Self::invalid(why) } else { Self::internal(why) }
     }
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::Provost;
-use crate::domain::command::{CollectMail, SettleMail};
-use crate::domain::{Answer, Mail, Principal, Refusal};
+use crate::base::MailSeq;
+use crate::domain::command::{CollectMail, Collected, SettleMail};
+use crate::domain::view::MailOf;
+use crate::domain::{Answer, Mail, MailKind, Principal, Refusal};
 
 /// Pauses between tries to say how a delivery went.
 const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
@@ -46,6 +48,43 @@ impl Provost {
         }
     }
 
+    /// The next task for a worker, or word that one is not wanted any more, as soon as there is one or after so long. It
+    /// counts as delivered; what else is in the queue stays there.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub async fn take_work(&self, who: &Principal, patience: Duration) -> Result<Option<Arc<Mail>>, Refusal> {
+        let slot = self.engine().board().slot(who.agent());
+        let until = Instant::now() + patience;
+        self.give_a_sign_of_life(who).await?;
+        loop {
+            let mut arrived = std::pin::pin!(slot.arrived.notified());
+            arrived.as_mut().enable();
+            let mail = self.view(MailOf { agent: who.agent().clone(), after: MailSeq(0) }).await?;
+            for mail in mail.into_iter().filter(|mail| is_for_a_worker(mail)) {
+                match self.submit(who, SettleMail { seq: mail.seq, delivered: true }).await {
+                    Ok(_) => return Ok(Some(mail)),
+                    // Somebody else under the same name was faster.
+                    Err(Refusal::MailNotFound) => {}
+                    Err(refusal) => return Err(refusal),
+                }
+            }
+            if timeout_at(until, arrived).await.is_err() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whoever looks for work is there.
+    async fn give_a_sign_of_life(&self, who: &Principal) -> Result<(), Refusal> {
+        if let Answer::Done(Collected { mail: Some(mail), .. }) =
+            self.submit(who, CollectMail { alive: true }).await?
+        {
+            self.engine().put_back(who, mail.seq);
+        }
+        Ok(())
+    }
+
     /// Says how the delivery of a message went, again when there is too much to do at the moment: until then
     /// the message counts as being on its way. What cannot be said at all is logged, and the message comes again
     /// after the next start.
@@ -61,5 +100,15 @@ impl Provost {
             }
         }
         tracing::warn!(agent = %who.agent(), mail = %mail.seq, "delivery not recorded: too much to do");
+    }
+}
+
+fn is_for_a_worker(mail: &Mail) -> bool {
+    match &mail.kind {
+        MailKind::Work { .. } => true,
+        MailKind::Word { worker, from: None, last: true, said, .. } => {
+            *worker == mail.to && matches!(&**said, "cancelled" | "timeout")
+        }
+        _ => false,
     }
 }

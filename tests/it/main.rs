@@ -97,6 +97,7 @@ mod loopback_ports;
 mod mail;
 mod mcp_changes;
 mod mcp_crew;
+mod mcp_devit;
 mod mcp_examined;
 mod mcp_host;
 mod mcp_hostile;

@@ -85,3 +85,6 @@ pub const MCP_RESOURCE_BYTES_MAX: usize = 64 << 10;
 
 /// How often a stream that has nothing to say sends a comment, in seconds; hosts give up silent ones after some minutes.
 pub const MCP_COMMENT_EVERY_S: u64 = 15;
+
+/// How much is shown of each part of a result that DevIt's tools tell of, in bytes.
+pub const DEVIT_TEXT_MAX: usize = 10 << 10;

@@ -5,6 +5,7 @@ mod approvals;
 mod claims;
 mod contracts;
 pub(super) mod delegate;
+mod devit;
 mod handoffs;
 mod intents;
 mod locks;
@@ -16,7 +17,7 @@ use super::Settings;
 use super::tool::Entry;
 
 /// All of them, in the order in which hosts list them.
-pub(super) fn all(_settings: Settings) -> Vec<Entry> {
+pub(super) fn all(settings: Settings) -> Vec<Entry> {
     let all = [
         delegate::tools(),
         tasks::tools(),
@@ -29,5 +30,6 @@ pub(super) fn all(_settings: Settings) -> Vec<Entry> {
         handoffs::tools(),
         messages::tools(),
     ];
-    all.into_iter().flatten().collect()
+    let devit = if settings.devit_tools { devit::tools() } else { Vec::new() };
+    all.into_iter().flatten().chain(devit).collect()
 }

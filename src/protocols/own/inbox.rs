@@ -12,12 +12,16 @@ use super::routes::{Answered, patience};
 use super::{Own, wire};
 use crate::base::limits::INBOX_PAGE_MAX;
 use crate::base::{MailSeq, PostSeq};
+use crate::domain::MailKind;
 use crate::domain::command::AddressAgent;
 use crate::domain::post::slug;
 use crate::service::Seen;
 
 pub(super) fn routes() -> Router<Own> {
-    Router::new().route("/send-message", post(send)).route("/read-inbox", post(read))
+    Router::new()
+        .route("/send-message", post(send))
+        .route("/read-inbox", post(read))
+        .route("/take-work", post(take_work))
 }
 
 /// Whoever sends it is the caller, whatever it says.
@@ -56,4 +60,24 @@ async fn read(
     let limit = body.limit.unwrap_or(INBOX_PAGE_MAX).clamp(1, INBOX_PAGE_MAX);
     let found = provost.inbox(&who, seen, limit, patience(body.wait_ms)).await.map_err(map::fault)?;
     Ok(Json(wire::Inbox { entries: found.news.iter().map(words::entry).collect(), more: found.more }))
+}
+
+/// The next task for the caller as a worker. It is the caller's when this is answered; should the answer get lost, the
+/// task is handed out again after a while.
+async fn take_work(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::TakeWork>,
+) -> Answered<wire::Work> {
+    let provost = &own.0.provost;
+    let mail = provost.take_work(&who, patience(body.wait_ms)).await.map_err(map::fault)?;
+    let Some(mail) = mail else { return Ok(Json(wire::Work::default())) };
+    Ok(Json(match &mail.kind {
+        MailKind::Work { task, payload } => {
+            let task = provost.task(task).await.map_err(map::fault)?;
+            let order = words::order(&task, payload, provost.root().place().path());
+            wire::Work { order: Some(order), called_off: None }
+        }
+        kind => wire::Work { order: None, called_off: words::called_off(kind) },
+    }))
 }

@@ -144,6 +144,9 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
     if let Some(context) = &context {
         order["context"] = context.clone();
     }
+    if !it.watch_patterns.is_empty() {
+        order["watch_patterns"] = json!(it.watch_patterns);
+    }
     let return_to = text(it.return_to);
     let mut payload = json!({ "task": order });
     if let Some(return_to) = &return_to {
@@ -158,7 +161,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
         timeout: Ttl::seconds_clamped(seconds),
         model,
         context: context.as_ref().map(Json::from_value),
-        watch_patterns: Vec::new(),
+        watch_patterns: it.watch_patterns.into_iter().map(Into::into).collect(),
         working_dir,
         format,
         payload: Json::from_value(&payload),
@@ -267,6 +270,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         created_at: task.created_at.rfc3339(),
         updated_at: task.updated_at.rfc3339(),
         timeout_s: order.timeout.as_seconds(),
+        format: order.format.as_ref().map(ToString::to_string),
         model: order.model.as_ref().map(ToString::to_string),
         model_used: task.model_used.as_ref().map(ToString::to_string),
         beside: task.beside.iter().map(ToString::to_string).collect(),

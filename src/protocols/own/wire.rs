@@ -72,6 +72,8 @@ pub struct Delegate {
     pub return_to: Option<String>,
     /// Free data for the worker.
     pub context: Option<Value>,
+    /// Files that are to be watched while it goes on.
+    pub watch_patterns: Vec<String>,
 }
 
 /// Answer to [`Delegate`].
@@ -250,6 +252,9 @@ pub struct Task {
     pub updated_at: String,
     /// In seconds.
     pub timeout_s: u64,
+    /// `default`, `compact`.
+    #[serde(default)]
+    pub format: Option<String>,
     /// The model asked for.
     pub model: Option<String>,
     /// The model that did the work.

@@ -2,10 +2,12 @@
 
 use super::super::wire;
 use super::{Fault, agent};
-use crate::base::AgentId;
+use std::path::Path;
+
 use crate::base::limits::{INBOX_TEXT_MAX, MESSAGE_LEN_MAX};
+use crate::base::{AgentId, Json};
 use crate::domain::post::Post;
-use crate::domain::{Mail, MailKind, Stake};
+use crate::domain::{Mail, MailKind, Stake, Task};
 use crate::service::{Letter, News};
 
 /// A message of the caller's, in our words.
@@ -151,4 +153,30 @@ fn word(kind: &MailKind) -> (String, &'static str, String) {
             (daemon(), "meeting", text)
         }
     }
+}
+
+/// A worker's task, as its asker wrote it besides.
+pub(in super::super) fn order(task: &Task, payload: &Json, root: &Path) -> wire::WorkOrder {
+    let order = &task.order;
+    let relative = task.directory.as_ref().map(|it| it.relative.to_string());
+    let at = relative.as_deref().filter(|it| !it.is_empty() && *it != ".").map(|it| root.join(it));
+    wire::WorkOrder {
+        task: order.task.to_string(),
+        goal: order.goal.to_string(),
+        timeout_s: order.timeout.as_seconds(),
+        watch_patterns: order.watch_patterns.iter().map(ToString::to_string).collect(),
+        working_dir: relative,
+        absolute_working_dir: at.as_deref().unwrap_or(root).to_string_lossy().into_owned(),
+        context: order.context.as_ref().map(Json::value),
+        raw: payload.value()["task"].clone(),
+    }
+}
+
+pub(in super::super) fn called_off(kind: &MailKind) -> Option<wire::CalledOff> {
+    let MailKind::Word { task, said, report, .. } = kind else { return None };
+    Some(wire::CalledOff {
+        task: task.to_string(),
+        status: said.to_string(),
+        reason: report.summary.to_string(),
+    })
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// `GET /who-am-i`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -78,4 +79,54 @@ pub struct InboxEntry {
     pub cut: bool,
     /// The task that it is about.
     pub task: Option<String>,
+}
+
+/// `POST /take-work`: the next task for the caller as a worker.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TakeWork {
+    /// How long to wait where there is none, in milliseconds; bounded.
+    pub wait_ms: Option<u64>,
+}
+
+/// Answer to [`TakeWork`]; neither where there is nothing.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Work {
+    /// A task to be done.
+    pub order: Option<WorkOrder>,
+    /// A task of the caller's that is not wanted any more.
+    pub called_off: Option<CalledOff>,
+}
+
+/// A task to be done.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkOrder {
+    /// Its id.
+    pub task: String,
+    /// What is to be done.
+    pub goal: String,
+    /// In seconds.
+    pub timeout_s: u64,
+    /// Files that are watched meanwhile.
+    pub watch_patterns: Vec<String>,
+    /// Where, relative to the workspace.
+    pub working_dir: Option<String>,
+    /// The same as an absolute path.
+    pub absolute_working_dir: String,
+    /// Free data.
+    pub context: Option<Value>,
+    /// The task as its asker wrote it.
+    pub raw: Value,
+}
+
+/// A task that is not wanted any more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CalledOff {
+    /// Its id.
+    pub task: String,
+    /// `cancelled`, `timeout`.
+    pub status: String,
+    /// Why.
+    pub reason: String,
 }
