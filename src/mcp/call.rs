@@ -45,6 +45,8 @@ impl Call {
 
     /// Whether the host follows tasks by itself, as it says with each request.
     pub(super) fn follows_tasks(&self) -> bool {
-        self.context.client_capabilities().is_some_and(|it| it.supports_tasks())
+        // In the older era some hosts say so and take no handle all the same.
+        self.context.meta.protocol_version().is_some()
+            && self.context.client_capabilities().is_some_and(|it| it.supports_tasks())
     }
 }

@@ -12,27 +12,25 @@ use serde_json::Value;
 
 use crate::base::limits::MCP_WHY_CHARS_MAX;
 
-/// What the host is told.
-pub(super) fn fault(request: CustomRequest) -> ErrorData {
+/// What the host is told. Some methods are not there for hosts of the newer era.
+pub(super) fn fault(request: CustomRequest, is_newer: bool) -> ErrorData {
     let CustomRequest { method, params, .. } = request;
     let params = params.unwrap_or_default();
     let why = match method.as_str() {
-        "initialize" => wrong::<InitializeRequestParams>(params),
+        "initialize" if !is_newer => wrong::<InitializeRequestParams>(params),
         "tools/call" => wrong::<CallToolRequestParams>(params),
         "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
             wrong::<PaginatedRequestParams>(params)
         }
         "prompts/get" => wrong::<GetPromptRequestParams>(params),
         "resources/read" => wrong::<ReadResourceRequestParams>(params),
-        "resources/subscribe" => wrong::<SubscribeRequestParams>(params),
-        "resources/unsubscribe" => wrong::<UnsubscribeRequestParams>(params),
+        "resources/subscribe" if !is_newer => wrong::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" if !is_newer => wrong::<UnsubscribeRequestParams>(params),
         "completion/complete" => wrong::<CompleteRequestParams>(params),
         "tasks/get" => wrong::<GetTaskParams>(params),
         "tasks/update" => wrong::<UpdateTaskParams>(params),
         "tasks/cancel" => wrong::<CancelTaskParams>(params),
-        "ping" | "server/discover" | "subscriptions/listen" | "logging/setLevel" => {
-            "they do not have its shape".into()
-        }
+        "server/discover" | "subscriptions/listen" => "they do not have its shape".into(),
         _ => {
             let method: String = method.chars().take(MCP_WHY_CHARS_MAX).collect();
             let why = format!("there is no method {method}");

@@ -164,9 +164,9 @@ impl ServerHandler for Mcp {
     async fn on_custom_request(
         &self,
         request: rmcp::model::CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<rmcp::model::CustomResult, ErrorData> {
-        Err(misread::fault(request))
+        Err(misread::fault(request, context.meta.protocol_version().is_some()))
     }
 
     async fn list_resources(

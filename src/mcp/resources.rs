@@ -6,6 +6,7 @@ use std::fmt::{Display, Formatter};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::base::AgentId;
 use crate::base::limits::{MCP_RESOURCE_BYTES_MAX, MCP_TASKS_MAX};
@@ -51,7 +52,9 @@ impl Place {
 
     /// The same, or the protocol's error.
     pub(super) fn named(uri: &str, client: &Client) -> Result<Self, ErrorData> {
-        let not_there = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+        let not_there = || {
+            ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(json!({ "uri": uri })))
+        };
         Self::of(uri, client.agent()).ok_or_else(not_there)
     }
 
@@ -139,7 +142,8 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 
 /// What is at an address.
 pub(super) async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let not_there = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+    let not_there =
+        || ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(json!({ "uri": uri })));
     let place = Place::named(uri, client)?;
     let text = match place.read(client).await {
         Ok(text) => text,

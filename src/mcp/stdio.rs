@@ -202,7 +202,7 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<F
         Err(error) => {
             let why: String = error.to_string().chars().take(MCP_WHY_CHARS_MAX).collect();
             if matches!(error.classify(), Category::Syntax | Category::Eof) {
-                let why = format!("a line has to be a message in JSON: {why}");
+                let why = format!("this is no JSON: {why}");
                 return Err(Some(Fault::new(ErrorData::new(ErrorCode::PARSE_ERROR, why, None), None)));
             }
             why
@@ -211,6 +211,16 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<F
     let outline = Outline::of(line);
     let why = format!("this is no message of MCP: {why}");
     Err((!outline.is_told()).then(|| Fault::new(ErrorData::invalid_request(why, None), outline.id())))
+}
+
+/// What is answered over HTTP to a body that is no message.
+pub(super) fn refusal(body: &[u8]) -> Option<String> {
+    let fault = match message(body) {
+        Ok(Some(_)) | Err(None) => return None,
+        Ok(None) => Fault::new(ErrorData::new(ErrorCode::PARSE_ERROR, "there is no message", None), None),
+        Err(Some(fault)) => fault,
+    };
+    serde_json::to_string(&fault.into_message()).ok()
 }
 
 fn too_long(outline: Outline) -> Option<Fault> {

@@ -96,6 +96,7 @@ mod loopback_peers;
 mod loopback_ports;
 mod mail;
 mod mcp_changes;
+mod mcp_conformance;
 mod mcp_crew;
 mod mcp_devit;
 mod mcp_examined;

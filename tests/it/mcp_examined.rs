@@ -7,8 +7,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Map, Value, json};
 
+use crate::loopback_client::Http;
 use crate::mcp_host::{ALLOW, ASK};
-use crate::support::{World, provost};
+use crate::support::{Daemon, World, provost};
 
 const CLIENT: &str = include_str!("mcp_examined/client.py");
 
@@ -43,6 +44,8 @@ fn at_the_terminal(world: &World, line: &str) -> Output {
 /// How the inspector reaches a server.
 enum Server {
     Stdio,
+    /// At this address.
+    Http(String),
 }
 
 /// What the inspector says and how it ends.
@@ -56,6 +59,9 @@ fn inspect(world: &World, server: &Server, era: &str, asked: &[&str]) -> (i32, V
             for (name, value) in environment(world) {
                 command.args(["-e", &format!("{name}={}", value.as_str().unwrap())]);
             }
+        }
+        Server::Http(url) => {
+            command.args(["--transport", "http", "--server-url", url]);
         }
     }
     command.args(["--protocol-era", era, "--format", "json"]).args(asked);
@@ -105,6 +111,22 @@ fn the_inspector_lists_and_calls_tools_over_standard_input() {
     world.rule(ALLOW);
     let _daemon = world.start();
     lists_and_calls(&world, &Server::Stdio);
+}
+
+#[test]
+fn the_inspector_lists_and_calls_tools_over_http() {
+    let (world, url) = over_http(ALLOW);
+    lists_and_calls(&world.0, &Server::Http(format!("{url}?agent=inspector")));
+}
+
+/// A world with the door over HTTP, and its address.
+fn over_http(rule: &str) -> ((World, Daemon), String) {
+    let world = World::new();
+    world.rule(rule);
+    world.configure("[mcp]\nenabled = true\n");
+    let daemon = world.start();
+    let url = format!("http://127.0.0.1:{}/mcp", Http::mcp(&world).port);
+    ((world, daemon), url)
 }
 
 /// The client in Python, which begins like this.
@@ -165,6 +187,15 @@ fn the_client_in_python_delegates_and_waits_for_a_person_over_standard_input() {
             "command": provost(), "args": ["mcp", "--as", format!("python-{mode}")],
             "env": environment(&world), "cwd": world.repo(),
         });
+        drives(&world, how, mode, version);
+    }
+}
+
+#[test]
+fn the_client_in_python_delegates_and_waits_for_a_person_over_http() {
+    let ((world, _daemon), url) = over_http(ASK);
+    for (mode, version) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+        let how = json!({ "url": url, "headers": { "x-provost-agent": format!("python-{mode}") } });
         drives(&world, how, mode, version);
     }
 }

@@ -1,9 +1,11 @@
 //! Hosts that get MCP wrong, on purpose or not, and hosts that vanish.
 
 use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _, Write as _};
 
 use serde_json::{Map, Value, json};
 
+use crate::loopback_client::Http;
 use crate::mcp_host::{ALLOW, Host};
 use crate::support::{Daemon, World, eventually};
 
@@ -227,6 +229,102 @@ fn a_server_whose_host_vanishes_while_it_waits_ends_and_the_task_goes_on() {
     assert_ne!(first.does("task_status", json!({ "task_id": "long" }))["tasks"][0]["is_over"], true);
     first.does("task_cancel", json!({ "task_id": "long", "reason": "over" }));
     assert_eq!(first.follow("long")["state"], "cancelled");
+}
+
+/// Connections that a door has, those included whose peers have gone, as the kernel lists them.
+fn connections(http: Http) -> usize {
+    let all = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let (ours, listening) = (format!("0100007F:{:04X}", http.port), "0A");
+    let of_the_door = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words[1] == ours && words[3] != listening
+    };
+    all.lines().skip(1).filter(of_the_door).count()
+}
+
+#[test]
+fn hosts_over_http_that_vanish_while_they_wait_leave_no_connection_behind() {
+    let world = World::new();
+    world.rule(ALLOW);
+    world.configure("[mcp]\nenabled = true\n");
+    let _daemon = world.start();
+    let http = Http::mcp(&world);
+    let mut first = Host::new_era(&world, "first");
+    first.does("delegate", json!({ "goal": "sleep 600", "worker": "shell", "task_id": "long" }));
+    eventually("the run", || {
+        let said = world.command(&["tasks", "--json"]).output().unwrap();
+        String::from_utf8_lossy(&said.stdout).contains("running")
+    });
+    let cursor = first.does("task_wait", json!({ "task_id": "long" }))["cursor"].clone();
+    let meta = first.meta.clone();
+    let waits = json!({ "task_id": "long", "cursor": cursor, "max_wait_s": 45 });
+    let params = json!({ "name": "task_wait", "arguments": waits, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let headers = [
+        ("Host", "127.0.0.1:PORT"),
+        ("Accept", "application/json, text/event-stream"),
+        ("Content-Type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "task_wait"),
+        ("x-provost-agent", "vanishing"),
+    ];
+    let request = http.bytes("POST /mcp", &headers, body.as_bytes());
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let mut stream = http.connect();
+            stream.write_all(&request).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(connections(http), 8);
+    // Nothing is said to them: they do wait.
+    for stream in &waiting {
+        stream.set_nonblocking(true).unwrap();
+    }
+    first.does("task_status", json!({}));
+    let mut byte = [0];
+    assert!(
+        waiting.iter().all(|mut it| it.read(&mut byte).is_err_and(|err| err.kind() == ErrorKind::WouldBlock))
+    );
+    drop(waiting);
+    // Long before any of them would have been answered.
+    eventually("the end of their connections", || connections(http) == 0);
+    first.does("task_cancel", json!({ "task_id": "long", "reason": "over" }));
+}
+
+#[test]
+fn megabytes_over_http_are_refused_in_words_and_the_next_request_is_answered() {
+    let world = World::new();
+    world.rule(ALLOW);
+    world.configure("[mcp]\nenabled = true\n");
+    let _daemon = world.start();
+    let http = Http::mcp(&world);
+    let headers = [
+        ("Host", "127.0.0.1:PORT"),
+        ("Accept", "application/json, text/event-stream"),
+        ("Content-Type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("x-provost-agent", "coder"),
+        ("Connection", "close"),
+    ];
+    let say = |body: &[u8]| {
+        let mut stream = http.connect();
+        // It may be refused before all of it was taken.
+        let _ = stream.write_all(&http.bytes("POST /mcp", &headers, body));
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        String::from_utf8(said).unwrap()
+    };
+    let said = say("x".repeat(TOO_LONG).as_bytes());
+    assert!(said.starts_with("HTTP/1.1 413") && said.contains("MiB"), "{said}");
+    for (body, status) in [("hello", 400), ("[1,2", 400), ("5", 400), ("", 400)] {
+        let said = say(body.as_bytes());
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{body}: {said}");
+    }
+    let unknown = json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": { "name": 5 } });
+    let said = say(unknown.to_string().as_bytes());
+    assert!(said.contains("-32602") && said.contains("\"id\":4"), "{said}");
 }
 
 #[test]

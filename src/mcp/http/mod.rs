@@ -19,7 +19,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Mcp, Settings};
+use super::{Mcp, Settings, stdio};
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::base::AgentId;
@@ -96,6 +96,11 @@ impl McpHttp {
             // What is left of the body is not read, so nothing can follow it.
             Err(untaken) => return Ok(closing(untaken_fault(untaken).into_answer())),
         };
+        if head.method == Method::POST
+            && let Some(refusal) = stdio::refusal(&taken.bytes)
+        {
+            return Ok(whole(StatusCode::BAD_REQUEST, "application/json", refusal));
+        }
         let ends = head.method == Method::DELETE;
         let request = Request::from_parts(head, Full::new(Bytes::from(taken.bytes)));
         let answer = self.service.handle(request).await;
