@@ -59,7 +59,16 @@ pub(crate) fn processor_ns(pid: u32) -> Result<u64> {
 
 /// Resident memory of a process at present, in KiB.
 pub(crate) fn resident_kib(pid: u32) -> Result<u64> {
+    memory_kib(pid, "VmRSS:")
+}
+
+/// The part of it that no file is behind, and so no other process shares, in KiB.
+pub(crate) fn anonymous_kib(pid: u32) -> Result<u64> {
+    memory_kib(pid, "RssAnon:")
+}
+
+fn memory_kib(pid: u32, which: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(which)).unwrap_or_default();
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

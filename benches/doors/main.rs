@@ -19,6 +19,8 @@ mod jailed;
 mod load;
 mod loopback;
 mod machine;
+mod mcp;
+mod mcp_echo;
 mod socket;
 mod storage;
 mod table;
@@ -34,7 +36,7 @@ use table::Table;
 type Section = fn(&mut Table) -> Result<()>;
 
 /// The parts of the table, by the words that choose them.
-const SECTIONS: [(&str, Section); 11] = [
+const SECTIONS: [(&str, Section); 12] = [
     ("heartbeats", heartbeats::measure),
     ("delegations", delegations::measure),
     ("jailed", jailed::measure),
@@ -46,6 +48,7 @@ const SECTIONS: [(&str, Section); 11] = [
     ("agent_protocol", agent_protocol::measure),
     ("broker", broker::measure),
     ("a6s", a6s::measure),
+    ("mcp", mcp::measure),
 ];
 
 fn main() -> ExitCode {
@@ -59,6 +62,8 @@ fn main() -> ExitCode {
         [role, file] if role == http::PONG_ROLE => http::serve_pong(file.as_ref()),
         [role, file] if role == fanout::FANOUT_ROLE => fanout::serve(file.as_ref()),
         [role, file] if role == socket::ECHO_ROLE => socket::serve_echo(file.as_ref()),
+        [role, _] if role == mcp_echo::STDIO_ROLE => mcp_echo::serve_stdio(),
+        [role, file] if role == mcp_echo::HTTP_ROLE => mcp_echo::serve_http(file.as_ref()),
         words => bench(words),
     };
     match outcome {
