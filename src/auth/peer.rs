@@ -98,6 +98,12 @@ impl PeerId {
         at_terminal && outside && self.is_alive()
     }
 
+    /// The process that has started the peer.
+    pub fn parent(&self) -> Option<ProcessMark> {
+        let parent = ancestors(self.pid).ok()?.first().copied()?;
+        process_of_ours(u32::try_from(parent).ok()?)
+    }
+
     /// Whether the process still runs.
     pub fn is_alive(&self) -> bool {
         pids(self.pidfd.as_fd()).is_ok_and(|pids| pids.first().is_some_and(|pid| *pid >= 0))

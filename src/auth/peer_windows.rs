@@ -70,6 +70,11 @@ impl PeerId {
         false
     }
 
+    /// The process that has started the peer; not known here.
+    pub fn parent(&self) -> Option<crate::domain::ProcessMark> {
+        None
+    }
+
     /// Whether the process still runs.
     pub fn is_alive(&self) -> bool {
         !self.process.has_ended(std::time::Duration::ZERO)

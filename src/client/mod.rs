@@ -225,6 +225,8 @@ impl Client {
         delegate "/delegate" (wire::Delegate) -> wire::Delegated;
         /// Has a picture of the screen taken.
         screenshot "/screenshot" (wire::Screenshot) -> wire::Delegated;
+        /// Asks whether a tool of the caller's host may be used.
+        ask_permission "/ask-permission" (wire::AskPermission) -> wire::Permission;
         /// Ends a task.
         cancel "/cancel-task" (wire::Cancel) -> wire::TaskState;
         /// Reports on a task, or acknowledges it.

@@ -76,6 +76,7 @@ impl Parked {
     pub fn tool(&self) -> Box<str> {
         match &self.command {
             Command::Delegate(verb) => verb.tool.name.clone(),
+            Command::AskPermission(verb) => format!("{}:{}", verb.host, verb.tool).into(),
             other => other.name().into(),
         }
     }
@@ -196,6 +197,7 @@ impl State {
         let details = match &parked.command {
             Command::Delegate(verb) => verb.shown(),
             Command::ApplyFiles(verb) => verb.shown(),
+            Command::AskPermission(verb) => verb.shown(),
             _ => Json::null(),
         };
         let question = MailKind::Approval {

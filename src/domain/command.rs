@@ -5,6 +5,7 @@ mod capture;
 mod coordinate;
 mod crew;
 mod job;
+mod permission;
 mod post;
 mod switch;
 mod token;
@@ -36,6 +37,7 @@ pub use job::{
     CancelJob, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob, NoteFeedback,
     OpenJob,
 };
+pub use permission::{AskPermission, Permitted};
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
 pub use switch::{SwitchWorker, WorkerSwitched};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
@@ -128,6 +130,8 @@ verbs! {
     AnswerApproval => Answered,   needs Approve,    Durable, judged;
     /// Capture the screen.
     TakeScreenshot => Captured,   needs Delegate,   Durable, judged;
+    /// Use a tool of one's own host.
+    AskPermission  => Permitted,  needs Delegate,   Durable, judged;
     /// Go by a name for people.
     NameAgent      => AgentNamed, needs Join,       Commit;
     /// Take or refresh a lock on a symbol.

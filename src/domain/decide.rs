@@ -7,7 +7,7 @@ use super::progress::Ending;
 use super::task::Repeat;
 use super::{
     Answer, Call, Change, Command, Decision, Delegated, Denial, Door, EventKind, Facts, Failure, Judge,
-    MailKind, Outbox, Parked, Refusal, Reply, State, Task, TaskState, Terms, Verdict, Word,
+    MailKind, Outbox, Outcome, Parked, Refusal, Reply, State, Task, TaskState, Terms, Verdict, Word,
     approval::Question,
 };
 use crate::base::{AgentId, RuleId, Timestamp};
@@ -59,11 +59,17 @@ pub(super) fn decide(
             {
                 return answer;
             }
+            if let Command::AskPermission(verb) = &command
+                && let Some(answer) = state.asked_permission_before(&call, verb, out)
+            {
+                return Ok(answer);
+            }
             if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
             state.tasks.room_for(call.who.agent(), &state.settings)?;
-            let expires_at = call.now.after(wait.min(state.settings.approval_wait_max));
+            let wait = wait.min(state.settings.approval_wait_max);
+            let expires_at = call.now.after(command.patience().map_or(wait, |it| it.min(wait)));
             let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
             state.park(call.now, call.who, command, call.facts, question, out).map(Answer::Parked)
         }
@@ -89,6 +95,7 @@ fn allowed(
             let task = state.draft_capture(call.now, call.who, verb, rule, terms);
             state.order_capture(call.now, call.who, task, judge.version(), out).map(Reply::Captured)
         }
+        Command::AskPermission(verb) => Ok(Reply::Permitted(state.permit_tool(verb, rule, None, out))),
         _ => dispatch(state, judge, call, command, out),
     }
 }
@@ -141,6 +148,7 @@ fn dispatch(
         Command::CancelTask(it) => state.cancel(now, who, it, past, out).map(Reply::Cancelled),
         Command::AnswerApproval(it) => answer(state, judge, call, it, out).map(Reply::Answered),
         Command::TakeScreenshot(_) => Err(Refusal::busy("a picture is only taken after policy was asked")),
+        Command::AskPermission(_) => Err(Refusal::busy("a permission is only given after policy was asked")),
         Command::BeginCapture(it) => state.begin_capture(now, judge, it, out).map(Reply::CaptureBegun),
         Command::EndCapture(it) => Ok(Reply::CaptureEnded(state.end_capture(now, it, out))),
         Command::BeginRun(it) => state.begin_run(now, it, out).map(Reply::Begun),
@@ -296,7 +304,7 @@ fn grant(
         (reason, failure)
     };
     let refused = |refusal: Refusal| denied(&parked.rule, refusal.to_string().into());
-    if let Command::ApplyFiles(verb) = &parked.command {
+    if let Command::ApplyFiles(_) | Command::AskPermission(_) = &parked.command {
         return match judge.decide(
             &parked.who,
             &parked.command,
@@ -307,7 +315,15 @@ fn grant(
                 Err(refused(Refusal::ApprovalNotYours { rule }))
             }
             Decision::NeedApproval { .. } | Decision::Allow { .. } => {
-                state.permit(call.now, parked.who.agent(), verb, Word::Granted, out);
+                match &parked.command {
+                    Command::ApplyFiles(verb) => {
+                        state.permit(call.now, parked.who.agent(), verb, Word::Granted, out);
+                    }
+                    Command::AskPermission(verb) => {
+                        state.keep_outcome(call.now, parked, verb, Outcome::Granted, out);
+                    }
+                    _ => {}
+                }
                 Ok(())
             }
         };
@@ -456,6 +472,9 @@ impl State {
             let word = Word::Denied { rule: parked.rule.clone(), why: why.into() };
             self.permit(now, parked.who.agent(), verb, word, out);
             return;
+        }
+        if let Command::AskPermission(verb) = &parked.command {
+            return self.keep_outcome(now, parked, verb, Outcome::Denied(why.into(), failure), out);
         }
         let Some(task) = parked.task().and_then(|task| self.tasks.get(task)) else { return };
         let summary = match (&failure, why) {

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::post::{Post, PostChange};
 use super::{
     Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
-    Finding, Held, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, Principal, Scopes,
-    StakeKind, Status, Switch, Switched, Task, Token, Uses, Verdict, Waiter,
+    Finding, Held, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, PermissionChange,
+    PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Uses, Verdict,
+    Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -360,6 +361,8 @@ pub enum EventKind {
     Job(JobEvent),
     /// Files were written for somebody.
     Apply(ApplyEvent),
+    /// Something happened with tools of hosts.
+    Permission(PermissionEvent),
     /// A worker was switched off, held back, or switched on.
     WorkerSwitched {
         /// Which.
@@ -426,6 +429,7 @@ impl EventKind {
             EventKind::Crew(event) => event.name(),
             EventKind::Job(event) => event.name(),
             EventKind::Apply(event) => event.name(),
+            EventKind::Permission(event) => event.name(),
             EventKind::TokenMinted { .. } => "token_minted",
             EventKind::TokenEnded { .. } => "token_ended",
             EventKind::WorkerSwitched { .. } => "worker_switched",
@@ -486,6 +490,8 @@ pub enum Change {
     Hold(AgentId, Option<Held>),
     /// What memory alone knows of applies.
     Apply(ApplyChange),
+    /// Words about tools of hosts. Memory only.
+    Permission(PermissionChange),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
     /// A lock on a symbol, held or lapsed.

@@ -28,6 +28,7 @@ mod lock;
 mod mail;
 mod note;
 mod outbox;
+mod permission;
 pub mod post;
 mod principal;
 mod progress;
@@ -76,6 +77,7 @@ pub use judge::{
 pub use lock::{Lock, Locks, ProcessMark, Waiter};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use outbox::Outbox;
+pub use permission::{Outcome, PermissionChange, PermissionEvent, Permissions, Saying};
 pub use post::{Desk, Post, PostChange, PostSettings};
 pub use principal::{Door, Principal, Proof, Scope, Scopes};
 pub use quota::{Quota, Uses};
@@ -146,6 +148,8 @@ pub struct State {
     pub shelf: Shelf,
     /// Words about applies that wait for their askers.
     pub permits: Permits,
+    /// What came of questions about tools of hosts, until their askers hear it.
+    pub permissions: Permissions,
     /// Locks on symbols.
     pub locks: Locks,
     /// Announced changes.
@@ -191,6 +195,7 @@ impl State {
             hooks: Hooks::default(),
             shelf: Shelf::default(),
             permits: Permits::default(),
+            permissions: Permissions::default(),
             locks: Locks::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
@@ -229,6 +234,7 @@ impl State {
             Change::DropApproval(id) => self.approvals.remove(*id),
             Change::Hold(agent, held) => self.shelf.put(agent, held.clone()),
             Change::Apply(change) => self.permits.apply(change),
+            Change::Permission(change) => self.permissions.apply(change),
             Change::PutUses(uses) => self.quota.put(uses),
             Change::PutLock(lock) => self.locks.put(lock.clone()),
             Change::DropLock(at) => self.locks.remove(at),

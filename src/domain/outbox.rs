@@ -202,6 +202,7 @@ impl Change {
                 | Change::CarryMail(..)
                 | Change::Hold(..)
                 | Change::Apply(..)
+                | Change::Permission(..)
                 | Change::OweHook(..)
                 | Change::PutWaiter(..)
                 | Change::DropWaiter(..)

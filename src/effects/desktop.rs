@@ -382,6 +382,9 @@ fn facts(parked: &Parked) -> String {
     let what = match &parked.command {
         Command::Delegate(order) => format!("a task for {}", shown(order.worker.as_str())),
         Command::TakeScreenshot(_) => "a picture of the screen".to_owned(),
+        Command::AskPermission(verb) => {
+            format!("to use {} of its host {}", shown(&verb.tool), shown(&verb.host))
+        }
         other => other.name().to_owned(),
     };
     let mut text = format!(
@@ -391,6 +394,9 @@ fn facts(parked: &Parked) -> String {
         shown(reason),
         shown(&parked.tool())
     );
+    if let Command::AskPermission(verb) = &parked.command {
+        text += &format!("\nWith: «{}»", shown(&verb.arguments.value().to_string()));
+    }
     if let Command::Delegate(order) = &parked.command {
         if let Some(command) = order.command() {
             text += &format!("\nInstead of its own program: «{}»", shown(&command.join(" ")));

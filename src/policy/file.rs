@@ -46,6 +46,8 @@ pub enum Action {
     Screenshot,
     /// Bring a worker's result into the repository.
     Apply,
+    /// Use a tool of one's own host that its person would be asked about.
+    Permission,
     /// Answer somebody else's approval, as an agent.
     Approve,
     /// Have a token made.
@@ -62,7 +64,7 @@ impl Action {
             Action::Token => Some(
                 "this rule asks for approval, and whoever has a token made waits for it; allow or deny it",
             ),
-            Action::Delegate | Action::Screenshot | Action::Apply => None,
+            Action::Delegate | Action::Screenshot | Action::Apply | Action::Permission => None,
         }
     }
 }
@@ -85,6 +87,7 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("delegate", Action::Delegate),
     ("screenshot", Action::Screenshot),
     ("apply", Action::Apply),
+    ("permission", Action::Permission),
     ("approve", Action::Approve),
     ("token", Action::Token),
 ];

@@ -68,6 +68,7 @@ impl<'a> Subject<'a> {
             Command::Delegate(verb) => (Action::Delegate, Some(Work::of(verb, facts))),
             Command::TakeScreenshot(_) => (Action::Screenshot, None),
             Command::ApplyFiles(_) => (Action::Apply, None),
+            Command::AskPermission(_) => (Action::Permission, None),
             Command::AnswerApproval(_) => (Action::Approve, None),
             Command::MintToken(_) => (Action::Token, None),
             _ => return None,

@@ -23,6 +23,7 @@ mod jobs;
 mod locks;
 mod mail;
 mod output;
+mod permission;
 mod posts;
 mod programs;
 mod prompts;

@@ -216,6 +216,7 @@ impl Rows {
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::Apply(..)
+            | Change::Permission(..)
             | Change::OweHook(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..) => {}

@@ -24,7 +24,7 @@ const HOSTS: [(&str, &str); 3] = [
 ];
 
 /// What a host of that name is told in its documentation.
-fn recorded(world: &World, name: &str) -> Value {
+pub(crate) fn recorded(world: &World, name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/host_hooks").join(format!("{name}.json"));
     let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
     serde_json::from_str(&text.replace("$REPO", world.repo().to_str().unwrap())).unwrap()

@@ -112,6 +112,7 @@ mod memory;
 mod network;
 mod one_truth;
 mod peers;
+mod permissions;
 mod policy;
 mod policy_files;
 mod policy_random;

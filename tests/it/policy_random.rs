@@ -220,7 +220,7 @@ fn as_command(request: &Request) -> Option<(Principal, Command, Facts)> {
     let who = caller(agent, request.door, &[Scope::Delegate, Scope::Approve], request.proof);
     let mut facts = Facts { now: request.now, ..Facts::default() };
     let command = match request.action {
-        Action::Apply => return None,
+        Action::Apply | Action::Permission => return None,
         Action::Screenshot => Command::from(TakeScreenshot { task: TaskId::parse("s-1").unwrap() }),
         Action::Approve => {
             let verdict = Verdict::Granted;

@@ -32,6 +32,7 @@ impl Judge for ByWord {
             Command::Delegate(verb) => verb.goal.split(' ').next().unwrap_or_default(),
             // `never-7`, `ask-7`.
             Command::TakeScreenshot(verb) => verb.task.as_str().split('-').next().unwrap_or_default(),
+            Command::AskPermission(verb) => &verb.tool,
             _ => return Decision::Allow { rule: rule("any"), terms: Terms::default() },
         };
         let id = rule(word);

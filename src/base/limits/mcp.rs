@@ -88,3 +88,10 @@ pub const MCP_COMMENT_EVERY_S: u64 = 15;
 
 /// How much is shown of each part of a result that DevIt's tools tell of, in bytes.
 pub const DEVIT_TEXT_MAX: usize = 10 << 10;
+
+/// What a tool of a host is called with, in bytes, when somebody is asked about it. Nobody reads more, and the host itself
+/// asks then.
+pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
+
+/// Hosts of which is known that agents run below them, since they have asked about a tool.
+pub const HOSTS_NOTED_MAX: usize = 1_000;

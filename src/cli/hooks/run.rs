@@ -34,6 +34,9 @@ const REFUSED: u8 = USAGE;
 /// Obstacles that are named; a reason is read by a model, and costs.
 const NAMED_MAX: usize = 8;
 
+/// How long one question to the daemon waits.
+const ASK_EVERY: Duration = Duration::from_secs(20);
+
 /// `provost hooks run`.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Run {
@@ -68,7 +71,7 @@ pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
             let checked = told.and_then(|told| check(asked, &told, until));
             Ok(answer(asked.host, checked))
         }
-        Event::PermissionRequest => Ok(DONE),
+        Event::PermissionRequest => Ok(permission(asked, told, until)),
         Event::SessionStart => Ok(begin(asked, told, until)),
         Event::SessionEnd => Ok(end(asked, told, until)),
     }
@@ -221,6 +224,62 @@ fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
         Err(_) => {
             out::note(reason);
             REFUSED
+        }
+    }
+}
+
+/// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself.
+fn permission(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
+    let answered = told.and_then(|told| {
+        let here = here(&told)?;
+        let agent = agent(asked, &told, &here)?;
+        let tool = told.tool().map_err(Complaint::of)?;
+        let question = wire::AskPermission {
+            id: uuid::Uuid::new_v4().to_string(),
+            host: asked.host.word().into(),
+            tool: tool.into(),
+            arguments: told.arguments().clone(),
+            patience_ms: asked.wait.as_millis().into(),
+            wait_ms: None,
+        };
+        let until = until + asked.wait.as_duration();
+        within(until, async { ask(&daemon(&here, agent).await?, question, asked.wait).await })
+    });
+    let decision = match answered {
+        Ok(Some((true, _))) => json!({ "behavior": "allow" }),
+        Ok(Some((false, why))) => json!({ "behavior": "deny", "message": why }),
+        Ok(None) => return DONE,
+        Err(complaint) => {
+            out::note(format!("provost: not asked: {}", complaint.in_short()));
+            return DONE;
+        }
+    };
+    let _unheard = out::json_line(&json!({ "hookSpecificOutput": {
+        "hookEventName": "PermissionRequest", "decision": decision,
+    }}));
+    DONE
+}
+
+/// The answer, and why it is no; `None` if nobody answers in time, or no rule speaks of it.
+async fn ask(
+    client: &Client,
+    mut question: wire::AskPermission,
+    patience: Ttl,
+) -> Result<Option<(bool, String)>, Complaint> {
+    let until = Instant::now() + patience.as_duration();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        question.wait_ms = u64::try_from(left.min(ASK_EVERY).as_millis()).ok();
+        let said = client.ask_permission(&question).await?;
+        match said.state.as_str() {
+            "given" => return Ok(Some((true, String::new()))),
+            "denied" => {
+                let rule = said.rule.unwrap_or_default();
+                let why = format!("Provost: no: {} (rule {rule})", said.reason.unwrap_or_default());
+                return Ok(Some((false, out::one_line(&why, 800))));
+            }
+            "waiting" if !left.is_zero() => {}
+            _ => return Ok(None),
         }
     }
 }

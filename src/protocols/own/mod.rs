@@ -13,15 +13,16 @@ mod inbox;
 mod inside;
 mod jobs;
 mod map;
+mod permissions;
 mod posts;
 mod routes;
 mod token;
 pub mod wire;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::Extension;
@@ -32,11 +33,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
 use crate::auth::keys::KeyRing;
-use crate::auth::peer::PeerId;
+use crate::auth::peer::{PeerId, process_of_ours};
 use crate::auth::{bearer, role};
 use crate::base::AgentId;
+use crate::base::limits::HOSTS_NOTED_MAX;
 use crate::domain::view::{AgentPids, GoodToken};
-use crate::domain::{Door, Principal, Token};
+use crate::domain::{Door, Principal, ProcessMark, Token};
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
@@ -79,6 +81,8 @@ struct Parts {
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
     bases: Bases,
     large: tokio::sync::Semaphore,
+    /// Processes below which agents run: what is started there is started by a model.
+    hosts: Mutex<HashMap<u32, ProcessMark>>,
 }
 
 impl Own {
@@ -93,7 +97,26 @@ impl Own {
         bases: Bases,
     ) -> Self {
         let large = tokio::sync::Semaphore::new(LARGE_BODIES_MAX);
-        Self(Arc::new(Parts { provost, keys, user, uid, orders, about, bases, large }))
+        let hosts = Mutex::default();
+        Self(Arc::new(Parts { provost, keys, user, uid, orders, about, bases, large, hosts }))
+    }
+
+    /// Keeps in mind which host has called a hook. Nobody answers for a model, and what runs below its host it may have
+    /// started itself.
+    fn note_host(&self, hook: &PeerId) {
+        let Some(host) = hook.parent() else { return };
+        let mut hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if hosts.len() >= HOSTS_NOTED_MAX {
+            hosts.retain(|pid, mark| process_of_ours(*pid) == Some(*mark));
+        }
+        hosts.insert(host.pid, host);
+    }
+
+    /// The processes of hosts that still run.
+    fn hosts(&self) -> Vec<i32> {
+        let hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let live = hosts.into_iter().filter(|(pid, mark)| process_of_ours(*pid) == Some(*mark));
+        live.filter_map(|(pid, _)| i32::try_from(pid).ok()).collect()
     }
 
     async fn converse(self, stream: Stream, guard: Guard) {
@@ -141,7 +164,8 @@ impl Own {
             return Ok(role::local_agent(agent));
         }
         let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
-        let agents: HashSet<i32> = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect();
+        let agents = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok());
+        let agents: HashSet<i32> = agents.chain(self.hosts()).collect();
         Ok(role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents)))
     }
 

@@ -13,7 +13,9 @@ use tokio::sync::oneshot;
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::{Order, Own, applies, coordinate, crew, hosts, inbox, jobs, posts, token, wire};
+use super::{
+    Order, Own, applies, coordinate, crew, hosts, inbox, jobs, permissions, posts, token, wire,
+};
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
@@ -58,6 +60,7 @@ pub(super) fn router(own: Own) -> Router {
         .merge(hosts::routes())
         .merge(inbox::routes())
         .merge(jobs::routes())
+        .merge(permissions::routes())
         .merge(token::routes())
         .merge(posts::routes())
         .fallback(|| async { Fault::new(StatusCode::NOT_FOUND, "no_such_path", "there is no such path") })

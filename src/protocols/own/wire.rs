@@ -9,6 +9,7 @@ mod crew;
 mod hosts;
 mod inbox;
 mod jobs;
+mod permissions;
 mod posts;
 mod token;
 
@@ -21,6 +22,7 @@ pub use crew::*;
 pub use hosts::*;
 pub use inbox::*;
 pub use jobs::*;
+pub use permissions::*;
 pub use posts::*;
 pub use token::*;
 

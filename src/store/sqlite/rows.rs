@@ -75,6 +75,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::Apply(..)
+            | Change::Permission(..)
             | Change::OweHook(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..)

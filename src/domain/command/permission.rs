@@ -1,0 +1,50 @@
+//! The verb about tools of a host's own.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Command;
+use crate::base::{Digest, Json, Ttl};
+
+/// Use a tool of the agent's own host, which that host would ask its person about.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AskPermission {
+    /// Chosen by the caller, anew for every use; by it the same question is recognised.
+    pub id: Box<str>,
+    /// The host.
+    pub host: Box<str>,
+    /// Its tool.
+    pub tool: Box<str>,
+    /// What the tool would be called with.
+    pub arguments: Json,
+    /// How long the host waits; an answer after that would be nobody's.
+    pub wait: Ttl,
+}
+
+impl AskPermission {
+    /// Digest of everything asked for.
+    pub fn digest(&self) -> Digest {
+        // Our own types always encode; an empty text could only make two requests look different.
+        Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
+    }
+
+    /// What an approver is shown.
+    pub fn shown(&self) -> Json {
+        let Self { host, tool, .. } = self;
+        Json::from_value(&json!({ "host": host, "tool": tool, "arguments": self.arguments.value() }))
+    }
+}
+
+/// The tool may be used, once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Permitted;
+
+impl Command {
+    /// How long its caller waits at most, where that is known.
+    pub fn patience(&self) -> Option<Ttl> {
+        match self {
+            Command::AskPermission(verb) => Some(verb.wait),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Tools of hosts: what their hooks ask before a person would be asked.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, State};
+use axum::routing::post;
+use axum::{Json, Router};
+
+use super::asked::{Asked, Caller};
+use super::map::{self, Fault};
+use super::routes::{Answered, patience};
+use super::{Own, wire};
+use crate::auth::peer::PeerId;
+use crate::base::limits::{ID_LEN_MAX, PERMISSION_BYTES_MAX};
+use crate::base::{Json as Kept, Ttl};
+use crate::domain::command::AskPermission;
+use crate::domain::{Answer, Denial, Failure};
+
+pub(super) fn routes() -> Router<Own> {
+    Router::new().route("/ask-permission", post(ask))
+}
+
+async fn ask(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    peer: Option<Extension<Arc<PeerId>>>,
+    Asked(body): Asked<wire::AskPermission>,
+) -> Answered<wire::Permission> {
+    let wait = patience(body.wait_ms);
+    let verb = verb(body)?;
+    if let Some(Extension(peer)) = peer {
+        own.note_host(&peer);
+    }
+    let answer = own.0.provost.permission(&who, verb, wait).await.map_err(map::fault)?;
+    let said =
+        |state: &str| wire::Permission { state: state.into(), approval: None, rule: None, reason: None };
+    Ok(Json(match answer {
+        Answer::Done(_) => said("given"),
+        Answer::Parked(id) => wire::Permission { approval: Some(id.0), ..said("waiting") },
+        Answer::Denied(Denial { rule, reason, failure, .. }) => {
+            let state = match failure {
+                Failure::ApprovalTimeout { .. } => "unanswered",
+                _ if rule.as_str() == "no-rule" => "unruled",
+                _ => "denied",
+            };
+            wire::Permission { rule: Some(rule.to_string()), reason: Some(reason.into()), ..said(state) }
+        }
+    }))
+}
+
+fn verb(asked: wire::AskPermission) -> Result<AskPermission, Fault> {
+    let wire::AskPermission { id, host, tool, arguments, patience_ms, .. } = asked;
+    for (name, text) in [("id", &id), ("host", &host), ("tool", &tool)] {
+        if text.trim().is_empty() || text.len() > ID_LEN_MAX {
+            return Err(Fault::invalid(format!("{name} has to have between 1 and {ID_LEN_MAX} bytes")));
+        }
+    }
+    if arguments.to_string().len() > PERMISSION_BYTES_MAX {
+        return Err(Fault::invalid(format!("arguments has more than {PERMISSION_BYTES_MAX} bytes")));
+    }
+    let wait = Ttl::from_millis(patience_ms).ok_or_else(|| Fault::invalid("patience_ms is out of range"))?;
+    let arguments = Kept::from_value(&arguments);
+    Ok(AskPermission { id: id.into(), host: host.into(), tool: tool.into(), arguments, wait })
+}

@@ -1,0 +1,35 @@
+//! Questions about tools of hosts, as they travel.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// `POST /ask-permission`: whether the caller may use a tool of its host. The same question once more is the same.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AskPermission {
+    /// Chosen by the caller, anew for every use of a tool.
+    pub id: String,
+    /// The host: `claude`, `codex`.
+    pub host: String,
+    /// Its tool.
+    pub tool: String,
+    /// What it would be called with.
+    pub arguments: Value,
+    /// How long the host waits in all, in milliseconds; an answer after that counts for nothing.
+    pub patience_ms: u64,
+    /// How long this request waits, in milliseconds.
+    pub wait_ms: Option<u64>,
+}
+
+/// Answer to [`AskPermission`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Permission {
+    /// `given`; `denied` by a rule or by somebody; `waiting`; `unanswered` in time; or `unruled`: no rule speaks of it.
+    pub state: String,
+    /// The approval it waits for.
+    pub approval: Option<u64>,
+    /// The rule that denied it, or asked.
+    pub rule: Option<String>,
+    /// Why it is not given.
+    pub reason: Option<String>,
+}
