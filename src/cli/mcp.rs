@@ -24,12 +24,16 @@ pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
     up::start_if_absent(here, !asked.no_start)?;
     let settings = Settings { devit_tools: here.config(None)?.config.mcp.devit_tools };
     let named = Speaker::named(here, asked.speak_as)?.or_else(session::agent_of_the_host);
-    let agent = named.ok_or_else(|| Complaint::of("the host has no name").next("provost mcp --as AGENT"))?;
+    // Calls may yet say of which session they are.
+    let by_session = named.is_none();
+    let agent = named.or_else(session::agent_of_the_process);
+    let agent = agent.ok_or_else(|| Complaint::of("the host has no name").next("provost mcp --as AGENT"))?;
     // Hooks of the same host go by it.
     let _note = session::note(&here.places, &agent);
     wait_for(async {
         let client = here.daemon(Some(agent)).await?;
-        let served = serve(Server::new(client, settings)).await;
+        let server = Server::new(client, settings);
+        let served = serve(if by_session { server.by_session() } else { server }).await;
         served.map_err(|error| Complaint::of("the host could not be served").because(error))?;
         Ok(DONE)
     })

@@ -12,14 +12,11 @@ use std::path::{Path, PathBuf};
 
 use crate::base::AgentId;
 use crate::config::Places;
-use crate::mcp::of_process;
+use crate::mcp::{agent_of, of_process};
 use crate::system;
 
 /// The variable in which Claude Code tells its session's id.
 const CLAUDE: &str = "CLAUDE_CODE_SESSION_ID";
-
-/// So many characters of a session's id are in the name. The last ones: some ids begin with the time.
-const TAIL_LEN: usize = 12;
 
 /// Notes that are looked through; there is one for each `provost mcp` that runs.
 const NOTES_MAX: usize = 1_000;
@@ -27,24 +24,14 @@ const NOTES_MAX: usize = 1_000;
 /// Size of a note that is read, in bytes.
 const NOTE_BYTES_MAX: u64 = 4 << 10;
 
-/// The agent of a host's session; `None` if the id has nothing to name it by.
-pub(super) fn agent_of(host: &str, session: &str) -> Option<AgentId> {
-    let mut tail: Vec<char> =
-        session.chars().rev().filter(char::is_ascii_alphanumeric).take(TAIL_LEN).collect();
-    tail.reverse();
-    let tail: String = tail.into_iter().collect();
-    if tail.is_empty() {
-        return None;
-    }
-    AgentId::parse(&format!("{host}-{tail}")).ok()
+/// The agent of the host that has started this process, if it says which session it is.
+pub(super) fn agent_of_the_host() -> Option<AgentId> {
+    std::env::var(CLAUDE).ok().and_then(|it| agent_of("claude", &it))
 }
 
-/// The agent of the host that has started this process; hosts that do not say which session they are have one for each
-/// process.
-pub(super) fn agent_of_the_host() -> Option<AgentId> {
-    let session = std::env::var(CLAUDE).ok();
-    let named = session.and_then(|it| agent_of("claude", &it));
-    named.or_else(|| AgentId::parse(&of_process(std::process::id())).ok())
+/// The agent of a host that does not say: one for each process.
+pub(super) fn agent_of_the_process() -> Option<AgentId> {
+    AgentId::parse(&of_process(std::process::id())).ok()
 }
 
 /// A note of a name, as long as it is kept.

@@ -15,6 +15,7 @@ mod page;
 mod prompts;
 mod raw;
 mod resources;
+mod session;
 mod stdio;
 mod tool;
 mod tools;
@@ -38,6 +39,7 @@ use crate::client::Client;
 use call::Call;
 use changes::Wanted;
 pub use http::{Clients, McpHttp};
+pub use session::agent_of;
 pub use stdio::{ServeError, serve};
 use tool::Entry;
 
@@ -64,6 +66,8 @@ pub struct Settings {
 pub struct Mcp {
     client: Client,
     tools: Arc<[Entry]>,
+    /// Whether its calls are of the sessions that they name.
+    by_session: bool,
     /// What the host wants to be told of, where it is one of the older era.
     wanted: Wanted,
 }
@@ -71,7 +75,13 @@ pub struct Mcp {
 impl Mcp {
     /// A server that asks this daemon.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self { client, tools: tools::all(settings).into(), wanted: Wanted::default() }
+        Self { client, tools: tools::all(settings).into(), by_session: false, wanted: Wanted::default() }
+    }
+
+    /// The same for a host that nobody has named: a call that says in which of its sessions it is made is that one's.
+    #[must_use]
+    pub fn by_session(self) -> Self {
+        Self { by_session: true, ..self }
     }
 
     /// A server whose requests each bring their own way to the daemon; one that brings none reaches nobody.
@@ -89,7 +99,13 @@ impl Mcp {
     fn client(&self, context: &RequestContext<RoleServer>) -> Client {
         let of_the_request = context.extensions.get::<Parts>();
         let of_the_request = of_the_request.and_then(|head| head.extensions.get::<Client>());
-        of_the_request.unwrap_or(&self.client).clone()
+        if let Some(client) = of_the_request {
+            return client.clone();
+        }
+        match session::of_call(&context.meta).filter(|_| self.by_session) {
+            Some(agent) => self.client.clone().speaking_as(Some(agent)),
+            None => self.client.clone(),
+        }
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {

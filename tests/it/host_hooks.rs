@@ -300,42 +300,80 @@ fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// An MCP server that a host has started, and the lock of a symbol that the host takes by a call.
+struct Server {
+    child: Child,
+    to: Option<std::process::ChildStdin>,
+}
+
+impl Server {
+    fn that_locks(world: &World, session: Option<&str>, meta: &Value) -> Self {
+        let mut server = world.command(&["mcp"]);
+        server.envs(session.map(|it| ("CLAUDE_CODE_SESSION_ID", it)));
+        let mut child = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut to = child.stdin.take().unwrap();
+        let lines = [
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+                "name": "lock_acquire", "arguments": { "symbol": "src/auth.ts:login" }, "_meta": meta } }),
+        ];
+        lines.iter().for_each(|it| writeln!(to, "{it}").unwrap());
+        let mut from = std::io::BufReader::new(child.stdout.take().unwrap());
+        loop {
+            let mut line = String::new();
+            assert_ne!(std::io::BufRead::read_line(&mut from, &mut line).unwrap(), 0);
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == 2 {
+                assert_ne!(message["result"]["isError"], true, "{message}");
+                return Self { child, to: Some(to) };
+            }
+        }
+    }
+
+    fn end(mut self) {
+        drop(self.to.take());
+        self.child.wait().unwrap();
+    }
+}
+
 #[test]
 fn hooks_and_the_mcp_server_of_a_session_are_one_agent_whatever_becomes_of_the_session() {
     let world = world("claude");
     let _daemon = world.start();
     let mut told = recorded(&world, "claude/edit");
     // Started by the same process as the hooks, and told the session that there was then.
-    let mut server = world.command(&["mcp"]);
-    server.env("CLAUDE_CODE_SESSION_ID", told["session_id"].as_str().unwrap());
-    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut to = server.stdin.take().unwrap();
-    let lines = [
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }),
-        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
-        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-            "name": "lock_acquire", "arguments": { "symbol": "src/auth.ts:login" } } }),
-    ];
-    lines.iter().for_each(|it| writeln!(to, "{it}").unwrap());
-    let mut from = std::io::BufReader::new(server.stdout.take().unwrap());
-    let answer = loop {
-        let mut line = String::new();
-        assert_ne!(std::io::BufRead::read_line(&mut from, &mut line).unwrap(), 0);
-        let message: Value = serde_json::from_str(&line).unwrap();
-        if message["id"] == 2 {
-            break message;
-        }
-    };
-    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    let server = Server::that_locks(&world, told["session_id"].as_str(), &json!({}));
     world.goes_on("claude", &told);
     // The person clears the conversation: hooks are told of another session, and the server is not.
     told["session_id"] = json!("aaaaaaaa-7a52-4c1d-9d0e-bbbbbbbbbbbb");
     world.goes_on("claude", &told);
-    drop(to);
-    server.wait().unwrap();
+    server.end();
     let why = world.is_refused("claude", &told);
     assert!(why.contains("you are claude-bbbbbbbbbbbb") && why.contains("claude-2b64a1f3c001"), "{why}");
+}
+
+#[test]
+fn codex_is_the_agent_of_the_session_that_it_names_with_each_call() {
+    let world = world("codex");
+    let _daemon = world.start();
+    let told = recorded(&world, "codex/apply_patch");
+    let session = told["session_id"].clone();
+    let thread = "019dba93-ffff-7d50-a089-000000000001";
+    for meta in [
+        json!({ "threadId": thread, "x-codex-turn-metadata": { "session_id": session, "turn_id": "t" } }),
+        json!({ "x-codex-turn-metadata": format!("{{\"session_id\":{session}}}") }),
+        json!({ "threadId": session }),
+    ] {
+        let server = Server::that_locks(&world, None, &meta);
+        world.goes_on("codex", &told);
+        let mut other = told.clone();
+        other["session_id"] = json!(thread);
+        assert!(world.is_refused("codex", &other).contains("codex-9690b4ce6b9e"), "{meta}");
+        server.end();
+        world.done("codex-9690b4ce6b9e", &["unlock", "src/auth.ts:login"]);
+    }
 }
 
 #[test]

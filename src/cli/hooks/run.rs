@@ -27,6 +27,7 @@ use crate::cli::speaker::Speaker;
 use crate::cli::{Complaint, Here, out, session};
 use crate::client::{Client, ClientError, wire};
 use crate::config::env::Environment;
+use crate::mcp::agent_of;
 
 /// What hosts take for a no whose reason is on standard error.
 const REFUSED: u8 = USAGE;
@@ -116,7 +117,7 @@ fn agent(asked: &Run, told: &Told, here: &Here) -> Result<AgentId, Complaint> {
     let host = if std::env::var_os("CURSOR_VERSION").is_some() { Host::Cursor } else { asked.host };
     // Codex says with every call over MCP which session it is of.
     let noted = if host == Host::Codex { None } else { session::noted(&here.places) };
-    let named = noted.or_else(|| session::agent_of(host.word(), told.session()?));
+    let named = noted.or_else(|| agent_of(host.word(), told.session()?));
     named.ok_or_else(|| Complaint::of("the host does not say which session this is"))
 }
 

@@ -13,9 +13,7 @@ use tokio::sync::oneshot;
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::{
-    Order, Own, applies, coordinate, crew, hosts, inbox, jobs, permissions, posts, token, wire,
-};
+use super::{Order, Own, applies, coordinate, crew, hosts, inbox, jobs, permissions, posts, token, wire};
 use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
