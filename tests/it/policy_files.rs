@@ -75,7 +75,7 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
         (with("when.action = []"), "p.toml:6: `when.action`: is empty, which nothing can match"),
         (
             with("when.action = [\n\"delegate\",\n\"dance\"]"),
-            "p.toml:8: `when.action`: `dance` is not one of delegate, screenshot, apply, approve, token",
+            "p.toml:8: `when.action`: `dance` is not one of delegate, screenshot, apply, permission, approve, token",
         ),
         (
             allow("when.proof = \"ownkey\""),
