@@ -310,8 +310,10 @@ impl Server {
     fn that_locks(world: &World, session: Option<&str>, meta: &Value) -> Self {
         let mut server = world.command(&["mcp"]);
         server.envs(session.map(|it| ("CLAUDE_CODE_SESSION_ID", it)));
-        let mut child = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut to = child.stdin.take().unwrap();
+        let child = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut server = Self { child, to: None };
+        server.to = server.child.stdin.take();
+        let mut to = server.to.as_ref().unwrap();
         let lines = [
             json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
                 "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }),
@@ -320,19 +322,21 @@ impl Server {
                 "name": "lock_acquire", "arguments": { "symbol": "src/auth.ts:login" }, "_meta": meta } }),
         ];
         lines.iter().for_each(|it| writeln!(to, "{it}").unwrap());
-        let mut from = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut from = std::io::BufReader::new(server.child.stdout.take().unwrap());
         loop {
             let mut line = String::new();
             assert_ne!(std::io::BufRead::read_line(&mut from, &mut line).unwrap(), 0);
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["id"] == 2 {
                 assert_ne!(message["result"]["isError"], true, "{message}");
-                return Self { child, to: Some(to) };
+                return server;
             }
         }
     }
+}
 
-    fn end(mut self) {
+impl Drop for Server {
+    fn drop(&mut self) {
         drop(self.to.take());
         self.child.wait().unwrap();
     }
@@ -349,7 +353,7 @@ fn hooks_and_the_mcp_server_of_a_session_are_one_agent_whatever_becomes_of_the_s
     // The person clears the conversation: hooks are told of another session, and the server is not.
     told["session_id"] = json!("aaaaaaaa-7a52-4c1d-9d0e-bbbbbbbbbbbb");
     world.goes_on("claude", &told);
-    server.end();
+    drop(server);
     let why = world.is_refused("claude", &told);
     assert!(why.contains("you are claude-bbbbbbbbbbbb") && why.contains("claude-2b64a1f3c001"), "{why}");
 }
@@ -371,7 +375,7 @@ fn codex_is_the_agent_of_the_session_that_it_names_with_each_call() {
         let mut other = told.clone();
         other["session_id"] = json!(thread);
         assert!(world.is_refused("codex", &other).contains("codex-9690b4ce6b9e"), "{meta}");
-        server.end();
+        drop(server);
         world.done("codex-9690b4ce6b9e", &["unlock", "src/auth.ts:login"]);
     }
 }
