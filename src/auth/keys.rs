@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use hmac::Mac as _;
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
@@ -194,6 +195,14 @@ impl KeyRing {
     /// The shared secret in force, for those who may tell it to a client.
     pub fn shared(&self) -> Secret {
         self.in_force().shared().clone()
+    }
+
+    /// A key for one purpose, in hexadecimal digits. It follows from the shared secret, and is the same as long as that is.
+    pub fn derived(&self, purpose: &[u8]) -> Secret {
+        let mut mac = self.in_force().shared().mac();
+        mac.update(purpose);
+        let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        Secret::new(digits.into_bytes())
     }
 
     /// Which secrets speak for this ident now.

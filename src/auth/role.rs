@@ -22,7 +22,7 @@ const AGENT: [Scope; 5] = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::D
 /// Names that no client may claim: the daemon's own, and those of people at the terminal.
 pub fn is_reserved(agent: &AgentId) -> bool {
     let name = agent.as_str();
-    matches!(name, "provost" | "orchestrator" | "human") || name.starts_with("user:")
+    matches!(name, "provost" | "orchestrator" | "human" | "host") || name.starts_with("user:")
 }
 
 /// A DevIt client whose frame verified. The shared secret never approves.
@@ -53,6 +53,13 @@ pub fn user(name: AgentId, terminal: bool) -> Principal {
 pub fn desktop(name: AgentId) -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
     Principal::establish(name.clone(), session_of(&name), Door::Own, scopes, Proof::Desktop)
+}
+
+/// Whoever sits at an agent's host, as the host says: to answer what this agent has asked for, where a rule believes that,
+/// and for nothing else.
+pub fn host_dialog(agent: AgentId, door: Door) -> Principal {
+    let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
+    Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::HostDialog)
 }
 
 /// A process of this user that speaks as an agent whose name nobody has reserved.

@@ -182,6 +182,8 @@ impl Client {
         output "/output" (wire::OutputQuery) -> wire::Output;
         /// What waits for someone's word.
         approvals "/approvals" () -> Vec<wire::Approval>;
+        /// What seals dialogs that the caller's host carries along.
+        dialog_key "/dialog-key" () -> wire::DialogKey;
         /// The log, from a position.
         events "/events" (wire::EventsQuery) -> wire::Events;
         /// Agents that are known.
@@ -233,6 +235,8 @@ impl Client {
         report "/report-task" (wire::Report) -> wire::TaskState;
         /// Answers an approval.
         answer "/answer-approval" (wire::Answer) -> wire::Answered;
+        /// Answers an approval for whoever sits at the caller's host.
+        host_answer "/host-answer" (wire::HostAnswer) -> wire::Answered;
         /// Takes a lock, or refreshes it.
         lock "/lock" (wire::TakeLock) -> wire::Locked;
         /// Gives a lock up.

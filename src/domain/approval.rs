@@ -226,10 +226,12 @@ impl State {
         if parked.expires_at <= now {
             return Err(not_found());
         }
-        if self.is_own_request(who, parked) {
+        if !who.is_host_dialog() && self.is_own_request(who, parked) {
             return Err(Refusal::ApprovalOwn);
         }
-        if !parked.by.iter().any(|by| by.admits(who)) {
+        // A host speaks for who sits there about what was asked there, and about nothing else.
+        let elsewhere = who.is_host_dialog() && who.agent() != parked.who.agent();
+        if elsewhere || !parked.by.iter().any(|by| by.admits(who)) {
             return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
         }
         if verb.shown.is_some_and(|shown| shown != parked.shown) || digest_of(parked) != parked.shown {
@@ -237,6 +239,7 @@ impl State {
         }
         let proof = match who.proof() {
             Proof::Desktop => "desktop",
+            Proof::HostDialog => "host-dialog",
             _ if who.is_person() => "weak-human",
             _ => "key",
         };
@@ -274,6 +277,7 @@ impl Approver {
     pub(super) fn admits(&self, who: &Principal) -> bool {
         match self {
             Approver::Human => who.is_person(),
+            Approver::Host => who.is_host_dialog(),
             Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
         }
     }
@@ -303,6 +307,7 @@ fn risk_of(command: &Command, facts: &Facts) -> Risk {
 pub fn approvers_text(by: &[Approver]) -> String {
     let name = |by: &Approver| match by {
         Approver::Human => "human".to_owned(),
+        Approver::Host => "host".to_owned(),
         Approver::Agent(id) => AgentId::to_string(id),
     };
     by.iter().map(name).collect::<Vec<_>>().join(", ")

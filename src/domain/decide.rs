@@ -27,10 +27,10 @@ pub(super) fn decide(
         state.agents.admit(call.who.agent(), &state.settings)?;
     }
     // A person at the terminal is the root of authority; policy has a say over agents that approve, whose names
-    // tokens keep, and over what changes the user's files.
+    // tokens keep, and over what changes the user's files. Whether a host's dialog counts is for the rule that asked.
     let by_person =
         matches!(command, Command::AnswerApproval(_) | Command::MintToken(_) | Command::ApplyFiles(_));
-    let judged = command.judged() && !(by_person && call.who.is_person());
+    let judged = command.judged() && !(by_person && (call.who.is_person() || call.who.is_host_dialog()));
     if !judged {
         return dispatch(state, judge, &call, &command, out).map(Answer::Done);
     }

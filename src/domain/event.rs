@@ -209,7 +209,7 @@ pub enum EventKind {
         approval: ApprovalId,
         /// How.
         verdict: Verdict,
-        /// By what proof (`weak-human`, `desktop`, `key`).
+        /// By what proof (`weak-human`, `desktop`, `host-dialog`, `key`).
         proof: Box<str>,
     },
     /// Nobody answered in time.

@@ -155,6 +155,8 @@ impl Terms {
 pub enum Approver {
     /// A person at a terminal.
     Human,
+    /// Whoever sits at the host of the agent that asked, by a dialog that this host shows.
+    Host,
     /// An agent that holds a key of its own with the approver's role (`client:approver`).
     Agent(AgentId),
 }

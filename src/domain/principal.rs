@@ -145,6 +145,9 @@ pub enum Proof {
     Token,
     /// The door that it came through is reached from one jail and from nowhere else.
     Jailed,
+    /// The agent's host says that a person has answered a dialog. Whoever can speak as the agent can say so, too, so this
+    /// proves nothing but where a rule wants no more.
+    HostDialog,
 }
 
 /// An authenticated caller. Only `auth` can make one, so holding it is proof.
@@ -197,6 +200,11 @@ impl Principal {
     /// Whether this is a jailed worker that works on this task; its session is that task.
     pub fn works_inside_on(&self, task: &TaskId) -> bool {
         self.proof == Proof::Jailed && self.session.as_str() == task.as_str()
+    }
+
+    /// Whether this is the word of whoever sits at the agent's host, as far as that host can be believed.
+    pub fn is_host_dialog(&self) -> bool {
+        self.proof == Proof::HostDialog
     }
 
     /// Whether this is a person, at a terminal as far as the kernel can tell, or at the desktop.

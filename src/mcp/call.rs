@@ -3,7 +3,8 @@
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::Mcp;
+use super::beat::Beat;
+use super::{Mcp, eras};
 use crate::client::Client;
 
 /// A call.
@@ -43,10 +44,14 @@ impl Call {
         &self.context
     }
 
-    /// Whether the host follows tasks by itself, as it says with each request.
-    pub(super) fn follows_tasks(&self) -> bool {
-        // In the older era some hosts say so and take no handle all the same.
-        self.context.meta.protocol_version().is_some()
-            && self.context.client_capabilities().is_some_and(|it| it.supports_tasks())
+    /// Whether the host follows what becomes of this call by itself: later ones say so with each request, older ones ask
+    /// for a task with the call.
+    pub(super) fn becomes_task(&self) -> bool {
+        eras::follows(&self.context) || eras::asks_for_task(&self.context)
+    }
+
+    /// Signs of life for a host that waits.
+    pub(super) fn beat(&self) -> Beat {
+        Beat::of(&self.context)
     }
 }

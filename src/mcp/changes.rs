@@ -102,30 +102,36 @@ fn names_a_place(uri: &str) -> bool {
 
 /// Tells a host of the newer era, until it has enough or has gone.
 pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) -> Result<(), ErrorData> {
-    let uris = subscription.accepted().resource_subscriptions.iter().flatten();
-    let places: BTreeSet<Place> = uris.filter_map(|uri| Place::of(uri, client.agent())).collect();
     let sink = subscription.sink();
     let tell = async |place: Place| sink.notify_resource_updated(place.to_string()).await.is_ok();
-    let telling = async {
-        let from = loop {
-            match newest(client).await {
-                Ok(from) => break from,
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            }
-        };
-        // What has changed since the host was told that it is listened to for it, and before this, is in no news.
-        for place in &places {
-            if !tell(place.clone()).await {
-                return;
-            }
-        }
-        follow(client, from, || places.clone(), tell).await;
-    };
     tokio::select! {
-        () = telling => {}
+        () = tell_of(client, subscription.accepted(), tell) => {}
         () = subscription.cancelled() => {}
     }
     Ok(())
+}
+
+/// Tells of what was agreed on, until nobody hears it.
+pub(super) async fn tell_of<Telling: Future<Output = bool>>(
+    client: &Client,
+    accepted: &SubscriptionFilter,
+    tell: impl Fn(Place) -> Telling,
+) {
+    let uris = accepted.resource_subscriptions.iter().flatten();
+    let places: BTreeSet<Place> = uris.filter_map(|uri| Place::of(uri, client.agent())).collect();
+    let from = loop {
+        match newest(client).await {
+            Ok(from) => break from,
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    };
+    // What has changed since the host was told that it is listened to for it, and before this, is in no news.
+    for place in &places {
+        if !tell(place.clone()).await {
+            return;
+        }
+    }
+    follow(client, from, || places.clone(), tell).await;
 }
 
 /// Where the log ends.

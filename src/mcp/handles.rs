@@ -9,13 +9,19 @@ use rmcp::model::{CreateTaskResult, DetailedTask, InputRequests, JsonObject, Tas
 use serde_json::Value;
 
 use super::tools::{delegate, tasks};
-use crate::base::limits::MCP_POLL_MS;
+use crate::base::limits::{MCP_BEAT_MS, MCP_POLL_MS};
 use crate::client::{Client, ClientError, wire};
 
 /// One of the caller's tasks, as it is now.
 pub(super) async fn find(client: &Client, id: &str) -> Result<wire::Task, ErrorData> {
     let query = wire::MyTaskQuery { id: id.to_owned(), ..wire::MyTaskQuery::default() };
     client.my_task(&query).await.map_err(|error| lost(&error))
+}
+
+/// The task as soon as it is another than the known one, or after a while.
+pub(super) async fn changed(client: &Client, known: &wire::Task) -> Result<wire::Task, ClientError> {
+    let seen = Some(known.updated_at.clone());
+    client.my_task(&wire::MyTaskQuery { id: known.id.clone(), seen, wait_ms: Some(MCP_BEAT_MS) }).await
 }
 
 /// Ends one of the caller's tasks. One that is over already stays as it is.

@@ -5,11 +5,16 @@
 //! error of the protocol, which hosts do not show. Leaves every decision to the daemon: nothing is remembered here.
 #![forbid(unsafe_code)]
 
+mod beat;
 mod call;
 mod changes;
+mod dialog;
+mod eras;
 mod handles;
 mod http;
+mod kept;
 mod misread;
+mod older;
 mod outline;
 mod page;
 mod prompts;
@@ -19,6 +24,7 @@ mod session;
 mod stdio;
 mod tool;
 mod tools;
+mod watch;
 mod words;
 
 use std::path::PathBuf;
@@ -27,10 +33,11 @@ use std::sync::Arc;
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
-    CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CompletionInfo, CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+    GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -70,12 +77,19 @@ pub struct Mcp {
     by_session: bool,
     /// What the host wants to be told of, where it is one of the older era.
     wanted: Wanted,
+    watches: watch::Watches,
 }
 
 impl Mcp {
     /// A server that asks this daemon.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self { client, tools: tools::all(settings).into(), by_session: false, wanted: Wanted::default() }
+        Self {
+            client,
+            tools: tools::all(settings).into(),
+            by_session: false,
+            wanted: Wanted::default(),
+            watches: watch::Watches::new(),
+        }
     }
 
     /// The same for a host that nobody has named: a call that says in which of its sessions it is made is that one's.
@@ -165,8 +179,28 @@ impl ServerHandler for Mcp {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let task = handles::find(&self.client(&context), &request.task_id).await?;
-        Ok(GetTaskResult::new(handles::detailed(&task, None)))
+        let client = self.client(&context);
+        let task = handles::find(&client, &request.task_id).await?;
+        let asks = dialog::about(&client, &task, &context).await;
+        Ok(GetTaskResult::new(handles::detailed(&task, asks.map(|question| question.requests()))))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let client = self.client(&context);
+        let task = handles::find(&client, &request.task_id).await?;
+        dialog::update(&client, &task, &request.input_responses, &context).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        eras::answer(self, request, context).await
     }
 
     async fn cancel_task(
@@ -175,14 +209,6 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         handles::cancel(&self.client(&context), &request.task_id).await
-    }
-
-    async fn on_custom_request(
-        &self,
-        request: rmcp::model::CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<rmcp::model::CustomResult, ErrorData> {
-        Err(misread::fault(request, context.meta.protocol_version().is_some()))
     }
 
     async fn list_resources(

@@ -16,6 +16,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Mcp;
+use super::eras::Announcing;
+use super::kept::kept;
 use super::outline::Outline;
 use super::raw::Whole;
 use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
@@ -38,8 +40,8 @@ pub enum ServeError {
 pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let beginning = |error: &dyn std::fmt::Display| ServeError::Beginning(error.to_string());
-    let running =
-        Whole::of(mcp).serve(Lines::new(reader, writer)).await.map_err(|error| beginning(&error))?;
+    let lines = Announcing(Lines::new(reader, writer));
+    let running = Whole::of(mcp).serve(lines).await.map_err(|error| beginning(&error))?;
     running.waiting().await.map_err(|error| ServeError::Inside(error.to_string()))?;
     Ok(())
 }
@@ -137,7 +139,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         loop {
             self.pay().await?;
             let understood = match self.next().await {
-                Ok(Some(Sent::Line(line))) => message(&line),
+                Ok(Some(Sent::Line(line))) => message(&kept(&line).map_or(line, |(kept, _)| kept)),
                 Ok(Some(Sent::TooLong(outline))) => Err(too_long(outline)),
                 Ok(None) => return None,
                 Err(error) => {

@@ -35,6 +35,12 @@ pub(super) struct Said<T> {
 /// Why a tool did not do it, and what to do next.
 pub(super) struct Fault(String);
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl Fault {
     pub(super) fn new(why: impl Into<String>) -> Self {
         Self(why.into())

@@ -247,8 +247,11 @@ fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) 
 /// How an answer is proved follows from who may answer; a rule may say it for its readers, and is held to it.
 fn check_auth(auth: &str, by: &[Approver]) -> Result<(), String> {
     let people = by.contains(&Approver::Human);
-    let agents = by.iter().any(|it| *it != Approver::Human);
+    let agents = by.iter().any(|it| matches!(it, Approver::Agent(_)));
     match auth {
+        "terminal" | "key" if by.contains(&Approver::Host) => Err(format!(
+            "\"{auth}\" is no proof of whoever sits at a host, and `approve.by` names `host`; remove one of them"
+        )),
         "ssh-signature" => {
             Err("signed answers are not available in this version; write \"terminal\" for people or \
                                 \"key\" for agents"
@@ -280,14 +283,16 @@ fn read_examples(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Rul
 fn approver(text: &str) -> Result<Approver, String> {
     match text {
         "human" => Ok(Approver::Human),
+        "host" => Ok(Approver::Host),
         _ => AgentId::parse(text).map(Approver::Agent).map_err(|why| format!("`{text}` {why}")),
     }
 }
 
 fn in_approver_order(mut by: Vec<Approver>) -> Vec<Approver> {
     let rank = |it: &Approver| match it {
-        Approver::Human => String::new(),
-        Approver::Agent(id) => id.to_string(),
+        Approver::Human => (0, String::new()),
+        Approver::Host => (1, String::new()),
+        Approver::Agent(id) => (2, id.to_string()),
     };
     by.sort_by_key(rank);
     by.dedup();

@@ -99,12 +99,14 @@ mod mcp_changes;
 mod mcp_conformance;
 mod mcp_crew;
 mod mcp_devit;
+mod mcp_elicitation;
 mod mcp_examined;
 mod mcp_host;
 mod mcp_hostile;
 mod mcp_hosts;
 #[cfg(unix)]
 mod mcp_http;
+mod mcp_older_tasks;
 mod mcp_resources;
 mod mcp_tasks;
 mod mcp_workers;

@@ -59,6 +59,8 @@ impl Host {
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } });
         let reply = host.send("POST", "initialize", hello);
         assert_eq!(reply.status, 200, "{}", reply.text);
+        let tasks = &reply.messages[0]["result"]["capabilities"]["tasks"];
+        assert!(tasks["requests"]["tools"]["call"].is_object(), "{}", reply.text);
         let session = reply.session.expect("a session");
         let mut host = host.with("mcp-session-id", &session).with("mcp-protocol-version", "2025-11-25");
         let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -111,7 +113,7 @@ impl Host {
         let before = self.headers.len();
         if modern {
             self.headers.push(("mcp-method".into(), method.into()));
-            if let Some(name) = params["name"].as_str() {
+            if let Some(name) = params["name"].as_str().or(params["taskId"].as_str()) {
                 self.headers.push(("mcp-name".into(), name.into()));
             }
         }
@@ -168,6 +170,61 @@ fn both_eras_delegate_and_wait_at_one_address() {
         let said = host.does("task_output", json!({ "task_id": task["task_id"] }));
         assert_eq!(said["text"], format!("{era}\n"));
     }
+}
+
+#[test]
+fn tasks_are_followed_in_both_forms() {
+    let world = world(ALLOW);
+    let _daemon = world.start();
+    let mut old = Host::old(&world, "bob");
+    let arguments = json!({ "goal": "echo old", "worker": "shell", "task_id": "t1" });
+    let call = json!({ "name": "delegate", "arguments": arguments, "task": {} });
+    assert_eq!(old.ask("tools/call", call)["task"]["taskId"], "t1");
+    let result = old.ask("tasks/result", json!({ "taskId": "t1" }));
+    assert_eq!(result["structuredContent"]["state"], "completed", "{result}");
+    assert_eq!(old.ask("tasks/get", json!({ "taskId": "t1" }))["status"], "completed");
+    assert_eq!(old.ask("tasks/list", json!({}))["tasks"][0]["taskId"], "t1");
+    let mut stranger = Host::old(&world, "ada");
+    let lost = stranger.send("POST", "tasks/get", json!({ "taskId": "t1" }));
+    assert_eq!(lost.messages[0]["error"]["code"], -32_602, "{}", lost.text);
+
+    let mut new = Host::new_era(&world, "ada");
+    new.meta.as_mut().unwrap()["io.modelcontextprotocol/clientCapabilities"] =
+        json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let wait = "while ! test -e go; do sleep 0.05; done";
+    let arguments = json!({ "goal": wait, "worker": "shell", "task_id": "t2" });
+    let handle = new.ask("tools/call", json!({ "name": "delegate", "arguments": arguments }));
+    assert_eq!((&handle["resultType"], &handle["taskId"]), (&json!("task"), &json!("t2")));
+    assert_eq!(new.ask("tasks/get", json!({ "taskId": "t2" }))["status"], "working");
+
+    let mut listen = json!({ "notifications": { "taskIds": ["t1", "t2"] } });
+    listen["_meta"] = new.meta.clone().unwrap();
+    let listen = json!({ "jsonrpc": "2.0", "id": 99, "method": "subscriptions/listen", "params": listen });
+    new.headers.push(("mcp-method".into(), "subscriptions/listen".into()));
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(new.open("POST", &listen.to_string())));
+    let mut told = || loop {
+        let line = lines.next().expect("the stream goes on").unwrap();
+        if let Some(message) =
+            line.strip_prefix("data: ").and_then(|it| serde_json::from_str::<Value>(it).ok())
+        {
+            return message;
+        }
+    };
+    let agreed = told();
+    assert_eq!(agreed["method"], "notifications/subscriptions/acknowledged", "{agreed}");
+    assert_eq!(agreed["params"]["notifications"]["taskIds"], json!(["t2"]));
+    assert_eq!(told()["params"]["status"], "working");
+    std::fs::write(world.repo().join("go"), "").unwrap();
+    let last = loop {
+        let message = told();
+        if message["params"]["status"] != "working" {
+            break message;
+        }
+    };
+    assert_eq!(
+        (&last["method"], &last["params"]["status"]),
+        (&json!("notifications/tasks"), &json!("completed"))
+    );
 }
 
 #[test]

@@ -205,6 +205,10 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
             "p.toml:8: `approve.auth`: \"key\" is an agent's proof, and `approve.by` names `human`",
         ),
         (
+            ask("approve.by = [\"host\", \"human\"]\napprove.auth = \"terminal\""),
+            "p.toml:8: `approve.auth`: \"terminal\" is no proof of whoever sits at a host, and `approve.by` names `host`",
+        ),
+        (
             ask("approve.by = [\"human\"]\napprove.auth = \"keys\""),
             "p.toml:8: `approve.auth`: `keys` is not one of terminal, key; did you mean `key`?",
         ),

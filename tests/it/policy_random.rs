@@ -146,7 +146,7 @@ fn rule(dice: &mut Dice, id: &str, decision: &str) -> String {
         limits(dice, &mut out);
     }
     if decision == "approve" {
-        let by = dice.some(&["human", "client:approver", "bot-1"]);
+        let by = dice.some(&["human", "host", "client:approver", "bot-1"]);
         writeln!(out, "approve.by = {}", list(&by)).unwrap();
         if dice.one_in(2) {
             writeln!(out, "approve.expires = \"{}m\"", 1 + dice.below(20)).unwrap();

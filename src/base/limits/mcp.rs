@@ -55,6 +55,7 @@ pub const INBOX_TEXT_MAX: usize = 8 << 10;
 
 /// Entries of an inbox in one answer.
 pub const INBOX_PAGE_MAX: usize = 100;
+
 /// Largest request to the door over HTTP, and largest line over standard input, in bytes: twice what the daemon takes of
 /// one, since JSON may stand in JSON.
 pub const MCP_BODY_BYTES_MAX: usize = 2 << 20;
@@ -95,3 +96,18 @@ pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 
 /// Hosts of which is known that agents run below them, since they have asked about a tool.
 pub const HOSTS_NOTED_MAX: usize = 1_000;
+
+/// How long a host hears nothing of a call that waits, in milliseconds: some lose patience after twenty seconds.
+pub const MCP_BEAT_MS: u64 = 10_000;
+
+/// Pages of a worker's output that are passed over before a host is told of new lines.
+pub const MCP_CATCH_UP_PAGES: usize = 256;
+
+/// What an asker says in a form that asks for approval, in characters; about a longer request no form asks.
+pub const MCP_FORM_CHARS_MAX: usize = 4_000;
+
+/// How long a dialog at a host can be answered, in milliseconds.
+pub const HOST_DIALOG_MS_MAX: u64 = 600_000;
+
+/// Dialogs that were answered within that time; further ones are refused.
+pub const HOST_DIALOGS_MAX: usize = 10_000;

@@ -13,12 +13,14 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
+use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::kept::kept;
 use super::{Mcp, Settings, stdio};
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
@@ -102,7 +104,17 @@ impl McpHttp {
             return Ok(whole(StatusCode::BAD_REQUEST, "application/json", refusal));
         }
         let ends = head.method == Method::DELETE;
-        let request = Request::from_parts(head, Full::new(Bytes::from(taken.bytes)));
+        let text = match kept(&taken.bytes) {
+            Some((text, method)) => {
+                // What says the method outside of the message says the same.
+                if let Some(said) = head.headers.get_mut("mcp-method") {
+                    *said = HeaderValue::from_static(method);
+                }
+                text
+            }
+            None => taken.bytes,
+        };
+        let request = Request::from_parts(head, Full::new(Bytes::from(text)));
         let answer = self.service.handle(request).await;
         if !ends {
             self.sessions.begun(&answer, agent).await;

@@ -6,17 +6,75 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::Stream;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
-use rmcp::transport::streamable_http_server::SessionManager as _;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
 use super::Fault;
 use crate::base::AgentId;
 use crate::base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
+use crate::mcp::eras::Announcing;
 
-/// Where the library keeps them.
-pub(super) type Manager = LocalSessionManager;
+/// Where the library keeps them, over transports that say in answer to `initialize` what it does not know.
+#[derive(Default)]
+pub(super) struct Manager(LocalSessionManager);
+
+impl SessionManager for Manager {
+    type Error = <LocalSessionManager as SessionManager>::Error;
+    type Transport = Announcing<<LocalSessionManager as SessionManager>::Transport>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let (id, transport) = self.0.create_session().await?;
+        Ok((id, Announcing(transport)))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.0.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.0.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.0.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.0.create_stream(id, message).await
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        self.0.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.0.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.0.resume(id, last_event_id).await
+    }
+}
 
 const HEADER: &str = "mcp-session-id";
 
@@ -36,8 +94,8 @@ impl Sessions {
     pub(super) fn new() -> Self {
         let mut config = SessionConfig::default();
         config.keep_alive = Some(Duration::from_secs(MCP_SESSION_S_MAX));
-        let mut manager = LocalSessionManager::default();
-        manager.session_config = config;
+        let mut manager = Manager::default();
+        manager.0.session_config = config;
         Self { manager: Arc::new(manager), known: Mutex::default() }
     }
 
@@ -58,7 +116,7 @@ impl Sessions {
     /// Notes the session that an answer has begun, and ends the one that was silent for longest where there are too many.
     pub(super) async fn begun<B>(&self, answer: &Response<B>, agent: AgentId) {
         let Some(id) = answer.headers().get(HEADER).and_then(|id| id.to_str().ok()) else { return };
-        let there: Vec<_> = self.manager.sessions.read().await.keys().cloned().collect();
+        let there: Vec<_> = self.manager.0.sessions.read().await.keys().cloned().collect();
         let too_many = {
             let mut known = self.known();
             known.retain(|id, _| there.iter().any(|it| **it == **id));

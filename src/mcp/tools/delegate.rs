@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tasks::{in_words, short};
+use crate::base::limits::MCP_WAIT_S_MAX;
 use crate::client::wire;
 use crate::mcp::call::Call;
-use crate::mcp::handles;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said, done};
+use crate::mcp::{dialog, eras, handles};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -52,6 +53,9 @@ struct Delegated {
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<u64>,
+    /// Where a person can look at that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<String>,
     /// The last word about it, once it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
@@ -63,6 +67,9 @@ struct Delegated {
 }
 
 async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault> {
+    if let Some(task) = dialog::answered(&call).await? {
+        return Ok(stands(&call, &find(&call, task).await?).await.into());
+    }
     // What becomes of it is in the caller's inbox, too.
     let me = call.client().who_am_i().await?.agent;
     let request = wire::Delegate {
@@ -82,26 +89,66 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault
         let (rule, reason) = (begun.rule.unwrap_or_default(), begun.reason.unwrap_or_default());
         return Err(Fault::new(format!("denied by rule {rule}: {reason}")));
     }
-    if call.follows_tasks() {
-        let query = wire::MyTaskQuery { id: begun.task, ..wire::MyTaskQuery::default() };
-        let task = call.client().my_task(&query).await?;
-        return Ok(match handles::is_over(&task) {
+    if call.becomes_task() {
+        let task = find(&call, begun.task).await?;
+        return Ok(match handles::is_over(&task) && !eras::asks_for_task(call.context()) {
             true => outcome(&task).into(),
             false => handles::handle(&task).into(),
         });
     }
-    Ok(started(begun).into())
+    if begun.approval.is_none() {
+        return Ok(started(begun).into());
+    }
+    let task = find(&call, begun.task).await?;
+    match dialog::about(call.client(), &task, call.context()).await {
+        Some(question) => ask(&call, &task, &question).await,
+        None => Ok(stands(&call, &task).await.into()),
+    }
+}
+
+async fn find(call: &Call, id: String) -> Result<wire::Task, Fault> {
+    let query = wire::MyTaskQuery { id, ..wire::MyTaskQuery::default() };
+    Ok(call.client().my_task(&query).await?)
+}
+
+/// Asks whoever sits at the host, in the way that the host understands.
+async fn ask(call: &Call, task: &wire::Task, question: &dialog::Question) -> Result<CallToolResponse, Fault> {
+    if dialog::may_ask_back(call.context()) {
+        return Ok(dialog::ask_back(call, task, question).await?.into());
+    }
+    let patience = std::time::Duration::from_secs(MCP_WAIT_S_MAX);
+    let waits = format!("Task {} waits for an answer.", task.id);
+    let asked = dialog::ask_now(call.client(), task, question, patience, call.context());
+    call.beat()
+        .during(&waits, asked)
+        .await
+        .map_err(|fault| Fault::new(format!("{fault}; task {} goes on waiting", task.id)))?;
+    Ok(stands(call, &find(call, task.id.clone()).await?).await.into())
+}
+
+/// Where a task stands that somebody has to be asked about, or was.
+async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
+    if handles::is_over(task) {
+        return outcome(task);
+    }
+    let page = match task.approval {
+        Some(id) => dialog::page(call.client(), id).await,
+        None => None,
+    };
+    let next = format!("task_wait with task_id {}", task.id);
+    let (task_id, state, approval) = (task.id.clone(), task.state.clone(), task.approval);
+    let answer = Delegated { task_id, state, approval, page, summary: None, exit_code: None, next };
+    done(&Said { text: in_words(task), answer })
 }
 
 /// What a host is told that has to follow the task by calling tools.
 fn started(begun: wire::Delegated) -> CallToolResult {
-    let text = match begun.approval {
-        Some(approval) => format!("Task {} waits for approval {approval}.", begun.task),
-        None => format!("Task {} is {}.", begun.task, begun.state),
-    };
+    let text = format!("Task {} is {}.", begun.task, begun.state);
     let next = format!("task_wait with task_id {}", begun.task);
-    let (task_id, state, approval) = (begun.task, begun.state, begun.approval);
-    done(&Said { text, answer: Delegated { task_id, state, approval, summary: None, exit_code: None, next } })
+    let (task_id, state) = (begun.task, begun.state);
+    let answer =
+        Delegated { task_id, state, approval: None, page: None, summary: None, exit_code: None, next };
+    done(&Said { text, answer })
 }
 
 /// What is said of a task that is over to a host that has followed it by itself.
@@ -110,6 +157,7 @@ pub(in crate::mcp) fn outcome(task: &wire::Task) -> CallToolResult {
         task_id: task.id.clone(),
         state: task.state.clone(),
         approval: None,
+        page: None,
         summary: task.notes.last().map(|note| short(&note.summary)),
         exit_code: task.exit_code,
         next: format!("task_output with task_id {}, for what the worker has said", task.id),

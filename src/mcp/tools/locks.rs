@@ -55,7 +55,8 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Locked>, Fault
         reason: asked.reason,
         ..wire::TakeLock::default()
     };
-    let locked = call.client().lock(&request).await?;
+    let waits = format!("Waiting for the lock on {}.", request.symbol);
+    let locked = call.beat().during(&waits, call.client().lock(&request)).await?;
     let warnings: String = locked.warnings.iter().map(|it| format!(" Warning: {}", it.message)).collect();
     let text = format!("{} is yours until {}.{warnings}", locked.lock.symbol, locked.lock.until);
     Ok(Said { text, answer: locked })

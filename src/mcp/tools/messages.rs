@@ -127,7 +127,7 @@ async fn read(call: Call, asked: Read) -> Result<Said<Inbox>, Fault> {
         limit: Some(page::rows(asked.limit)),
         wait_ms: asked.max_wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000),
     };
-    let found = call.client().read_inbox(&request).await?;
+    let found = call.beat().during("Waiting for messages.", call.client().read_inbox(&request)).await?;
     let many = found.entries.len();
     let numbers: Vec<_> = found.entries.iter().map(|it| (it.post, it.mail)).collect();
     let (messages, left) = page::fitting(found.entries.into_iter().map(message), many);

@@ -1,12 +1,16 @@
 //! Delegated work: waited for, looked at, ended.
 
+use std::time::{Duration, Instant};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_TASKS_MAX, MCP_WAIT_S_MAX};
 use crate::client::wire;
 use crate::jail::plain_text;
+use crate::mcp::beat::{Beat, Heard};
 use crate::mcp::call::Call;
+use crate::mcp::handles::is_over;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 
 /// Finished tasks that are listed without being asked for more.
@@ -93,7 +97,7 @@ pub(in crate::mcp) fn short(text: &str) -> String {
 
 fn row(it: wire::Task) -> Task {
     Task {
-        is_over: matches!(it.state.as_str(), "completed" | "failed" | "cancelled"),
+        is_over: is_over(&it),
         task_id: it.id,
         state: it.state,
         worker: it.worker,
@@ -115,13 +119,39 @@ pub(in crate::mcp) fn in_words(it: &wire::Task) -> String {
 }
 
 async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
-    let wait_ms = asked
-        .cursor
-        .is_some()
-        .then(|| asked.max_wait_s.unwrap_or(MCP_WAIT_S_MAX).min(MCP_WAIT_S_MAX) * 1_000);
-    let query = wire::TaskQuery { id: asked.task_id, seen: asked.cursor, wait_ms };
-    let task = call.client().task(&query).await?;
-    Ok(Said { text: in_words(&task), answer: row(task) })
+    let mut wait_s = asked.max_wait_s.unwrap_or(MCP_WAIT_S_MAX).min(MCP_WAIT_S_MAX);
+    if asked.cursor.is_none() {
+        wait_s = 0;
+    }
+    let until = Instant::now() + Duration::from_secs(wait_s);
+    let mut beat = call.beat();
+    let mut heard = match beat.is_wanted() && wait_s > 0 {
+        true => Some(Heard::of(call.client(), &asked.task_id).await),
+        false => None,
+    };
+    loop {
+        let wait = until.saturating_duration_since(Instant::now()).min(Beat::interval());
+        let wait_ms = u64::try_from(wait.as_millis()).ok();
+        let query = wire::TaskQuery { id: asked.task_id.clone(), seen: asked.cursor.clone(), wait_ms };
+        tokio::select! {
+            task = call.client().task(&query) => {
+                let task = task?;
+                if asked.cursor.as_ref() != Some(&task.updated_at) || is_over(&task) || Instant::now() >= until {
+                    return Ok(Said { text: in_words(&task), answer: row(task) });
+                }
+                beat.tell(&in_words(&task)).await;
+            }
+            line = next_line(&mut heard) => beat.tell(&line).await,
+        }
+    }
+}
+
+/// What a worker says next, where the host wants to hear it.
+async fn next_line(heard: &mut Option<Heard>) -> String {
+    match heard {
+        Some(heard) => heard.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Which tasks.
@@ -188,7 +218,8 @@ async fn output(call: Call, asked: OutputOf) -> Result<Said<Output>, Fault> {
     let wait_ms = asked.max_wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000);
     let limit = Some(MCP_OUTPUT_BYTES_MAX);
     let query = wire::OutputQuery { id: asked.task_id, from: asked.cursor, wait_ms, limit };
-    let page = call.client().output(&query).await?;
+    let waits = format!("Waiting for output of task {}.", query.id);
+    let page = call.beat().during(&waits, call.client().output(&query)).await?;
     let whole: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     let text = plain_text(&whole);
     let shown = format!("{} bytes, cursor {}", text.len(), page.next);

@@ -1,18 +1,58 @@
-//! What a host may know of the tasks that its agent has asked for: one handler per path. Those of others are unknown here.
+//! What a host may know of the tasks that its agent has asked for, and what somebody there answers: one handler per path.
+//! Tasks of others are unknown here.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
-use axum::routing::get;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 
-use super::asked::{Caller, Query};
+use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::routes::{Answered, patience};
+use super::routes::{Answered, patience, submit};
 use super::{Own, wire};
-use crate::base::limits::MY_TASKS_MAX;
+use crate::auth::role;
+use crate::base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
 use crate::domain::Refusal;
 
+/// What the key for dialogs is derived for.
+const DIALOGS: &[u8] = b"provost-host-dialogs-v1";
+
 pub(super) fn routes() -> Router<Own> {
-    Router::new().route("/my-task", get(my_task)).route("/my-tasks", get(my_tasks))
+    Router::new()
+        .route("/my-task", get(my_task))
+        .route("/my-tasks", get(my_tasks))
+        .route("/dialog-key", get(dialog_key))
+        .route("/host-answer", post(host_answer))
+}
+
+/// Dialogs that have been answered, for as long as somebody could come with one a second time.
+#[derive(Default)]
+pub(super) struct Dialogs(Mutex<HashMap<String, Instant>>);
+
+impl Dialogs {
+    /// Marks a dialog as answered, which can be done once.
+    fn spend(&self, dialog: &str) -> Result<(), Fault> {
+        if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
+            return Err(Fault::invalid("dialog is not the name of one"));
+        }
+        let (now, life) = (Instant::now(), Duration::from_millis(HOST_DIALOG_MS_MAX));
+        let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.retain(|_, at| now.duration_since(*at) <= life);
+        if spent.contains_key(dialog) {
+            let message = "this dialog has been answered already, and counts once";
+            return Err(Fault::new(StatusCode::CONFLICT, "dialog_answered", message)
+                .hint("have the question asked again"));
+        }
+        if spent.len() >= HOST_DIALOGS_MAX {
+            return Err(map::fault(Refusal::busy("too many dialogs have been answered lately")));
+        }
+        spent.insert(dialog.to_owned(), now);
+        Ok(())
+    }
 }
 
 async fn my_task(
@@ -45,4 +85,28 @@ async fn my_tasks(
     })?;
     let tasks = page.tasks.iter().map(|task| map::task(task)).collect();
     Ok(Json(wire::MyTasks { tasks, next: page.next.map(|id| id.to_string()) }))
+}
+
+async fn dialog_key(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::DialogKey> {
+    let key = own.0.keys.derived(DIALOGS);
+    let key = String::from_utf8_lossy(key.expose()).into_owned();
+    Ok(Json(wire::DialogKey { user: own.0.user.to_string(), agent: who.agent().to_string(), key }))
+}
+
+/// Speaks for whoever sits at the caller's host, about what the caller has asked for; whether that counts is for the rule
+/// that asked.
+async fn host_answer(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::HostAnswer>,
+) -> Answered<wire::Answered> {
+    if let Some(dialog) = &body.dialog {
+        own.0.dialogs.spend(dialog)?;
+    }
+    let Some(grant) = body.grant else { return Ok(Json(wire::Answered { task: None, failed: None })) };
+    let (approval, note, digest) = (body.approval, body.note, Some(body.digest));
+    let verb = map::answer(wire::Answer { approval, grant, note, digest })?;
+    let done = submit(&own, &role::host_dialog(who.agent().clone(), who.door()), verb).await?;
+    let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
+    Ok(Json(wire::Answered { task, failed }))
 }

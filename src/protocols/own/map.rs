@@ -13,8 +13,8 @@ use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
-    Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report, Status, Task,
-    TaskNote, TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
+    Approver, Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report,
+    Status, Task, TaskNote, TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
 };
 use crate::service::{Calls, GraphFault, GraphState, Snapshot};
 
@@ -385,6 +385,7 @@ pub(super) fn approval(parked: &Parked) -> wire::Approval {
             _ => None,
         },
         by: approvers_text(&parked.by),
+        host: parked.by.contains(&Approver::Host),
         asked_at: parked.asked_at.rfc3339(),
         expires_at: parked.expires_at.rfc3339(),
         digest: parked.shown.to_string(),

@@ -83,6 +83,7 @@ struct Parts {
     large: tokio::sync::Semaphore,
     /// Processes below which agents run: what is started there is started by a model.
     hosts: Mutex<HashMap<u32, ProcessMark>>,
+    dialogs: hosts::Dialogs,
 }
 
 impl Own {
@@ -97,8 +98,8 @@ impl Own {
         bases: Bases,
     ) -> Self {
         let large = tokio::sync::Semaphore::new(LARGE_BODIES_MAX);
-        let hosts = Mutex::default();
-        Self(Arc::new(Parts { provost, keys, user, uid, orders, about, bases, large, hosts }))
+        let (hosts, dialogs) = (Mutex::default(), hosts::Dialogs::default());
+        Self(Arc::new(Parts { provost, keys, user, uid, orders, about, bases, large, hosts, dialogs }))
     }
 
     /// Keeps in mind which host has called a hook. Nobody answers for a model, and what runs below its host it may have

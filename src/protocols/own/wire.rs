@@ -199,6 +199,9 @@ pub struct Approval {
     pub request: Option<Value>,
     /// Who may answer.
     pub by: String,
+    /// Whether a dialog at the asker's own host counts.
+    #[serde(default)]
+    pub host: bool,
     /// When it was asked.
     pub asked_at: String,
     /// Until when it waits.

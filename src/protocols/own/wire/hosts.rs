@@ -1,4 +1,4 @@
-//! What a host asks about the tasks that its agent has asked for, as it travels.
+//! What a host asks about what its agent has asked for, and what somebody there has answered, as it travels.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,4 +24,34 @@ pub struct MyTasks {
     pub tasks: Vec<Task>,
     /// Where to go on, when there may be more.
     pub next: Option<String>,
+}
+
+/// `GET /dialog-key`: what seals dialogs that hosts carry along, and whom they are bound to.
+// No `Debug`: it holds a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DialogKey {
+    /// The user.
+    pub user: String,
+    /// The agent, or the user.
+    pub agent: String,
+    /// The key. The same for all processes of the user.
+    pub key: String,
+}
+
+/// `POST /host-answer`: whoever sits at the caller's host has answered a dialog. Answered as `POST /answer-approval` is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HostAnswer {
+    /// Which approval.
+    pub approval: u64,
+    /// Yes or no; neither when the dialog was closed.
+    #[serde(default)]
+    pub grant: Option<bool>,
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
+    /// Digest of what was shown.
+    pub digest: String,
+    /// What the dialog goes by, where it could come back twice. It counts once.
+    #[serde(default)]
+    pub dialog: Option<String>,
 }

@@ -1,0 +1,352 @@
+//! Asking whoever sits at the host about an approval, where the host can show a question.
+//!
+//! Whether the answer counts is for the rule that asked, and the daemon says no where it does not (decision 0042). Here a
+//! question is put into words, and its answer is held to the question: hosts that began with `initialize` are asked while
+//! the call is open; later ones carry a sealed state along, which is good for the one call and the one approval that it
+//! was made for.
+
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest, InputRequests, InputRequiredResult, JsonObject, RequestMetaObject, RequestStateCodec,
+    SealOptions, ServerRequest,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext, RoleServer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::tool::Fault;
+use super::{eras, handles, older};
+use crate::base::Digest;
+use crate::base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
+use crate::client::approvals::{facts, words};
+use crate::client::{Client, wire};
+use crate::jail::plain_text;
+
+/// An approval about which the host can be asked.
+pub(super) struct Question {
+    approval: wire::Approval,
+    way: Way,
+}
+
+/// How.
+enum Way {
+    /// By a form, whose answer the rule believes.
+    Form,
+    /// By a page, which shows what is asked; the answer comes another way.
+    Page(String),
+}
+
+/// What has come back.
+enum Word {
+    Yes(Option<String>),
+    No(Option<String>),
+    /// The form was closed, or the page was opened.
+    Nothing,
+}
+
+/// The question about what a task waits for, if the host can be asked it.
+pub(super) async fn about(
+    client: &Client,
+    task: &wire::Task,
+    context: &RequestContext<RoleServer>,
+) -> Option<Question> {
+    let id = task.approval.filter(|_| task.state == "awaiting")?;
+    let (forms, pages) = shown_by(context)?;
+    let approval = client.approvals().await.ok()?.into_iter().find(|it| it.id == id)?;
+    if forms && approval.host && fits(&approval) {
+        return Some(Question { approval, way: Way::Form });
+    }
+    if !pages {
+        return None;
+    }
+    Some(Question { way: Way::Page(page(client, id).await?), approval })
+}
+
+/// Where somebody can look at an approval, if the door with its page is open.
+pub(super) async fn page(client: &Client, id: u64) -> Option<String> {
+    let door = client.about().await.ok()?.doors.into_iter().find(|it| it.door == "mcp")?;
+    let base = door.address.strip_suffix("/mcp").unwrap_or(&door.address);
+    let base = if base.starts_with("http") { base.to_owned() } else { format!("http://{base}") };
+    Some(format!("{base}/approvals/{id}"))
+}
+
+/// Whether the host shows forms, and pages. One that says no more than that it asks shows forms.
+fn shown_by(context: &RequestContext<RoleServer>) -> Option<(bool, bool)> {
+    let shows = context.client_capabilities()?.elicitation?;
+    Some((shows.form.is_some() || shows.url.is_none(), shows.url.is_some()))
+}
+
+impl Question {
+    /// What it goes by. It changes with what is asked.
+    fn name(&self) -> String {
+        format!("approval-{}-{}", self.approval.id, self.approval.digest.get(..12).unwrap_or_default())
+    }
+
+    /// As the host is asked it.
+    fn params(&self, meta: Option<RequestMetaObject>) -> ElicitRequestParams {
+        let message = in_words(&self.approval);
+        match &self.way {
+            Way::Form => {
+                ElicitRequestParams::FormElicitationParams { meta, message, requested_schema: form() }
+            }
+            Way::Page(url) => ElicitRequestParams::UrlElicitationParams {
+                meta,
+                message,
+                url: url.clone(),
+                elicitation_id: self.name(),
+            },
+        }
+    }
+
+    /// As it stands in a task, and in an answer that asks back.
+    pub(super) fn requests(&self) -> InputRequests {
+        let asked = InputRequest::Elicitation(ElicitRequest::new(self.params(None)));
+        InputRequests::from([(self.name(), asked)])
+    }
+
+    /// Reads an answer.
+    fn read(&self, answer: ElicitResult) -> Result<Word, Fault> {
+        if matches!(self.way, Way::Page(_)) {
+            return Ok(Word::Nothing);
+        }
+        let content: Content = match answer.content {
+            Some(content) if answer.action == ElicitationAction::Accept => serde_json::from_value(content)
+                .map_err(|error| Fault::new(format!("the form is not filled in as it asks: {error}")))?,
+            _ => Content::default(),
+        };
+        let reason = content.reason.filter(|it| !it.trim().is_empty());
+        Ok(match answer.action {
+            ElicitationAction::Accept if content.approve => Word::Yes(reason),
+            ElicitationAction::Accept | ElicitationAction::Decline => Word::No(reason),
+            _ => Word::Nothing,
+        })
+    }
+
+    /// Has an answer counted. The daemon knows which approvals a host may answer, and which dialogs have been.
+    async fn count(&self, client: &Client, word: Word, dialog: Option<String>) -> Result<(), Fault> {
+        let (grant, note) = match word {
+            Word::Yes(note) => (Some(true), note),
+            Word::No(note) => (Some(false), note),
+            Word::Nothing => (None, None),
+        };
+        if grant.is_none() && dialog.is_none() {
+            return Ok(());
+        }
+        let (approval, digest) = (self.approval.id, self.approval.digest.clone());
+        client.host_answer(&wire::HostAnswer { approval, grant, note, digest, dialog }).await?;
+        Ok(())
+    }
+}
+
+/// A form that is filled in.
+#[derive(Deserialize, Default)]
+struct Content {
+    approve: bool,
+    reason: Option<String>,
+}
+
+fn form() -> ElicitationSchema {
+    let fields = json!({
+        "type": "object",
+        "properties": {
+            "approve": { "type": "boolean", "title": "Approve", "description": "Yes lets it run; no ends it.", "default": false },
+            "reason": { "type": "string", "title": "Reason", "description": "Why; the agent reads it.", "maxLength": 1000 },
+        },
+        "required": ["approve"],
+    });
+    serde_json::from_value(fields).expect("a form of this shape")
+}
+
+/// Who asks for what, and in which words. Every line of theirs begins with a bar, so that none can pass for ours.
+fn in_words(it: &wire::Approval) -> String {
+    let mut said = format!("Provost: {} asks for approval {}.", it.asked_by, it.id);
+    for (name, fact) in facts(it, str::to_owned) {
+        let fact = lines(&fact).join(" ");
+        said.push_str(&match name {
+            "" => format!("\n  {fact}"),
+            name => format!("\n{name}: {fact}"),
+        });
+    }
+    for (says, text) in words(it) {
+        said.push('\n');
+        said.push_str(says);
+        for line in lines(&text) {
+            said.push_str("\n| ");
+            said.push_str(&line);
+        }
+    }
+    said
+}
+
+/// Lines, as whatever shows them may break them.
+fn lines(text: &str) -> Vec<String> {
+    let breaks = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    plain_text(text).split(breaks).map(str::to_owned).collect()
+}
+
+/// Whether all of a request can be shown in a form. A person answers for all of it.
+fn fits(it: &wire::Approval) -> bool {
+    words(it).iter().map(|(_, text)| text.chars().count()).sum::<usize>() <= MCP_FORM_CHARS_MAX
+}
+
+/// What a host carries along for the daemon while somebody thinks.
+#[derive(Serialize, Deserialize)]
+struct Carried {
+    task: String,
+    approval: u64,
+    digest: String,
+    dialog: String,
+}
+
+/// What a state is bound to besides: the user, the agent, the tool and what it was called with.
+fn bound_to(me: &wire::DialogKey, tool: &str, arguments: &JsonObject) -> Vec<u8> {
+    let arguments = serde_json::to_vec(arguments).unwrap_or_default();
+    let digest = Digest::of(&arguments).to_string();
+    json!([me.user, me.agent, tool, digest]).to_string().into_bytes()
+}
+
+fn codec(me: &wire::DialogKey) -> Result<RequestStateCodec, Fault> {
+    RequestStateCodec::try_new(me.key.as_bytes())
+        .map_err(|error| Fault::new(format!("questions cannot be sealed: {error}")))
+}
+
+/// Asks back, in an answer that the host completes by calling once more.
+pub(super) async fn ask_back(
+    call: &Call,
+    task: &wire::Task,
+    question: &Question,
+) -> Result<InputRequiredResult, Fault> {
+    let me = call.client().dialog_key().await?;
+    let carried = Carried {
+        task: task.id.clone(),
+        approval: question.approval.id,
+        digest: question.approval.digest.clone(),
+        dialog: uuid::Uuid::new_v4().to_string(),
+    };
+    let bound = bound_to(&me, &call.request().name, &call.arguments());
+    let options = SealOptions::new().associated_data(&bound).ttl(Duration::from_millis(HOST_DIALOG_MS_MAX));
+    let state = codec(&me)?.seal_json_with(&carried, &options);
+    let state = state.map_err(|error| Fault::new(error.to_string()))?;
+    Ok(InputRequiredResult::new(Some(question.requests()), Some(state)))
+}
+
+/// What a host sends with its second call, once it has been asked back: which task it is about. Nothing for a first call.
+pub(super) async fn answered(call: &Call) -> Result<Option<String>, Fault> {
+    let request = call.request();
+    let Some(state) = &request.request_state else {
+        return match &request.input_responses {
+            Some(_) => Err(Fault::new("answers to questions come with the requestState that asked them")),
+            None => Ok(None),
+        };
+    };
+    let me = call.client().dialog_key().await?;
+    let bound = bound_to(&me, &request.name, &call.arguments());
+    let carried: Carried = codec(&me)?.open_json_with(state, &bound).map_err(|_| {
+        Fault::new(
+            "this requestState is not one that was given for this call to this agent, or it is too old; \
+             call the tool again with the task's id as task_id and without requestState",
+        )
+    })?;
+    let query = wire::MyTaskQuery { id: carried.task.clone(), ..wire::MyTaskQuery::default() };
+    let task = call.client().my_task(&query).await?;
+    let question = about(call.client(), &task, call.context()).await;
+    let question = question
+        .filter(|it| it.approval.id == carried.approval && it.approval.digest == carried.digest)
+        .ok_or_else(|| {
+            let why = format!(
+                "approval {} does not wait any more for this host's answer; task_wait says what has become of task {}",
+                carried.approval, carried.task
+            );
+            Fault::new(why)
+        })?;
+    let answer = request.input_responses.as_ref().and_then(|all| all.get(&question.name()));
+    let answer = answer.ok_or_else(|| Fault::new(format!("the answer to {} is missing", question.name())))?;
+    let word = question.read(elicited(answer)?)?;
+    question.count(call.client(), word, Some(carried.dialog)).await?;
+    Ok(Some(carried.task))
+}
+
+fn elicited(answer: &Value) -> Result<ElicitResult, Fault> {
+    serde_json::from_value(answer.clone())
+        .map_err(|error| Fault::new(format!("the answer is not one to a question: {error}")))
+}
+
+/// Asks while the call is open, as hosts are asked that began with `initialize`, and waits `patience` at most, or until the
+/// approval is answered elsewhere. Whatever goes wrong with the dialog has decided nothing.
+pub(super) async fn ask_now(
+    client: &Client,
+    task: &wire::Task,
+    question: &Question,
+    patience: Duration,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), Fault> {
+    let mut meta = RequestMetaObject::default();
+    if let Value::Object(related) = older::related(&task.id) {
+        meta.0.0.extend(related);
+    }
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(question.params(Some(meta))));
+    let sent = context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+    let Ok(mut asked) = sent else { return Ok(()) };
+    let answer = tokio::select! {
+        answer = &mut asked.rx => answer,
+        () = decided(client, task) => {
+            let _ = asked.cancel(Some("it has been decided elsewhere".into())).await;
+            return Ok(());
+        }
+        () = tokio::time::sleep(patience) => {
+            let _ = asked.cancel(Some("nobody has answered in time".into())).await;
+            return Ok(());
+        }
+    };
+    match answer {
+        Ok(Ok(ClientResult::ElicitResult(answer))) => {
+            question.count(client, question.read(answer)?, None).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Comes when the task does not wait any more.
+async fn decided(client: &Client, task: &wire::Task) {
+    let mut now = task.clone();
+    while now.state == "awaiting" {
+        match handles::changed(client, &now).await {
+            Ok(next) => now = next,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// `tasks/update`: answers to what a task has asked. Those to anything else are passed over.
+pub(super) async fn update(
+    client: &Client,
+    task: &wire::Task,
+    answers: &std::collections::BTreeMap<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), ErrorData> {
+    let refused = |fault: Fault| ErrorData::invalid_params(fault.to_string(), None);
+    let Some(question) = about(client, task, context).await else {
+        let named = task.approval.map(|id| format!("approval-{id}-"));
+        let meant = named.is_some_and(|name| answers.keys().any(|it| it.starts_with(&name)));
+        return match task.approval.filter(|_| meant) {
+            Some(id) => Err(refused(Fault::new(format!(
+                "approval {id} is not for the host to answer: the rule that asks wants a person at a terminal, or an \
+                 approver; task {} goes on waiting",
+                task.id
+            )))),
+            None => Ok(()),
+        };
+    };
+    let Some(answer) = answers.get(&question.name()) else { return Ok(()) };
+    let word = elicited(answer).and_then(|answer| question.read(answer)).map_err(refused)?;
+    question.count(client, word, None).await.map_err(refused)
+}
+
+/// Whether a call may be answered with a question, which only later hosts understand.
+pub(super) fn may_ask_back(context: &RequestContext<RoleServer>) -> bool {
+    !eras::is_older(context)
+}

@@ -1,0 +1,46 @@
+//! What the library drops on its way in, or hands to nobody: requests of the older form of tasks, and tasks in
+//! `subscriptions/listen`.
+//!
+//! Its types have no member `task` in a call and no `taskIds` in a filter, and it answers `tasks/get` for nobody who does
+//! not declare the extension. So these requests are given another method before it reads them, one that it does not know
+//! and hands on whole. Every other message stays as it is, to the byte.
+
+use memchr::memmem;
+use serde_json::Value;
+
+/// `tools/call` that is to become a task.
+pub(super) const CALL: &str = "provost/tasks/call";
+/// `tasks/get` of a host of the older revisions.
+pub(super) const GET: &str = "provost/tasks/get";
+/// `tasks/cancel` of one.
+pub(super) const CANCEL: &str = "provost/tasks/cancel";
+/// `tools/list` of one, in which tools say whether they can become a task.
+pub(super) const TOOLS: &str = "provost/tools/list";
+/// `subscriptions/listen` with tasks.
+pub(super) const LISTEN: &str = "provost/subscriptions/listen";
+
+/// The revision from which on each request says what it is of.
+const NEWER: &str = "2026-07-28";
+
+/// The message under another method, and that method; nothing when the library can be trusted with it.
+pub(super) fn kept(message: &[u8]) -> Option<(Vec<u8>, &'static str)> {
+    let has = |word: &str| memmem::find(message, word.as_bytes()).is_some();
+    let concerns = ["\"task\"", "\"taskIds\"", "\"tasks/", "\"tools/list\""];
+    if !concerns.into_iter().any(has) {
+        return None;
+    }
+    let mut message: Value = serde_json::from_slice(message).ok()?;
+    let params = &message["params"];
+    let version = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
+    let is_older = version.is_none_or(|version| version < NEWER);
+    let method = match message["method"].as_str()? {
+        "tools/call" if is_older && params["task"].is_object() => CALL,
+        "tasks/get" if is_older => GET,
+        "tasks/cancel" if is_older => CANCEL,
+        "tools/list" if is_older => TOOLS,
+        "subscriptions/listen" if !is_older && !params["notifications"]["taskIds"].is_null() => LISTEN,
+        _ => return None,
+    };
+    message["method"] = method.into();
+    Some((serde_json::to_vec(&message).ok()?, method))
+}

@@ -1,0 +1,194 @@
+//! Tasks on which an eye is kept for a host: it is told of changes, and waits for results. In both forms of tasks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientCapabilities, CustomNotification, CustomResult, NotificationMetaObject, RequestId,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter,
+    SubscriptionsListenResult, TaskStatusNotification, TaskStatusNotificationParams,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::beat::Beat;
+use super::resources::Place;
+use super::tools::tasks::in_words;
+use super::{changes, dialog, handles, older};
+use crate::base::limits::{HOST_DIALOG_MS_MAX, MCP_WATCHED_MAX};
+use crate::client::{Client, ClientError, wire};
+
+/// Those that a server process watches without being asked to: tasks in the older form, in which a host says nothing more
+/// than that it wants one. Beyond the bound hosts hear nothing, and find out by asking, as they have to anyway.
+#[derive(Clone)]
+pub(super) struct Watches(Arc<Semaphore>);
+
+impl Watches {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(MCP_WATCHED_MAX)))
+    }
+
+    /// Tells of a task until it is over or the host has gone.
+    pub(super) fn begin(&self, client: &Client, task: &wire::Task, context: &RequestContext<RoleServer>) {
+        let Ok(permit) = self.0.clone().try_acquire_owned() else { return };
+        let (client, task) = (client.clone(), task.clone());
+        let (peer, mut beat) = (context.peer.clone(), Beat::of(context));
+        tokio::spawn(async move {
+            let _permit = permit;
+            let mut known = task;
+            while !handles::is_over(&known) && !peer.is_transport_closed() {
+                let Ok(next) = handles::changed(&client, &known).await else { return };
+                if next.updated_at != known.updated_at {
+                    beat.tell(&in_words(&next)).await;
+                }
+                if next.state != known.state {
+                    let told = CustomNotification::new(
+                        "notifications/tasks/status",
+                        Some(older::task(&next, false)),
+                    );
+                    if peer.send_notification(ServerNotification::CustomNotification(told)).await.is_err() {
+                        return;
+                    }
+                }
+                known = next;
+            }
+        });
+    }
+}
+
+/// `tasks/result`, which waits as long as the task takes.
+pub(super) async fn result(
+    client: &Client,
+    id: &str,
+    context: &RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    let mut task = handles::find(client, id).await?;
+    let mut beat = Beat::of(context);
+    // Who does not want to be asked now is not asked again and again.
+    let mut asked = None;
+    while !handles::is_over(&task) {
+        let question = match task.approval != asked {
+            true => dialog::about(client, &task, context).await,
+            false => None,
+        };
+        asked = task.approval;
+        let words = in_words(&task);
+        let ask = async {
+            if let Some(question) = question {
+                let patience = Duration::from_millis(HOST_DIALOG_MS_MAX);
+                // What is wrong with an answer is no answer; the task goes on waiting for another one.
+                let _ = dialog::ask_now(client, &task, &question, patience, context).await;
+            }
+            handles::changed(client, &task).await
+        };
+        tokio::select! {
+            next = beat.during(&words, ask) => task = next.map_err(|error| handles::lost(&error))?,
+            () = context.ct.cancelled() => {
+                return Err(ErrorData::internal_error("cancelled by the host", None));
+            }
+        }
+    }
+    Ok(older::result(&task))
+}
+
+/// Whether a host may hear of so many.
+pub(super) fn check(ids: &[String]) -> Result<(), ErrorData> {
+    match ids.len() {
+        0..=MCP_WATCHED_MAX => Ok(()),
+        _ => Err(ErrorData::invalid_params(format!("`taskIds`: {MCP_WATCHED_MAX} at most"), None)),
+    }
+}
+
+/// What a host gets that names tasks without saying that it follows any.
+pub(super) fn undeclared() -> ErrorData {
+    ErrorData::missing_required_client_capability(ClientCapabilities::builder().enable_tasks().build())
+}
+
+/// Says what the host will hear of: of the tasks those that are its agent's, besides whatever else it wants.
+pub(super) async fn acknowledge(
+    client: &Client,
+    ids: Vec<String>,
+    also: &SubscriptionFilter,
+    context: &RequestContext<RoleServer>,
+) -> Result<Vec<wire::Task>, ErrorData> {
+    let mut tasks: Vec<wire::Task> = Vec::new();
+    for id in ids {
+        if let Ok(task) = handles::find(client, &id).await
+            && !tasks.iter().any(|known| known.id == task.id)
+        {
+            tasks.push(task);
+        }
+    }
+    let mut agreed = serde_json::to_value(also).unwrap_or_else(|_| json!({}));
+    agreed["taskIds"] = tasks.iter().map(|task| Value::from(task.id.as_str())).collect();
+    let said = json!({ "notifications": agreed, "_meta": subscription(&context.id) });
+    let said = CustomNotification::new("notifications/subscriptions/acknowledged", Some(said));
+    let sent = context.peer.send_notification(ServerNotification::CustomNotification(said)).await;
+    sent.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(tasks)
+}
+
+fn subscription(id: &RequestId) -> NotificationMetaObject {
+    let mut meta = NotificationMetaObject::new();
+    meta.set_subscription_id(id.clone());
+    meta
+}
+
+/// Tells of these tasks until the host has heard enough: how each stands, and every change. Of what else it wants, too.
+pub(super) async fn follow(
+    client: &Client,
+    tasks: Vec<wire::Task>,
+    also: &SubscriptionFilter,
+    context: &RequestContext<RoleServer>,
+) -> SubscriptionsListenResult {
+    let mut eyes = JoinSet::new();
+    for task in tasks {
+        eyes.spawn(tell_of(client.clone(), task, context.clone()));
+    }
+    let tell = async |place: Place| {
+        let mut told =
+            ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(place.to_string()));
+        told.extensions.insert(subscription(&context.id));
+        context.peer.send_notification(ServerNotification::ResourceUpdatedNotification(told)).await.is_ok()
+    };
+    let telling = async {
+        if also.resource_subscriptions.as_ref().is_some_and(|uris| !uris.is_empty()) {
+            changes::tell_of(client, also, tell).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = telling => {}
+        () = context.ct.cancelled() => {}
+    }
+    SubscriptionsListenResult::complete(context.id.clone())
+}
+
+async fn tell_of(client: Client, mut task: wire::Task, context: RequestContext<RoleServer>) {
+    loop {
+        let asks = dialog::about(&client, &task, &context).await.map(|question| question.requests());
+        let params = TaskStatusNotificationParams::new(handles::detailed(&task, asks));
+        let mut told = TaskStatusNotification::new(params);
+        told.extensions.insert(subscription(&context.id));
+        if context.peer.send_notification(ServerNotification::TaskStatusNotification(told)).await.is_err() {
+            return;
+        }
+        if handles::is_over(&task) {
+            return;
+        }
+        let seen = task.updated_at.clone();
+        while task.updated_at == seen {
+            match handles::changed(&client, &task).await {
+                Ok(next) => task = next,
+                // Without the daemon nothing changes; it is asked again soon, and not at once.
+                Err(ClientError::NotRunning(_) | ClientError::Broken(_) | ClientError::Slow) => {
+                    tokio::time::sleep(Beat::interval()).await;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
