@@ -101,6 +101,7 @@ mod mcp_crew;
 mod mcp_devit;
 mod mcp_elicitation;
 mod mcp_examined;
+mod mcp_fixtures;
 mod mcp_host;
 mod mcp_hostile;
 mod mcp_hosts;

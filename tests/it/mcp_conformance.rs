@@ -11,21 +11,22 @@ use serde_json::{Value, json};
 
 use crate::loopback_client::Http;
 use crate::mcp_examined::node;
+use crate::mcp_fixtures;
 use crate::mcp_host::{ALLOW, Host};
 use crate::support::World;
 
 const NEED_FIXTURES: &str = include_str!("mcp_examined/needs_fixtures.txt");
 
 /// What a run of the suite has found.
-pub(crate) struct Examined {
+struct Examined {
     /// Scenario and check.
-    pub(crate) failed: BTreeSet<String>,
-    pub(crate) passed: usize,
-    pub(crate) said: String,
+    failed: BTreeSet<String>,
+    passed: usize,
+    said: String,
 }
 
 /// Runs what a revision demands of a server.
-pub(crate) fn examine(world: &World, url: &str, revision: &str) -> Examined {
+fn examine(world: &World, url: &str, revision: &str) -> Examined {
     let (node, modules) = node();
     let results = world.path(&format!("results-{revision}"));
     let mut suite = Command::new(node);
@@ -101,6 +102,27 @@ fn what_each_revision_demands_of_a_server_is_there_unless_it_needs_a_server_made
             assert!(!there, "{check} needs no {kind} {name} any more: it is there");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_door_carries_everything_that_the_suite_asks_of_a_server_made_for_it() {
+    let world = World::new();
+    let folder = world.path("fixtures");
+    std::fs::create_dir(&folder).unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let url = mcp_fixtures::serve(&folder, stop.clone());
+    for (revision, passed) in [("2025-11-25", 60), ("2026-07-28", 120)] {
+        let (world, url) = (&world, &url);
+        let examined = tokio::task::block_in_place(|| examine(world, url, revision));
+        // Not demanded: tasks are an extension, and tried with those of Provost; the others fail with the suite's own
+        // server, too.
+        let others = ["tasks-", "server-sse-polling ", "http-custom-header-server-validation "];
+        let not_asked = |it: &&String| others.iter().any(|other| it.starts_with(other));
+        let failed: Vec<_> = examined.failed.iter().filter(|it| !not_asked(it)).collect();
+        assert!(failed.is_empty(), "{revision}: {failed:#?}\n{}", examined.said);
+        assert!(examined.passed >= passed, "{revision}: {} have passed\n{}", examined.passed, examined.said);
+    }
+    stop.cancel();
 }
 
 fn names<'a>(list: &'a Value, member: &'a str) -> impl Iterator<Item = &'a str> {

@@ -16,6 +16,7 @@ use hyper::body::Bytes;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -36,10 +37,10 @@ use sessions::Sessions;
 pub type Clients = Arc<dyn Fn(Principal) -> Client + Send + Sync>;
 
 /// The door.
-pub struct McpHttp {
+pub struct McpHttp<S = Mcp> {
     clients: Clients,
     sessions: Sessions,
-    service: StreamableHttpService<Mcp, sessions::Manager>,
+    service: StreamableHttpService<S, sessions::Manager>,
 }
 
 /// Why a request is not handed on.
@@ -64,6 +65,18 @@ impl Fault {
 impl McpHttp {
     /// A door whose callers ask the daemon through these clients, until `stop`.
     pub fn new(clients: Clients, settings: Settings, stop: CancellationToken) -> Self {
+        let server = Mcp::for_requests_with_clients(settings);
+        Self::serving(clients, move || server.for_another(), stop)
+    }
+}
+
+impl<S: ServerHandler> McpHttp<S> {
+    /// The same with any server, one of which is made for each host.
+    pub fn serving(
+        clients: Clients,
+        make: impl Fn() -> S + Send + Sync + 'static,
+        stop: CancellationToken,
+    ) -> Self {
         let sessions = Sessions::new();
         let mut config = StreamableHttpServerConfig::default()
             .with_sse_keep_alive(Some(Duration::from_secs(MCP_COMMENT_EVERY_S)))
@@ -72,9 +85,7 @@ impl McpHttp {
             // The shell has looked, and more closely.
             .disable_allowed_hosts();
         config.json_response = true;
-        let server = Mcp::for_requests_with_clients(settings);
-        let server = move || Ok(server.for_another());
-        let service = StreamableHttpService::new(server, sessions.manager(), config);
+        let service = StreamableHttpService::new(move || Ok(make()), sessions.manager(), config);
         Self { clients, sessions, service }
     }
 
@@ -179,7 +190,7 @@ fn untaken_fault(untaken: Untaken) -> Fault {
     }
 }
 
-impl LoopbackDoor for McpHttp {
+impl<S: ServerHandler> LoopbackDoor for McpHttp<S> {
     fn door(&self) -> Door {
         Door::Mcp
     }
