@@ -22,7 +22,8 @@ pub(super) struct Mcp {
 
 pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
     up::start_if_absent(here, !asked.no_start)?;
-    let settings = Settings { devit_tools: here.config(None)?.config.mcp.devit_tools };
+    let config = here.config(None)?.config;
+    let settings = Settings { devit_tools: config.mcp.devit_tools, screenshots: config.screenshot.enabled };
     let named = Speaker::named(here, asked.speak_as)?.or_else(session::agent_of_the_host);
     // Calls may yet say of which session they are.
     let by_session = named.is_none();

@@ -33,12 +33,17 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
     let needs = wait_for(async {
         let client = here.daemon(None).await?;
         let about = client.about().await?;
-        let failed = wire::TasksQuery { filter: Some("failed".into()), limit: Some(FAILURES_SHOWN) };
+        let failed = wire::TasksQuery {
+            filter: Some("failed".into()),
+            limit: Some(FAILURES_SHOWN),
+            ..wire::TasksQuery::default()
+        };
         let mut failed = client.tasks(&failed).await?.finished;
         failed.retain(is_recent);
         let mut tainted = recently_tainted(&client).await?;
         tainted.truncate(FAILURES_SHOWN);
-        let active = wire::TasksQuery { filter: Some("active".into()), limit: None };
+        let active =
+            wire::TasksQuery { filter: Some("active".into()), limit: None, ..wire::TasksQuery::default() };
         Ok(Needs {
             approvals: client.approvals().await?,
             questions: client.questions().await?,
@@ -58,7 +63,8 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
 }
 
 async fn recently_tainted(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
-    let finished = wire::TasksQuery { filter: None, limit: Some(TAINTED_AMONG) };
+    let finished =
+        wire::TasksQuery { filter: None, limit: Some(TAINTED_AMONG), ..wire::TasksQuery::default() };
     let mut tasks = client.tasks(&finished).await?.finished;
     tasks.retain(|task| task.tainted == Some(true) && is_recent(task));
     Ok(tasks)

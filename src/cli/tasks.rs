@@ -108,7 +108,11 @@ pub(super) fn list(here: &Here, asked: &Tasks) -> Result<u8, Complaint> {
         Filter::Completed => "completed",
         Filter::Failed => "failed",
     };
-    let query = wire::TasksQuery { filter: Some(filter.into()), limit: Some(asked.limit) };
+    let query = wire::TasksQuery {
+        filter: Some(filter.into()),
+        limit: Some(asked.limit),
+        ..wire::TasksQuery::default()
+    };
     let tasks = wait_for(async { Ok(here.daemon(None).await?.tasks(&query).await?) })?;
     if here.json {
         out::json(&tasks)?;
@@ -175,7 +179,13 @@ async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
         Err(err) if !matches!(err, ClientError::Refused { status: 404, .. }) => return Err(err.into()),
         Err(err) => err,
     };
-    let tasks = client.tasks(&wire::TasksQuery { filter: None, limit: Some(STATUS_FINISHED_MAX) }).await?;
+    let tasks = client
+        .tasks(&wire::TasksQuery {
+            filter: None,
+            limit: Some(STATUS_FINISHED_MAX),
+            ..wire::TasksQuery::default()
+        })
+        .await?;
     let all = tasks.active.into_iter().chain(tasks.finished);
     let mut begun: Vec<wire::Task> = all.filter(|task| task.id.starts_with(id.as_str())).collect();
     if id.as_str().len() < PREFIX_LEN_MIN || begun.is_empty() {

@@ -218,6 +218,8 @@ impl Client {
         claims "/claims" (wire::ClaimsQuery) -> Vec<wire::HeldFile>;
         /// Work that is handed over to the caller, or by it.
         handoffs "/handoffs" (wire::HandoffsQuery) -> Vec<wire::HandedOver>;
+        /// A picture of the screen that the caller has had taken.
+        picture "/picture" (wire::PictureQuery) -> wire::Picture;
         /// Questions that nobody has answered.
         questions "/questions" () -> Vec<wire::Question>;
     }

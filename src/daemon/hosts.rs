@@ -11,7 +11,6 @@ use hyper::{Request, Response};
 
 use super::Daemon;
 use crate::client::{self, Client};
-use crate::config::McpSettings;
 use crate::domain::Principal;
 use crate::mcp::{Clients, McpHttp, Settings};
 use crate::protocols::own::Inside;
@@ -30,11 +29,11 @@ impl client::Inside for Recognised {
 }
 
 impl Daemon {
-    pub(super) fn hosts_door(&self, settings: &McpSettings, api: Inside) -> McpHttp {
+    pub(super) fn hosts_door(&self, settings: Settings, api: Inside) -> McpHttp {
         let clients: Clients = Arc::new(move |who: Principal| {
             let agent = who.agent().clone();
             Client::inside(Arc::new(Recognised { who: Arc::new(who), api: api.clone() }), agent)
         });
-        McpHttp::new(clients, Settings { devit_tools: settings.devit_tools }, self.stop.clone())
+        McpHttp::new(clients, settings, self.stop.clone())
     }
 }

@@ -13,6 +13,7 @@ use crate::auth::loopback::KNOWS_PEERS;
 use crate::base::limits::CONNECTIONS_MAX;
 use crate::config::{Loaded, LoopbackAuth, Ports};
 use crate::domain::{DOOR_OPENED, Door};
+use crate::mcp::Settings as Offered;
 use crate::protocols::a6s::{A6s, Manners};
 use crate::protocols::agent_protocol::AgentProtocol;
 use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
@@ -89,7 +90,9 @@ impl Daemon {
         let settings = &loaded.config.mcp;
         if settings.enabled {
             let wanted = Wanted::new("mcp", settings.port, before.mcp, loaded);
-            let door = self.hosts_door(settings, api);
+            let screenshots = loaded.config.screenshot.enabled;
+            let offered = Offered { devit_tools: settings.devit_tools, screenshots };
+            let door = self.hosts_door(offered, api);
             ports.mcp = self.open_at(Door::Mcp, |_| door, &wanted, settings.auth).await?;
         }
         // Whoever asks about a job that an earlier daemon has left is told how it stands now.

@@ -66,6 +66,8 @@ the approval, and go on waiting.\n\
 pub struct Settings {
     /// Whether DevIt's names of tools are, too.
     pub devit_tools: bool,
+    /// Whether pictures of the screen can be asked for.
+    pub screenshots: bool,
 }
 
 /// The server: one for each host.

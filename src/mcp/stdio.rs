@@ -3,7 +3,9 @@
 //! Promises: a line that is too long, no JSON or no message is answered, under the id of its request where it has one, and
 //! the next one is read; nothing is kept beyond the bound.
 
+use std::convert::Infallible;
 use std::io;
+use std::time::Duration;
 
 use memchr::memchr;
 use rmcp::ServiceExt as _;
@@ -20,7 +22,8 @@ use super::eras::Announcing;
 use super::kept::kept;
 use super::outline::Outline;
 use super::raw::Whole;
-use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
+use crate::base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
+use crate::client::Client;
 
 /// Why a server does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -40,10 +43,24 @@ pub enum ServeError {
 pub async fn serve(mcp: Mcp) -> Result<(), ServeError> {
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let beginning = |error: &dyn std::fmt::Display| ServeError::Beginning(error.to_string());
+    let there = stay_there(mcp.client.clone());
     let lines = Announcing(Lines::new(reader, writer));
     let running = Whole::of(mcp).serve(lines).await.map_err(|error| beginning(&error))?;
-    running.waiting().await.map_err(|error| ServeError::Inside(error.to_string()))?;
+    tokio::select! {
+        served = running.waiting() => served.map_err(|error| ServeError::Inside(error.to_string()))?,
+        never = there => match never {},
+    };
     Ok(())
+}
+
+/// As long as the host is there, the crew hears so, if its agent has joined: claims are free when one falls silent, and a
+/// model may think for minutes.
+async fn stay_there(client: Client) -> Infallible {
+    loop {
+        tokio::time::sleep(Duration::from_secs(MCP_BEAT_EVERY_S)).await;
+        // Who is not of the crew is told so; a daemon that is away hears the next one.
+        let _heard = client.beat_crew().await;
+    }
 }
 
 /// Messages in lines.

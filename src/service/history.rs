@@ -116,6 +116,19 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn snapshot(&self, filter: TaskFilter, limit: Option<usize>) -> Result<Snapshot, Refusal> {
+        self.snapshot_before(filter, limit, None).await
+    }
+
+    /// The same, with finished tasks from behind one on.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn snapshot_before(
+        &self,
+        filter: TaskFilter,
+        limit: Option<usize>,
+        before: Option<TaskId>,
+    ) -> Result<Snapshot, Refusal> {
         let live = self.view(LiveTasks).await?;
         let active = match filter {
             TaskFilter::All | TaskFilter::Active => live.tasks,
@@ -123,16 +136,21 @@ impl Provost {
         };
         let finished = match filter {
             TaskFilter::Active => Finished::default(),
-            TaskFilter::All => self.finished(None, limit).await?,
-            TaskFilter::Completed => self.finished(Some(Status::Completed), limit).await?,
-            TaskFilter::Failed => self.finished(Some(Status::Failed), limit).await?,
+            TaskFilter::All => self.finished(None, limit, before).await?,
+            TaskFilter::Completed => self.finished(Some(Status::Completed), limit, before).await?,
+            TaskFilter::Failed => self.finished(Some(Status::Failed), limit, before).await?,
         };
         Ok(Snapshot { active, finished, completed: live.completed, failed: live.failed })
     }
 
-    async fn finished(&self, status: Option<Status>, limit: Option<usize>) -> Result<Finished, Refusal> {
+    async fn finished(
+        &self,
+        status: Option<Status>,
+        limit: Option<usize>,
+        before: Option<TaskId>,
+    ) -> Result<Finished, Refusal> {
         let limit = limit.unwrap_or(STATUS_FINISHED_MAX).min(STATUS_FINISHED_MAX);
-        let filter = FinishedFilter { status, ..FinishedFilter::default() };
+        let filter = FinishedFilter { status, before };
         let (tasks, truncated) =
             self.read(move |reader| reader.finished(filter, limit, STATUS_BYTES_MAX)).await?;
         Ok(Finished { tasks, truncated })

@@ -24,6 +24,7 @@ mod locks;
 mod mail;
 mod output;
 mod permission;
+mod picture;
 mod posts;
 mod programs;
 mod prompts;
@@ -53,6 +54,7 @@ pub use inbox::{InboxPage, News, Seen};
 pub use intents::IntentOrder;
 pub use jobs::{JobAsk, Plan, Pulse, Wanted, fresh_job_id};
 pub use locks::{Granted, LockOrder};
+pub use picture::{Shown, Thumb};
 pub use posts::{Letter, Letters};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};
 pub use replies::{

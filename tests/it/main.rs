@@ -108,6 +108,8 @@ mod mcp_hosts;
 #[cfg(unix)]
 mod mcp_http;
 mod mcp_older_tasks;
+mod mcp_own_word;
+mod mcp_pictures;
 mod mcp_resources;
 mod mcp_tasks;
 mod mcp_workers;

@@ -136,7 +136,7 @@ fn what_cannot_be_sent_or_read_is_said() {
     assert!(one.fails("message_send", json!({ "to": "other", "text": "  " })).contains("empty"));
     let long = one.fails("message_send", json!({ "to": "other", "text": "x".repeat(9_000) }));
     assert!(long.contains("8192"), "{long}");
-    let huge = one.fails("message_send", json!({ "to": "other", "text": "x".repeat(3 << 20) }));
+    let huge = one.fails("message_send", json!({ "to": "other", "text": "x".repeat(3 << 19) }));
     assert!(huge.contains("MiB"), "{huge}");
     assert!(
         one.fails("message_send", json!({ "to": "other", "text": "?", "kind": "shout" })).contains("kind")

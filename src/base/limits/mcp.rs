@@ -111,3 +111,16 @@ pub const HOST_DIALOG_MS_MAX: u64 = 600_000;
 
 /// Dialogs that were answered within that time; further ones are refused.
 pub const HOST_DIALOGS_MAX: usize = 10_000;
+
+/// Pixels of a picture of which a small one is made: a screen of 16,000 by 8,000.
+pub const PICTURE_PIXELS_MAX: u64 = 128 << 20;
+
+/// How wide a small picture is at most, in pixels.
+pub const THUMB_WIDTH_MAX: u32 = 1_280;
+
+/// A small picture in an answer, in bytes as Base64.
+pub const THUMB_BYTES_MAX: usize = 700 << 10;
+
+/// How often a server process says that its host is still there, in seconds: the crew misses nobody sooner than in a second
+/// by choice, and by default in a minute.
+pub const MCP_BEAT_EVERY_S: u64 = 20;

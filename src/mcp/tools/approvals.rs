@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::wire;
 use crate::mcp::call::Call;
+use crate::mcp::page;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::mcp::words::{fenced, listed, one_line, short};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -26,9 +28,17 @@ pub(super) fn tools() -> Vec<Entry> {
     ]
 }
 
-/// Nothing to say.
+/// Which page.
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct Which {
+    /// Where the last page ended.
+    cursor: Option<String>,
+    /// So many at most, up to 100.
+    limit: Option<usize>,
+}
+
+/// Longest goal and reason that are shown, in characters.
+const SHOWN_CHARS: usize = 2_000;
 
 /// A request that waits.
 #[derive(Serialize, JsonSchema)]
@@ -63,6 +73,9 @@ struct Approval {
 struct Approvals {
     /// Oldest first.
     approvals: Vec<Approval>,
+    /// For the next page; there is none without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
 }
 
 fn approval(it: wire::Approval) -> Approval {
@@ -72,22 +85,33 @@ fn approval(it: wire::Approval) -> Approval {
         task_id: it.task,
         worker: it.worker,
         tool: it.tool,
-        reason: it.reason,
+        reason: short(&it.reason, SHOWN_CHARS),
         risk: it.risk,
-        goal: it.goal,
+        goal: it.goal.map(|it| short(&it, SHOWN_CHARS)),
         expires_at: it.expires_at,
         digest: it.digest,
     }
 }
 
-async fn list(call: Call, _asked: Nothing) -> Result<Said<Approvals>, Fault> {
-    let approvals: Vec<Approval> = call.client().approvals().await?.into_iter().map(approval).collect();
-    let text = match approvals.len() {
+async fn list(call: Call, asked: Which) -> Result<Said<Approvals>, Fault> {
+    let all: Vec<Approval> = call.client().approvals().await?.into_iter().map(approval).collect();
+    let head = match all.len() {
         0 => "Nothing waits.".to_owned(),
         1 => "One request waits.".to_owned(),
         many => format!("{many} requests wait."),
     };
-    Ok(Said { text, answer: Approvals { approvals } })
+    let place = |it: &Approval| page::number(it.approval);
+    let found = page::page(&call, (asked.cursor, asked.limit), all, place).await?;
+    let lines = found.rows.iter().map(|it| {
+        let words = it.goal.as_deref().map(|it| fenced(&short(it, 500))).unwrap_or_default();
+        let (tool, reason) = (one_line(&it.tool, 100), one_line(&it.reason, 200));
+        format!(
+            "approval {} of {}: {tool}, risk {}, since {reason}{words}",
+            it.approval, it.asked_by, it.risk
+        )
+    });
+    let text = listed(&head, lines);
+    Ok(Said { text, answer: Approvals { approvals: found.rows, cursor: found.cursor } })
 }
 
 /// An answer.

@@ -226,7 +226,8 @@ async fn status(call: Call, asked: Which) -> Result<CallToolResult, AliasFault> 
         Filter::Completed => "completed",
         Filter::Failed => "failed",
     };
-    let query = wire::TasksQuery { filter: Some(filter.into()), limit: Some(MCP_PAGE_ROWS_MAX) };
+    let query =
+        wire::TasksQuery { filter: Some(filter.into()), limit: Some(MCP_PAGE_ROWS_MAX), before: None };
     let found = call.client().tasks(&query).await?;
     let unfinished = found.active.len();
     let all = found.active.iter().chain(&found.finished).map(in_short);

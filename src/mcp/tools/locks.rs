@@ -1,12 +1,14 @@
 //! Locks on symbols and files.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::limits::MCP_WAIT_S_MAX;
 use crate::client::wire;
 use crate::mcp::call::Call;
+use crate::mcp::page;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::mcp::words::{listed, one_line, short};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -85,11 +87,40 @@ struct Which {
     mine: bool,
     /// Only those in this file.
     file: Option<String>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+    /// So many at most, up to 100.
+    limit: Option<usize>,
 }
 
-async fn list(call: Call, asked: Which) -> Result<Said<wire::Locks>, Fault> {
+/// Who has locked what.
+#[derive(Serialize, JsonSchema)]
+struct Locks {
+    /// By symbol.
+    locks: Vec<wire::Lock>,
+    /// The first of those who wait for one, longest first.
+    waiting: Vec<wire::Waiter>,
+    /// For the next page; there is none without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+/// Waiters that are shown, and how much of a reason.
+const WAITERS: usize = 20;
+const REASON_CHARS: usize = 300;
+
+async fn list(call: Call, asked: Which) -> Result<Said<Locks>, Fault> {
     let query = wire::Whose { mine: asked.mine, file: asked.file, ..wire::Whose::default() };
-    let locks = call.client().locks(&query).await?;
-    let text = format!("{} locks, {} waiting.", locks.locks.len(), locks.waiting.len());
-    Ok(Said { text, answer: locks })
+    let found = call.client().locks(&query).await?;
+    let head = format!("{} locks, {} waiting.", found.locks.len(), found.waiting.len());
+    let cut = |it: wire::Lock| wire::Lock { reason: it.reason.map(|it| short(&it, REASON_CHARS)), ..it };
+    let all = found.locks.into_iter().map(cut).collect();
+    let page = page::page(&call, (asked.cursor, asked.limit), all, |it| it.symbol.clone()).await?;
+    let lines = page.rows.iter().map(|it| {
+        let why = it.reason.as_deref().map(|it| format!(": {}", one_line(it, 100))).unwrap_or_default();
+        format!("{} of {} until {}{why}", one_line(&it.symbol, 300), it.holder, it.until)
+    });
+    let text = listed(&head, lines);
+    let waiting = found.waiting.into_iter().take(WAITERS).collect();
+    Ok(Said { text, answer: Locks { locks: page.rows, waiting, cursor: page.cursor } })
 }

@@ -10,6 +10,7 @@ mod handoffs;
 mod intents;
 mod locks;
 mod messages;
+mod pictures;
 mod reports;
 pub(super) mod tasks;
 
@@ -30,6 +31,11 @@ pub(super) fn all(settings: Settings) -> Vec<Entry> {
         handoffs::tools(),
         messages::tools(),
     ];
-    let devit = if settings.devit_tools { devit::tools() } else { Vec::new() };
-    all.into_iter().flatten().chain(devit).collect()
+    let on = |wanted: bool, tools: fn() -> Vec<Entry>| if wanted { tools() } else { Vec::new() };
+    let more = [
+        on(settings.screenshots, pictures::tools),
+        on(settings.devit_tools, devit::tools),
+        on(settings.devit_tools && settings.screenshots, pictures::devit_tools),
+    ];
+    all.into_iter().chain(more).flatten().collect()
 }

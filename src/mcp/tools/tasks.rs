@@ -5,16 +5,15 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_TASKS_MAX, MCP_WAIT_S_MAX};
+use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_WAIT_S_MAX};
 use crate::client::wire;
 use crate::jail::plain_text;
 use crate::mcp::beat::{Beat, Heard};
 use crate::mcp::call::Call;
 use crate::mcp::handles::is_over;
+use crate::mcp::page;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-
-/// Finished tasks that are listed without being asked for more.
-const LISTED: usize = 20;
+use crate::mcp::words::listed;
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
@@ -161,7 +160,9 @@ struct Status {
     task_id: Option<String>,
     /// Without an id: `all`, `active`, `completed`, `failed`.
     filter: Option<String>,
-    /// Without an id: so many finished ones.
+    /// Without an id: where the last page ended.
+    cursor: Option<String>,
+    /// Without an id: so many at most, up to 100.
     limit: Option<usize>,
 }
 
@@ -170,26 +171,49 @@ struct Status {
 struct Tasks {
     /// Unfinished ones first, oldest first; then finished ones, newest first.
     tasks: Vec<Task>,
-    /// Whether there are more finished ones.
+    /// Whether there are more.
     more: bool,
+    /// For the next page; there is none without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
 }
 
 async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
     if let Some(id) = asked.task_id {
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
         let found = call.client().task(&query).await?;
-        return Ok(Said { text: in_words(&found), answer: Tasks { tasks: vec![row(found)], more: false } });
+        return Ok(Said {
+            text: in_words(&found),
+            answer: Tasks { tasks: vec![row(found)], more: false, cursor: None },
+        });
     }
-    let query = wire::TasksQuery {
-        filter: asked.filter,
-        limit: Some(asked.limit.unwrap_or(LISTED).min(MCP_TASKS_MAX)),
+    let place = match &asked.cursor {
+        Some(cursor) => page::open(&call, cursor).await?,
+        None => String::new(),
     };
+    let limit = page::rows(asked.limit);
+    let before = place.strip_prefix(FINISHED).map(str::to_owned);
+    let query = wire::TasksQuery { filter: asked.filter, limit: Some(limit), before };
     let found = call.client().tasks(&query).await?;
-    let text =
+    let head =
         format!("{} unfinished, {} completed, {} failed.", found.active.len(), found.completed, found.failed);
-    let tasks = found.active.into_iter().chain(found.finished).map(row).collect();
-    Ok(Said { text, answer: Tasks { tasks, more: found.truncated } })
+    let active = found.active.into_iter().map(|it| (format!("{} {}", it.created_at, it.id), it));
+    let finished = found.finished.into_iter().map(|it| (format!("{FINISHED}{}", it.id), it));
+    let begun = place.starts_with(FINISHED);
+    let rest: Vec<_> = active.filter(|(at, _)| !begun && *at > place).chain(finished).collect();
+    let places: Vec<String> = rest.iter().map(|(at, _)| at.clone()).collect();
+    let (tasks, left) = page::fitting(rest.into_iter().map(|(_, it)| row(it)), limit);
+    let more = left || found.truncated;
+    let cursor = match tasks.len().checked_sub(1).and_then(|last| places.get(last)).filter(|_| more) {
+        Some(last) => Some(page::seal(&call, last).await?),
+        None => None,
+    };
+    let lines = tasks.iter().map(|it| format!("{} of {} is {}", it.task_id, it.worker, it.state));
+    Ok(Said { text: listed(&head, lines), answer: Tasks { tasks, more, cursor } })
 }
+
+/// Begins the place of a finished task: those come last, and dates begin with a digit.
+const FINISHED: &str = "finished ";
 
 /// Whose output, and from where.
 #[derive(Deserialize, JsonSchema)]

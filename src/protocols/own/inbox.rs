@@ -2,10 +2,12 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
-use super::asked::{Asked, Caller};
+use super::asked::{Asked, Caller, Query};
 use super::map::inbox as words;
 use super::map::{self, Fault};
 use super::routes::{Answered, patience};
@@ -22,6 +24,7 @@ pub(super) fn routes() -> Router<Own> {
         .route("/send-message", post(send))
         .route("/read-inbox", post(read))
         .route("/take-work", post(take_work))
+        .route("/picture", get(picture))
 }
 
 /// Whoever sends it is the caller, whatever it says.
@@ -80,4 +83,25 @@ async fn take_work(
         }
         kind => wire::Work { order: None, called_off: words::called_off(kind) },
     }))
+}
+
+async fn picture(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Query(query): Query<wire::PictureQuery>,
+) -> Answered<wire::Picture> {
+    let task = map::task_id(&query.task)?;
+    let found = own.0.provost.picture(&who, &task, query.width).await.map_err(map::fault)?;
+    let found = found.ok_or_else(|| {
+        Fault::new(StatusCode::CONFLICT, "no_picture", format!("task {task} has no picture"))
+    })?;
+    let (thumb, why) = match found.thumb {
+        Ok(it) => {
+            let png = STANDARD.encode(&it.png);
+            (Some(wire::Thumb { png, width: it.width, height: it.height }), None)
+        }
+        Err(why) => (None, Some(why)),
+    };
+    let path = found.path.to_string_lossy().into_owned();
+    Ok(Json(wire::Picture { path, format: found.format, bytes: found.bytes, thumb, why }))
 }

@@ -173,7 +173,8 @@ async fn tasks(
             )));
         }
     };
-    let snapshot = own.0.provost.snapshot(filter, query.limit).await.map_err(map::fault)?;
+    let before = query.before.map(|it| map::task_id(&it)).transpose()?;
+    let snapshot = own.0.provost.snapshot_before(filter, query.limit, before).await.map_err(map::fault)?;
     Ok(Json(map::tasks(&snapshot)))
 }
 

@@ -355,6 +355,8 @@ pub struct TasksQuery {
     pub filter: Option<String>,
     /// Most finished tasks.
     pub limit: Option<usize>,
+    /// Only finished ones, from behind this one on.
+    pub before: Option<String>,
 }
 
 /// Query of `GET /task`: answered when the task changes after `updated_at`, or after `wait_ms`.

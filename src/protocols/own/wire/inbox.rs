@@ -130,3 +130,39 @@ pub struct CalledOff {
     /// Why.
     pub reason: String,
 }
+
+/// Query of `GET /picture`: a picture of the screen that the caller has had taken.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PictureQuery {
+    /// Its task.
+    pub task: String,
+    /// How wide the small one is at most, in pixels; bounded.
+    pub width: u32,
+}
+
+/// Answer to [`PictureQuery`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Picture {
+    /// Where it is.
+    pub path: String,
+    /// Its format, as a file extension.
+    pub format: String,
+    /// Its size.
+    pub bytes: u64,
+    /// A small one.
+    pub thumb: Option<Thumb>,
+    /// Why there is none.
+    pub why: Option<String>,
+}
+
+/// A small picture in PNG.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Thumb {
+    /// All of it, in Base64.
+    pub png: String,
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+}
