@@ -117,7 +117,10 @@ async fn the_door_carries_everything_that_the_suite_asks_of_a_server_made_for_it
         // Not demanded: tasks are an extension, and tried with those of Provost; the others fail with the suite's own
         // server, too.
         let others = ["tasks-", "server-sse-polling ", "http-custom-header-server-validation "];
-        let not_asked = |it: &&String| others.iter().any(|other| it.starts_with(other));
+        // The older era's list of tools has more to say of tasks, and only Provost's own server says it: it is tried above.
+        let own = ["tools-list tools-list", "json-schema-2020-12 json-schema-2020-12-error"];
+        let own = |it: &str| revision == "2025-11-25" && own.contains(&it);
+        let not_asked = |it: &&String| own(it) || others.iter().any(|other| it.starts_with(other));
         let failed: Vec<_> = examined.failed.iter().filter(|it| !not_asked(it)).collect();
         assert!(failed.is_empty(), "{revision}: {failed:#?}\n{}", examined.said);
         assert!(examined.passed >= passed, "{revision}: {} have passed\n{}", examined.passed, examined.said);
