@@ -187,7 +187,7 @@ fn prompts_are_filled_in_with_what_is_the_case() {
         let plan = text(&get("plan_with_locks", json!({ "goal": "rename it" })));
         assert!(plan.contains("rename it") && plan.contains("lock_acquire"), "{plan}");
         let off = text(&get("hand_off", json!({ "to": "bob" })));
-        assert!(off.contains("bob") && off.contains("handoff_create"), "{off}");
+        assert!(off.contains("bob") && off.contains("handoff_offer"), "{off}");
         for (name, arguments) in [
             ("plan_with_locks", json!({})),
             ("plan_with_locks", json!({ "goal": 7 })),
