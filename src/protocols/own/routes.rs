@@ -18,7 +18,7 @@ use crate::auth::role;
 use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
 use crate::domain::command::AckTask;
-use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting};
+use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting, WaitingOne};
 use crate::domain::{Answer, Principal, Verb};
 use crate::service::{Chunk, Stream, TaskFilter, Way};
 
@@ -307,7 +307,12 @@ async fn screenshot(
     let task = verb.task.clone();
     Ok(Json(match own.0.provost.submit(&who, verb).await.map_err(map::fault)? {
         Answer::Done(done) => map::delegated(&done.task, &done.state),
-        Answer::Parked(id) => map::parked(&task, id),
+        Answer::Parked(id) => {
+            // The one that waits already, if the caller has asked before.
+            let waiting = own.0.provost.view(WaitingOne(id)).await.map_err(map::fault)?;
+            let waiting = waiting.and_then(|it| it.task().cloned());
+            map::parked(waiting.as_ref().unwrap_or(&task), id)
+        }
         Answer::Denied(denial) => map::denied(&task, denial),
     }))
 }
