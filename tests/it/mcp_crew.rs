@@ -168,6 +168,11 @@ fn a_worker_reports_and_nobody_else_does() {
     over["details"] = json!({ "files": 3 });
     over["evidence"] = json!({ "log": "all green" });
     assert_eq!(worker.does("notify", over)["state"], "completed");
+    let task = one.does("task_status", json!({ "task_id": "t1" }))["tasks"][0].clone();
+    assert_eq!(
+        (&task["result"]["details"]["files"], &task["result"]["evidence"]["log"]),
+        (&json!(3), &json!("all green"))
+    );
     assert_eq!(one.does("notify", word("ack", "seen"))["state"], "acknowledged");
     let found = one.does("task_status", json!({ "task_id": "t1" }));
     assert_eq!(

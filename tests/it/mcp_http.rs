@@ -361,6 +361,52 @@ fn what_waits_is_shown_to_people_and_no_page_takes_an_answer() {
 }
 
 #[test]
+fn nobody_says_yes_to_their_own_request_under_any_name() {
+    let world = world(ASK);
+    let _daemon = world.start();
+    let mut ada = Host::new_era(&world, "ada");
+    let begun = ada.does("delegate", json!({ "goal": "true", "worker": "shell" }));
+    let waiting = ada.does("approvals_list", json!({}))["approvals"][0].clone();
+    assert_eq!(waiting["approval"], begun["approval"]);
+    let yes = json!({ "approval": waiting["approval"], "grant": true, "digest": waiting["digest"] });
+    for mut host in [
+        Host::new_era(&world, "ada"),
+        Host::new_era(&world, "bob"),
+        Host::nameless(&world, "/mcp"),
+        Host::nameless(&world, "/mcp").with("x-provost-agent", "carol"),
+        Host::old(&world, "dora"),
+    ] {
+        let why = host.fails("approval_decide", yes.clone());
+        assert!(!why.is_empty());
+    }
+    assert_eq!(ada.does("approvals_list", json!({}))["approvals"][0]["approval"], begun["approval"]);
+    assert_eq!(
+        ada.does("task_status", json!({ "task_id": begun["task_id"] }))["tasks"][0]["state"],
+        "awaiting"
+    );
+}
+
+#[test]
+fn what_changed_is_told_of_the_files_that_were_to_be_watched() {
+    let world = world(ALLOW);
+    let _daemon = world.start();
+    let mut host = Host::old(&world, "ada");
+    let asked =
+        json!({ "goal": "echo 1 > new.txt; echo 2 > other", "worker": "shell", "watch_patterns": ["*.txt"] });
+    let task = host.does("delegate", asked)["task_id"].clone();
+    let mut now = host.does("task_wait", json!({ "task_id": task }));
+    for _ in 0..100 {
+        if now["is_over"] == true {
+            break;
+        }
+        now = host.does("task_wait", json!({ "task_id": task, "cursor": now["cursor"], "max_wait_s": 5 }));
+    }
+    let found = host.does("task_status", json!({ "task_id": task }))["tasks"][0]["result"].clone();
+    let files = found["files_changed"]["files"].as_array().unwrap_or_else(|| panic!("{found}"));
+    assert_eq!((files.len(), &files[0]["path"]), (1, &json!("new.txt")), "{found}");
+}
+
+#[test]
 fn the_door_shuts_while_a_host_waits() {
     let world = world(ALLOW);
     let daemon = world.start();

@@ -41,6 +41,9 @@ struct Delegate {
     task_id: Option<String>,
     /// Free data for the worker.
     context: Option<Value>,
+    /// Files whose changes are to be told when it is over: globs from the working directory.
+    #[serde(default)]
+    watch_patterns: Vec<String>,
 }
 
 /// What became of it.
@@ -81,6 +84,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault
         timeout_s: asked.timeout_s,
         model: asked.model,
         context: asked.context,
+        watch_patterns: asked.watch_patterns,
         tool: Some("delegate".into()),
         ..wire::Delegate::default()
     };

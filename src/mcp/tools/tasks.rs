@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_WAIT_S_MAX};
+use crate::base::limits::{MCP_OUTPUT_BYTES_MAX, MCP_PAGE_BYTES_MAX, MCP_WAIT_S_MAX};
 use crate::client::wire;
 use crate::jail::plain_text;
 use crate::mcp::beat::{Beat, Heard};
@@ -81,6 +82,10 @@ struct Task {
     /// Exit code of its worker's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
+    /// What has come of it, where one task is asked for: `details` and `evidence` as its worker reported them,
+    /// `files_changed`, `failure`. A larger one is left out; `provost://tasks/ID` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
     /// For the next task_wait.
     cursor: String,
 }
@@ -104,8 +109,24 @@ fn row(it: wire::Task) -> Task {
         approval: it.approval,
         summary: it.notes.last().map(|note| short(&note.summary)),
         exit_code: it.exit_code,
+        result: None,
         cursor: it.updated_at,
     }
+}
+
+/// What has come of a task, as far as there is room for it.
+fn result(it: &wire::Task) -> Option<Value> {
+    let said = it.notes.iter().rev().find(|note| note.details.is_some() || note.evidence.is_some());
+    let members = [
+        ("details", said.and_then(|note| note.details.clone())),
+        ("evidence", said.and_then(|note| note.evidence.clone())),
+        ("files_changed", it.files_changed.as_ref().and_then(|it| serde_json::to_value(it).ok())),
+        ("failure", it.failure.clone()),
+    ];
+    let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let result = Value::Object(there.filter(|(_, value)| !value.is_null()).collect());
+    let fits = result.to_string().len() <= MCP_PAGE_BYTES_MAX;
+    (fits && result.as_object().is_some_and(|it| !it.is_empty())).then_some(result)
 }
 
 /// Where a task stands, in a sentence.
@@ -182,10 +203,9 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
     if let Some(id) = asked.task_id {
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
         let found = call.client().task(&query).await?;
-        return Ok(Said {
-            text: in_words(&found),
-            answer: Tasks { tasks: vec![row(found)], more: false, cursor: None },
-        });
+        let (text, result) = (in_words(&found), result(&found));
+        let tasks = vec![Task { result, ..row(found) }];
+        return Ok(Said { text, answer: Tasks { tasks, more: false, cursor: None } });
     }
     let place = match &asked.cursor {
         Some(cursor) => page::open(&call, cursor).await?,
