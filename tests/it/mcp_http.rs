@@ -339,8 +339,14 @@ fn what_waits_is_shown_to_people_and_no_page_takes_an_answer() {
     let _daemon = world.start();
     let mut host = Host::new_era(&world, "ada");
     let asked = json!({ "goal": "echo '<script>alert(1)</script>'", "worker": "shell" });
-    let id = host.does("delegate", asked)["approval"].as_u64().unwrap();
+    let answer = host.ask("tools/call", json!({ "name": "delegate", "arguments": asked }));
+    let id = answer["structuredContent"]["approval"].as_u64().unwrap();
     let door = Http::mcp(&world);
+    let at = format!("http://127.0.0.1:{}/approvals/{id}", door.port);
+    assert_eq!(answer["structuredContent"]["page"], at);
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("approval_pending: ") && text.contains(&at), "{text}");
+    assert!(text.contains(&format!("provost approve {id}")), "{text}");
     let list = door.get("/approvals");
     assert_eq!(list.status, 200);
     assert!(String::from_utf8_lossy(&list.body).contains(&format!("/approvals/{id}")));

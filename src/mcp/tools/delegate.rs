@@ -139,10 +139,24 @@ async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
         Some(id) => dialog::page(call.client(), id).await,
         None => None,
     };
+    let text = match task.approval {
+        Some(id) => pending(task, id, page.as_deref()),
+        None => in_words(task),
+    };
     let next = format!("task_wait with task_id {}", task.id);
     let (task_id, state, approval) = (task.id.clone(), task.state.clone(), task.approval);
     let answer = Delegated { task_id, state, approval, page, summary: None, exit_code: None, next };
-    done(&Said { text: in_words(task), answer })
+    done(&Said { text, answer })
+}
+
+/// What a model can tell its person.
+fn pending(task: &wire::Task, approval: u64, page: Option<&str>) -> String {
+    let shows = page.map(|page| format!(", {page} shows it")).unwrap_or_default();
+    format!(
+        "approval_pending: task {} waits for approval {approval}{shows}. \
+         A person answers: provost approve {approval}, or provost deny {approval} --reason WHY.",
+        task.id
+    )
 }
 
 /// What a host is told that has to follow the task by calling tools.
