@@ -94,8 +94,9 @@ const WAIT: &str = "\nwhile not os.path.exists('go'): time.sleep(0.01)\n";
 fn progress_from_inside_arrives_at_the_delegator() {
     let desk = Desk::new();
     for tier in TIERS {
-        let task =
-            desk.start(tier, "said(code(Door().say(*report('blocked', 'needs a file', details={'n': 1}))))");
+        // A word that was not collected yet gives way to the last one, so the last one waits.
+        let report = "said(code(Door().say(*report('blocked', 'needs a file', details={'n': 1}))))";
+        let task = desk.start(tier, &format!("{report}{WAIT}"));
         let word = desk.progress(&task);
         assert_eq!(
             (&word["status"], &word["artifacts"]["summary"]),
