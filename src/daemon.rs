@@ -3,11 +3,14 @@
 mod about;
 mod agents;
 mod broker;
+mod clock;
 mod code_owners;
 mod ears;
 mod follow;
 mod hosts;
+mod identities;
 mod logging;
+mod look;
 mod loopback_doors;
 mod memory;
 mod notices;
@@ -19,6 +22,7 @@ mod rehearse;
 #[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
 mod root_user;
 mod seen_files;
+mod shutdown;
 mod wiring;
 #[cfg(unix)]
 mod wit_sockets;
@@ -31,25 +35,24 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::json;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::keys::{KeyRing, Role};
-use crate::auth::replay::ReplayGuard;
+use crate::auth::keys::KeyRing;
+use crate::auth::names::Names;
 use crate::auth::role;
-use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, NONCES_MAX};
+use crate::base::limits::{ADDRESSES_MAX, CONNECTIONS_MAX, POLICY_LOOK_S};
 use crate::base::{AgentId, EffectId, Json, Secret, Timestamp};
 use crate::config::env::Environment;
-use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin};
+use crate::config::{Config, Loaded, Places, Severity, Sources, load, pin, sockets};
 use crate::domain::command::Record;
-use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
 use crate::domain::{Effect, Judge as _, Owed, Principal};
 use crate::effects::{
     Camera, DesktopOptions, DesktopParts, Hands, HookCommand, HookParts, OpenDoor, Parts, WorkerParts,
 };
-use crate::engine::{self, Clock as _, Engine, SystemClock};
-use crate::jail::{OutputBoard, Root, Supervisor};
+use crate::engine::{self, Clock as _, Engine, SteadyClock, SystemClock};
+use crate::jail::{OutputBoard, Root};
 use crate::policy::RuleSet;
 use crate::protocols::FrontDoor;
 use crate::protocols::devit::Devit;
@@ -58,7 +61,7 @@ use crate::protocols::wit::Wit;
 use crate::service::Provost;
 use crate::store;
 use crate::system::{self, Signal, Signals};
-use crate::transport::accept::accept_loop;
+use crate::transport::accept::{AllDoors, Capacity, accept_loop};
 use crate::transport::listen::{Place, bind};
 use crate::vault::Vault;
 pub use loopback_doors::TakenPorts;
@@ -71,7 +74,7 @@ const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
 /// How long open connections are given to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often the policy file and idleness are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
 /// The form in which DevIt's clients start a daemon. DevIt 1.14.
 pub struct DevitdForm {
@@ -145,6 +148,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
     let loaded = load_config(start)?;
     let worker_user = if superuser { root_user::for_workers(&loaded.config, &start.places)? } else { None };
     system::take_all_descriptors();
+    system::check_headroom().map_err(|why| anyhow!(why))?;
     crate::jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
     crate::jail::become_subreaper().context("cannot become the reaper of workers")?;
     let log = logging::start_log(start, &loaded.config)?;
@@ -174,17 +178,22 @@ struct Daemon {
     host: Principal,
     /// The key ring, and one more for every address with a secret of its own.
     keys: Vec<Arc<KeyRing>>,
+    names: Arc<Names>,
     camera: watch::Sender<Arc<Camera>>,
     notices: watch::Sender<DesktopOptions>,
     devit: Devit,
     wit: Wit,
     stop: CancellationToken,
     doors: TaskTracker,
+    /// How many connections each of them may have.
+    capacity: Capacity,
     shared: Arc<Mutex<Shared>>,
     policy: PolicyFile,
+    clock: Arc<clock::Watch>,
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
     idle_since: Timestamp,
+    root_is_gone: bool,
     uid: u32,
     /// What there is to say for as long as the daemon runs, about ports, say.
     lasting_notes: Vec<String>,
@@ -199,7 +208,10 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     // Before any door is open: whoever was answered may send a signal, which would otherwise end us in disorder.
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
-    let (mut daemon, own, started, hands) = assemble(start, &prepared, &config, orders).await?;
+    let (mut daemon, own, mut started, hands) = assemble(start, &prepared, &config, orders).await?;
+    // Before any door is open: whoever finds one knows where the others are.
+    let _sockets = sockets::Record::keep(&daemon.start.places)
+        .context("it cannot be written into the state folder where the sockets are")?;
     daemon.provost.settle_applies().await;
     // Whoever starts a daemon waits for the doors that open last: by then the others are there and the log says so.
     daemon.open_loopback(&prepared.loaded, own.inside()).await?;
@@ -232,16 +244,17 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
                 None => break,
             },
             _ = look.tick() => if daemon.look_around().await { break },
+            _ = &mut started.ended => break,
         }
     }
-    daemon.shut_down(hands, started.thread, reply_to).await;
-    Ok(())
+    daemon.shut_down(hands, started.thread, reply_to).await
 }
 
 /// What is left of a started engine once its effects are in hand.
 struct Running {
     clean: bool,
-    thread: std::thread::JoinHandle<()>,
+    thread: std::thread::JoinHandle<Option<engine::Lost>>,
+    ended: oneshot::Receiver<()>,
 }
 
 async fn assemble(
@@ -252,16 +265,17 @@ async fn assemble(
 ) -> Result<(Daemon, Own, Running, Hands)> {
     let places = &start.places;
     let durable = config.store.durability == crate::config::Durability::Full;
-    let options = store::Options { always_durable: durable, anchors: vec![store::journal::syslog_sink()] };
+    let anchors = vec![store::journal::syslog_sink()];
+    let options = store::Options { always_durable: durable, anchors, outside: Some(places.anchor()) };
     let store = store::open(&places.state, options)?;
     let mut policy = PolicyFile::find(config, places)?;
     let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
     let (settings, workers) = wiring::of_this_repository(config, places);
     let about = about::about(&start, prepared, config, &policy, &rules);
+    let steady = SteadyClock::default();
     let started =
-        engine::start(store, Box::new(rules), settings, Box::new(SystemClock), wiring::retention(config))?;
+        engine::start(store, Box::new(rules), settings, Box::new(steady), wiring::retention(config))?;
     let engine = started.engine.clone();
-
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
     let outputs = OutputBoard::default();
@@ -269,16 +283,14 @@ async fn assemble(
     let kept = wiring::kept(places, config)?;
     let provost =
         Provost::new(engine.clone(), role::host(), open_root()?, outputs.clone(), workers, index, kept);
-    let keys = Arc::new(open_keys(&start, config)?);
+    let names = identities::names(&start, prepared, config, &engine)?;
     let shared = Arc::new(Mutex::new(Shared(about)));
-    let seen = shared.clone();
-    let about = Box::new(move || seen.lock().unwrap_or_else(PoisonError::into_inner).0.clone());
+    let watch = Arc::new(clock::Watch::new(engine.clone()));
+    let about = clock::told_with(shared.clone(), watch.clone());
     let user = (prepared.user.clone(), prepared.uid);
-    let own = Own::new(provost.clone(), keys.clone(), user, orders, about, wiring::bases(places));
-    let wit = Wit::new(provost.clone(), keys.clone(), prepared.uid);
-    let replay = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
-    let options = wiring::devit_options(&start, prepared, config);
-    let devit = Devit::new(provost.clone(), keys.clone(), replay, options, now);
+    let own = Own::new(provost.clone(), names.clone(), user, orders, about, wiring::bases(places));
+    let wit = Wit::new(provost.clone(), names.clone(), prepared.uid);
+    let devit = identities::devit_door(&start, prepared, config, (&provost, &names))?;
     let doors = doors_of_workers(&start, prepared, &devit)?;
     let (hook, hook_command) = watch::channel(wiring::hook(config));
     let hooks = wiring::hook_parts(&start, config, hook_command);
@@ -293,32 +305,27 @@ async fn assemble(
         start,
         provost,
         host: role::host(),
-        keys: vec![keys],
+        keys: vec![names.keys().clone()],
+        names,
         camera,
         notices,
         devit,
         wit,
         stop: CancellationToken::new(),
         doors: TaskTracker::new(),
+        capacity: Capacity::within(&AllDoors::of_a_process_with(system::descriptors_max()), CONNECTIONS_MAX),
         shared,
         policy,
+        clock: watch,
         hook,
         auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
-        idle_since: now(),
+        idle_since: engine.now(),
+        root_is_gone: false,
         uid: prepared.uid,
         lasting_notes: Vec::new(),
     };
-    Ok((daemon, own, Running { clean: started.clean, thread: started.thread }, hands))
-}
-
-/// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
-fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
-    let keys = KeyRing::open(&start.places.config.join("keys"))?;
-    let approver = &config.approvals.default_target;
-    if !keys.is_reserved(approver) {
-        keys.add(approver, Role::Approver, now())?;
-    }
-    Ok(keys)
+    let engine::Started { clean, thread, ended, .. } = started;
+    Ok((daemon, own, Running { clean, thread, ended }, hands))
 }
 
 /// Effects to come, and those owed from before.
@@ -348,10 +355,6 @@ fn start_hands(
     let places = &start.places;
     let copies = places.state.with_extension("copies");
     let profiles = provost.clone();
-    let supervisor = match prepared.worker_user {
-        Some((uid, gid)) => Supervisor::default().running_as(uid, gid),
-        None => Supervisor::default().with_control_groups().keeping_spares_in(places.spares()),
-    };
     let workers = WorkerParts {
         profiles: Arc::new(move |id: &AgentId| profiles.profiles().get(id).cloned()),
         root,
@@ -360,7 +363,7 @@ fn start_hands(
         vault: Vault::at(places.secrets()),
         doors,
         program: std::env::current_exe().ok(),
-        supervisor,
+        supervisor: wiring::supervisor(places, prepared),
         outputs: provost.outputs().clone(),
         concurrent: prepared.loaded.config.limits.workers as usize,
         keep: agents::keeper(provost),
@@ -391,7 +394,7 @@ impl Daemon {
         let listed = wire::DoorAt { door: name.into(), address: at.display().to_string() };
         self.shared().0.doors.push(listed);
         let serve = move |stream, guard| door.serve(stream, guard);
-        self.doors.spawn(accept_loop(bound, CONNECTIONS_MAX, self.stop.clone(), GRACE, serve));
+        self.doors.spawn(accept_loop(bound, self.capacity.clone(), self.stop.clone(), GRACE, serve));
         Ok(())
     }
 
@@ -403,7 +406,7 @@ impl Daemon {
     /// The sockets of the wit door, in the work trees. What is in their way is told, and is no reason not to start.
     #[cfg(unix)]
     async fn open_wit(&self, config: &Config) {
-        let running = (self.doors.clone(), self.stop.clone());
+        let running = (self.doors.clone(), self.stop.clone(), self.capacity.clone());
         let shared = self.shared.clone();
         let (door, places) = (self.wit.clone(), &self.start.places);
         wit_sockets::WitSockets::new(door, places, config.wit.open, running, shared).keep().await;
@@ -542,6 +545,10 @@ impl Daemon {
 
     /// Notices a changed policy, and idleness; `true` when it is time to stop.
     async fn look_around(&mut self) -> bool {
+        self.look_at_the_clock().await;
+        if self.is_without_its_repository() {
+            return true;
+        }
         let stamps = self.policy.stamps();
         if stamps != self.policy.seen {
             self.policy.seen = stamps;
@@ -557,44 +564,8 @@ impl Daemon {
         }
         let Some(limit) = self.auto_shutdown_s else { return false };
         if self.is_busy().await {
-            self.idle_since = now();
+            self.idle_since = self.engine().now();
         }
-        now().since_ms(self.idle_since) / 1000 >= limit
-    }
-
-    async fn is_busy(&self) -> bool {
-        let agents = self.provost.view(KnownAgents).await.is_ok_and(|it| it.iter().any(|it| it.alive));
-        let tasks = self.provost.view(LiveTasks).await.is_ok_and(|it| !it.tasks.is_empty());
-        let waiting = self.provost.view(Waiting).await.is_ok_and(|it| !it.is_empty());
-        let hooks = self.provost.view(HooksOwed).await.is_ok_and(|owed| owed > 0);
-        agents || tasks || waiting || hooks
-    }
-
-    /// Doors first, then the hands, then the engine, so that whatever was begun can still be recorded.
-    async fn shut_down(
-        self,
-        hands: Hands,
-        thread: std::thread::JoinHandle<()>,
-        reply: Option<tokio::sync::oneshot::Sender<Result<String, String>>>,
-    ) {
-        tracing::info!("stopping");
-        if let Some(reply) = reply {
-            // The asker may have gone.
-            let _ = reply.send(Ok("stopping".into()));
-        }
-        self.stop.cancel();
-        self.doors.close();
-        self.doors.wait().await;
-        self.provost.index().stop();
-        hands.stop().await;
-        if let Err(err) =
-            self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await
-        {
-            tracing::warn!("the stop is not on record: {err:#}");
-        }
-        self.engine().stop();
-        // The thread commits what is queued; joining it may take as long as the disk does.
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
-        tracing::info!("stopped");
+        self.engine().now().since_ms(self.idle_since) / 1000 >= limit
     }
 }

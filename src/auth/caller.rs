@@ -3,25 +3,26 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::keys::KeyRing;
+use super::Rejected;
 use super::loopback::holders;
-use super::{Rejected, role};
+use super::names::{Names, is_same};
 use crate::base::AgentId;
-use crate::domain::{Door, Principal, Token};
+use crate::domain::{Door, Principal, ProcessMark, Proof, Token};
 
 /// Whoever sent a request that was let in.
 #[derive(Clone)]
 pub struct Caller {
     door: Door,
-    keys: Arc<KeyRing>,
+    names: Arc<Names>,
     token: Option<Arc<Token>>,
     socket: Option<u32>,
+    line: Arc<[ProcessMark]>,
 }
 
 impl Caller {
-    /// A process of this user at a door, as the kernel says; `keys` tells which names are reserved.
-    pub fn peer(door: Door, keys: Arc<KeyRing>) -> Self {
-        Self { door, keys, token: None, socket: None }
+    /// A process of this user at a door, as the kernel says; `names` tells which are free.
+    pub fn peer(door: Door, names: Arc<Names>) -> Self {
+        Self { door, names, token: None, socket: None, line: Arc::default() }
     }
 
     /// The same with the number of its socket, where the system tells it.
@@ -30,11 +31,17 @@ impl Caller {
         Self { socket, ..self }
     }
 
+    /// The same with the process that asks and those above it in its session, where they were looked for.
+    #[must_use]
+    pub fn from_line(self, line: Arc<[ProcessMark]>) -> Self {
+        Self { line, ..self }
+    }
+
     /// The process that asks; `None` where that cannot be found out. Blocking, for some milliseconds: it is looked for
     /// among all processes.
     pub fn process(&self) -> Option<i32> {
         let socket = self.socket?;
-        holders(BTreeSet::from([socket])).remove(&socket)
+        holders(BTreeSet::from([socket])).ok()?.remove(&socket)
     }
 
     /// The same with a token that is good.
@@ -53,25 +60,21 @@ impl Caller {
         self.token.as_ref()
     }
 
-    /// Whether somebody has a key under a name of which this is true, or the daemon keeps it for itself. A door with
-    /// several spellings of a name asks for all of them.
-    pub fn is_reserved(&self, same: impl Fn(&AgentId) -> bool) -> bool {
-        self.keys.list().iter().any(|key| same(&key.ident))
-    }
-
-    /// The caller under the name that it gives itself: that of its token, or one that is free for anyone to take.
-    /// Whether somebody has a token for it that was not shown is for the core to say.
+    /// The caller under the name that it gives itself: that of its token in any spelling, or one that is free for anyone to
+    /// take.
     ///
     /// # Errors
-    /// [`Rejected::OtherName`], [`Rejected::Reserved`].
+    /// [`Rejected::OtherName`], [`Rejected::Reserved`], [`Rejected::Taken`].
     pub fn speaks_as(&self, agent: AgentId) -> Result<Principal, Rejected> {
-        match &self.token {
-            Some(token) if token.agent == agent => Ok(role::bearer(token, self.door)),
-            Some(_) => Err(Rejected::OtherName),
-            None if role::is_reserved(&agent) || self.keys.is_reserved(&agent) => Err(Rejected::Reserved),
-            None if self.door == Door::A6s => Ok(role::editor(agent)),
-            None if self.door == Door::Mcp => Ok(role::hosted(agent)),
-            None => Ok(role::on_loopback(agent, self.door)),
-        }
+        self.names.local(agent, self.door, self.token.as_deref(), &self.line)
+    }
+
+    /// Whether the caller may read what is kept for this name, which it does not say to be its own.
+    ///
+    /// # Errors
+    /// What [`Caller::speaks_as`] says of a name that is somebody else's.
+    pub fn reads(&self, agent: &AgentId) -> Result<(), Rejected> {
+        let own = self.agent().is_some_and(|own| is_same(own, agent));
+        if own { Ok(()) } else { self.names.is_free(agent, Proof::PeerUid) }
     }
 }

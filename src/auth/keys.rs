@@ -5,7 +5,7 @@
 //! someone else could read or write are refused with the command that mends it, and nothing has a default.
 //! Key ids, idents and dates may be shown; secrets leave only as a [`Secret`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -13,7 +13,8 @@ use hmac::Mac as _;
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
-use crate::base::{AgentId, Digest, Secret, Timestamp, Ttl};
+use crate::base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
+use crate::domain::post::slug;
 
 #[cfg_attr(windows, path = "keys/folder_windows.rs")]
 pub(crate) mod folder;
@@ -70,6 +71,9 @@ pub enum KeyError {
     /// `add` for an ident that has a key.
     #[error("`{0}` has a key already; use `provost key rotate` for a new one")]
     Exists(AgentId),
+    /// `add` for another spelling of an ident that has a key.
+    #[error("`{0}` and `{1}` are one name, and `{1}` has a key; use that, or another name")]
+    Alike(AgentId, AgentId),
     /// `rotate` or `revoke` for an ident without a key.
     #[error("`{0}` has no key; see `provost key list`")]
     Unknown(AgentId),
@@ -137,6 +141,8 @@ struct InForce {
     of_this_run: Option<Secret>,
     shared: Secret,
     own: HashMap<AgentId, Own>,
+    /// What all spellings of each of them are one name of.
+    names: HashSet<Slug>,
 }
 
 struct Own {
@@ -209,15 +215,21 @@ impl KeyRing {
     pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
         let in_force = self.in_force();
         let Some(own) = in_force.own.get(ident) else {
-            return Keys::Shared(in_force.shared().clone());
+            let is_reserved = in_force.names.contains(&slug(ident.as_str()));
+            return if is_reserved { Keys::None } else { Keys::Shared(in_force.shared().clone()) };
         };
         let valid = own.keys.iter().filter(|key| own.revoked.is_none() && key.is_valid(now));
         let secrets: Vec<Secret> = valid.map(|key| key.secret.clone()).collect();
         if secrets.is_empty() { Keys::None } else { Keys::Own { role: own.role, secrets } }
     }
 
-    /// Whether nobody may use this name without its own key.
+    /// Whether nobody may use this name without its own key, in whatever spelling.
     pub fn is_reserved(&self, ident: &AgentId) -> bool {
+        self.in_force().names.contains(&slug(ident.as_str()))
+    }
+
+    /// Whether there is a key under exactly this name, or was one.
+    pub fn has(&self, ident: &AgentId) -> bool {
         self.in_force().own.contains_key(ident)
     }
 
@@ -238,8 +250,15 @@ impl KeyRing {
     /// Makes a key for an ident, which is reserved from now on. One that was revoked may be given a new key.
     ///
     /// # Errors
-    /// [`KeyError::Exists`], and what the folder says.
+    /// [`KeyError::Exists`], [`KeyError::Alike`], and what the folder says.
     pub fn add(&self, ident: &AgentId, role: Role, now: Timestamp) -> Result<Secret, KeyError> {
+        // Names without an ASCII letter or digit have one inbox, and can be told apart all the same.
+        let plain = |it: &AgentId| it.as_str().chars().any(|c| c.is_ascii_alphanumeric() || c == '_');
+        let same = |it: &AgentId| plain(it) && slug(it.as_str()) == slug(ident.as_str());
+        let alike = |it: &&AgentId| *it != ident && plain(ident) && same(it);
+        if let Some(other) = self.in_force().own.keys().find(alike) {
+            return Err(KeyError::Alike(ident.clone(), other.clone()));
+        }
         self.change(ident, |own| match own {
             Some(Own { revoked: None, .. }) => Err(KeyError::Exists(ident.clone())),
             _ => {
@@ -334,7 +353,8 @@ impl InForce {
             }
             own.insert(ident, keys);
         }
-        Ok(Self { of_this_run: None, shared, own })
+        let names = own.keys().map(|ident: &AgentId| slug(ident.as_str())).collect();
+        Ok(Self { of_this_run: None, shared, own, names })
     }
 }
 

@@ -14,8 +14,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-use super::Rejected;
 use super::peer::same_namespace;
+use super::{Rejected, unless_busy};
 
 /// Whether peers can be asked for here.
 pub const KNOWS_PEERS: bool = true;
@@ -37,6 +37,11 @@ const ANSWER: usize = HEADER + 4 + SOCKET_ID + 20;
 /// Answers to questions that somebody else on this thread gave up on, which are skipped.
 const STALE_MAX: u32 = 16;
 
+/// Programs that carry connections of containers and virtual machines without root's help to this machine, by the
+/// beginning of the name that the kernel keeps of a program. Each runs as its user, and whatever is behind it does not.
+const CARRIERS: [&str; 8] =
+    ["gvproxy", "passt", "pasta", "qemu-system-", "rootlesskit", "rootlessport", "slirp4netns", "vpnkit"];
+
 /// A peer's end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopbackPeer {
@@ -50,7 +55,7 @@ impl LoopbackPeer {
     /// Asks the kernel who has connected from `peer` to `us`.
     ///
     /// # Errors
-    /// [`Rejected::Gone`] when there is no such connection any more, or the kernel does not say.
+    /// [`Rejected::Gone`] when there is no such connection any more, or the kernel does not say; [`Rejected::Busy`].
     pub fn of(peer: SocketAddr, us: SocketAddr) -> Result<Self, Rejected> {
         thread_local! {
             /// Open for as long as the thread runs: a question then takes about a microsecond.
@@ -61,8 +66,9 @@ impl LoopbackPeer {
                 Some(open) => Ok(open),
                 None => Kernel::open(),
             };
-            let mut open = open.map_err(|_| Rejected::Gone)?;
-            let answer = open.ask(peer, us).map_err(|_| Rejected::Gone)?;
+            let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
+            let mut open = open.map_err(gone)?;
+            let answer = open.ask(peer, us).map_err(gone)?;
             // One that could not answer is not asked again.
             *kernel = Some(open);
             answer.ok_or(Rejected::Gone)
@@ -83,52 +89,89 @@ impl LoopbackPeer {
     /// peer is new, ten where it is old.
     ///
     /// # Errors
-    /// [`Rejected::Jailed`]; [`Rejected::Gone`] when nobody is seen to have the socket.
+    /// [`Rejected::Jailed`]; [`Rejected::Gone`] when nobody is seen to have the socket; [`Rejected::Busy`].
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
-        match holders(BTreeSet::from([self.inode])).get(&self.inode) {
+        let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
+        let jailed = |error: io::Error| unless_busy(&error, Rejected::Jailed);
+        match holders(BTreeSet::from([self.inode])).map_err(gone)?.get(&self.inode) {
             // A namespace that cannot be found out counts as another one.
-            Some(pid) if same_namespace(*pid).unwrap_or(false) => Ok(self),
+            Some(pid) if same_namespace(*pid).map_err(jailed)? => Ok(self),
             Some(_) => Err(Rejected::Jailed),
-            None if sockets_of("self").any(|it| it == self.inode) => Err(Rejected::Jailed),
+            None if sockets_of("self").map_err(gone)?.any(|it| it == self.inode) => Err(Rejected::Jailed),
             None => Err(Rejected::Gone),
         }
     }
 }
 
+impl LoopbackPeer {
+    /// Whether the peer speaks for itself, and carries nobody else's connection. Blocking, as long as
+    /// [`LoopbackPeer::check_not_jailed`].
+    ///
+    /// # Errors
+    /// [`Rejected::Carried`]; [`Rejected::Gone`] when nobody is seen to have the socket; [`Rejected::Busy`].
+    pub fn check_not_carried(self) -> Result<Self, Rejected> {
+        let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
+        match holders(BTreeSet::from([self.inode])).map_err(gone)?.get(&self.inode) {
+            Some(pid) if is_carrier(&pid.to_string()) => Err(Rejected::Carried),
+            Some(_) => Ok(self),
+            None => Err(Rejected::Gone),
+        }
+    }
+}
+
+/// Whether a program runs that carries others' connections to this machine. Blocking; a millisecond or two.
+pub fn carriers_are_about() -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = processes.filter_map(|it| it.file_name().to_str().map(str::to_owned));
+    pids.any(|pid| pid.starts_with(|c: char| c.is_ascii_digit()) && is_carrier(&pid))
+}
+
+fn is_carrier(pid: &str) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    CARRIERS.iter().any(|carrier| name.starts_with(carrier))
+}
+
 /// Which other processes have these sockets: of several that share one, the newest. One that nobody is seen to have is
 /// left out. Blocking; looks through the descriptors of processes once, however many sockets there are. Our own, of which
 /// there are most when it matters, are none that peers have.
-pub fn holders(mut sockets: BTreeSet<u32>) -> BTreeMap<u32, i32> {
+///
+/// # Errors
+/// When there is no descriptor left to look with.
+pub fn holders(mut sockets: BTreeSet<u32>) -> io::Result<BTreeMap<u32, i32>> {
     let mut found = BTreeMap::new();
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = std::fs::read_dir("/proc")?.flatten();
     let mut pids: Vec<i32> =
         processes.filter_map(|it| it.file_name().to_str().and_then(|it| it.parse().ok())).collect();
     pids.retain(|pid| u32::try_from(*pid) != Ok(std::process::id()));
     pids.sort_unstable_by(|a, b| b.cmp(a));
     for pid in pids {
-        for socket in sockets_of(&pid.to_string()) {
+        for socket in sockets_of(&pid.to_string())? {
             if sockets.remove(&socket) {
                 found.insert(socket, pid);
             }
             if sockets.is_empty() {
-                return found;
+                return Ok(found);
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// The numbers of the sockets among the descriptors of a process, as far as we may see them; those that were opened last
 /// come first, mostly, since what is looked for is new.
-fn sockets_of(process: &str) -> impl Iterator<Item = u32> {
+fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u32>> {
     let folder = format!("/proc/{process}/fd");
-    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let entries = match std::fs::read_dir(&folder) {
+        Err(error) if crate::system::is_out_of_something(&error) => return Err(error),
+        // It has ended, or is nobody's whom we may look at.
+        entries => entries.into_iter().flatten().flatten(),
+    };
     let mut descriptors: Vec<u32> = entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
     descriptors.sort_unstable_by(|a, b| b.cmp(a));
-    descriptors.into_iter().filter_map(move |it| {
+    Ok(descriptors.into_iter().filter_map(move |it| {
         let to = std::fs::read_link(format!("{folder}/{it}")).ok()?;
         to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-    })
+    }))
 }
 
 /// A netlink socket.

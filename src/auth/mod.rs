@@ -13,6 +13,7 @@ pub mod frame;
 pub mod keys;
 #[cfg_attr(not(target_os = "linux"), path = "loopback_elsewhere.rs")]
 pub mod loopback;
+pub mod names;
 #[cfg(target_os = "linux")]
 pub mod peer;
 #[cfg(windows)]
@@ -20,6 +21,7 @@ pub mod peer;
 pub mod peer;
 pub mod replay;
 pub mod role;
+mod speakers;
 #[doc(hidden)]
 pub mod testing;
 pub mod token;
@@ -54,12 +56,18 @@ pub enum Rejected {
     OtherUser,
     /// The peer runs in another pid namespace than we do.
     Jailed,
+    /// The peer is a program that carries connections of containers or virtual machines to this machine.
+    Carried,
     /// The peer is not in a jail, and this door is for the workers of one.
     NotJailed,
     /// The peer has ended, or the kernel would not say who it is.
     Gone,
+    /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It may be anybody.
+    Busy,
     /// The name belongs to somebody who proves it in another way.
     Reserved,
+    /// Somebody has a token for the name, which was not shown.
+    Taken,
     /// The token is good, and not for this name.
     OtherName,
     /// The request was not made to this door, or not by a program of this machine.
@@ -83,14 +91,23 @@ impl Rejected {
             Self::TooMany => "too many messages within one second",
             Self::OtherUser => "the peer is another user",
             Self::Jailed => "the peer is in another pid namespace",
+            Self::Carried => "the peer carries connections of a container or virtual machine",
             Self::NotJailed => "the peer is not in a jail",
             Self::Gone => "the peer has gone",
+            Self::Busy => "the peer is not known: too much is open to look at it",
             Self::Reserved => "the name is reserved",
+            Self::Taken => "the name has a token, which was not shown",
             Self::OtherName => "the token is not for this name",
             Self::Foreign => "the request was made to another address, or by a page of a browser",
             Self::BadToken => "the token is not valid",
         }
     }
+}
+
+/// What a look at a peer that failed means: nothing about the peer, where it was the daemon that lacked something.
+#[cfg(target_os = "linux")]
+fn unless_busy(error: &std::io::Error, otherwise: Rejected) -> Rejected {
+    if crate::system::is_out_of_something(error) { Rejected::Busy } else { otherwise }
 }
 
 /// A secret for one use, such as one run of a worker.

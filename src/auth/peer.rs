@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use super::Rejected;
+use super::{Rejected, unless_busy};
 use crate::domain::ProcessMark;
 use crate::system::{process_began, user_number};
 
@@ -34,16 +34,17 @@ impl PeerId {
     /// Asks the kernel who connected this Unix stream.
     ///
     /// # Errors
-    /// [`Rejected::Gone`] when the process has ended or cannot be seen from here.
+    /// [`Rejected::Gone`] when the process has ended or cannot be seen from here; [`Rejected::Busy`].
     pub fn of(stream: &impl AsFd) -> Result<Self, Rejected> {
-        let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|_| Rejected::Gone)?;
+        let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
+        let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|e| gone(e.into()))?;
         let pidfd = match peer_pidfd(stream.as_fd()) {
             // Kernels before 6.5 do not know the option: the number is all there is, and it may mean another
             // process by now.
             Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {
-                pidfd_open(credentials.pid, PidfdFlags::empty()).map_err(|_| Rejected::Gone)?
+                pidfd_open(credentials.pid, PidfdFlags::empty()).map_err(|e| gone(e.into()))?
             }
-            other => other.map_err(|_| Rejected::Gone)?,
+            other => other.map_err(gone)?,
         };
         Ok(Self { uid: credentials.uid.as_raw(), pid: credentials.pid.as_raw_nonzero().get(), pidfd })
     }
@@ -59,28 +60,32 @@ impl PeerId {
     /// Whether the peer runs in our pid namespace and is alive.
     ///
     /// # Errors
-    /// [`Rejected::Jailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as another one.
+    /// [`Rejected::Jailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as another one, but for
+    /// [`Rejected::Busy`].
     pub fn check_not_jailed(&self) -> Result<(), Rejected> {
-        let peer = pids(self.pidfd.as_fd()).map_err(|_| Rejected::Jailed)?;
+        let jailed = |error: io::Error| unless_busy(&error, Rejected::Jailed);
+        let peer = pids(self.pidfd.as_fd()).map_err(jailed)?;
         match peer.first() {
             Some(1..) => {}
             Some(0) => return Err(Rejected::Jailed),
             _ => return Err(Rejected::Gone),
         }
-        let ours = our_depth().ok_or(Rejected::Jailed)?;
+        let ours = our_depth().map_err(jailed)?;
         // Alone in the list: it is in the namespace that /proc shows, and so are we. Deeper down, the depth
         // does not tell siblings apart.
-        let same = peer.len() == ours && (ours == 1 || same_namespace(self.pid).unwrap_or(false));
+        let same = peer.len() == ours && (ours == 1 || same_namespace(self.pid).map_err(jailed)?);
         if same { Ok(()) } else { Err(Rejected::Jailed) }
     }
 
     /// Whether the peer runs in a pid namespace below ours, as the workers of tier `ns` do, and is alive.
     ///
     /// # Errors
-    /// [`Rejected::NotJailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as ours.
+    /// [`Rejected::NotJailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as ours, but for
+    /// [`Rejected::Busy`].
     pub fn check_jailed(&self) -> Result<(), Rejected> {
-        let peer = pids(self.pidfd.as_fd()).map_err(|_| Rejected::NotJailed)?;
-        let ours = our_depth().ok_or(Rejected::NotJailed)?;
+        let not_jailed = |error: io::Error| unless_busy(&error, Rejected::NotJailed);
+        let peer = pids(self.pidfd.as_fd()).map_err(not_jailed)?;
+        let ours = our_depth().map_err(not_jailed)?;
         match peer.first() {
             Some(1..) if peer.len() > ours => Ok(()),
             Some(0..) => Err(Rejected::NotJailed),
@@ -98,10 +103,10 @@ impl PeerId {
         at_terminal && outside && self.is_alive()
     }
 
-    /// The process that has started the peer.
-    pub fn parent(&self) -> Option<ProcessMark> {
-        let parent = ancestors(self.pid).ok()?.first().copied()?;
-        process_of_ours(u32::try_from(parent).ok()?)
+    /// The peer, the process that has started it, and so on up to the leader of its session; nothing where it has ended.
+    pub fn line(&self) -> Vec<ProcessMark> {
+        let line = line_of(self.pid);
+        if self.is_alive() { line } else { Vec::new() }
     }
 
     /// Whether the process still runs.
@@ -122,6 +127,25 @@ pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
     // Asked again: if it still is the same one, it has been all along.
     let same = process_began(pid).is_ok_and(|it| it == Some(started));
     (owner == user_number() && same).then_some(ProcessMark { pid, started })
+}
+
+/// A process, the one that has started it, and so on up to the leader of its session. The first process of the system is
+/// everybody's, and is left out.
+pub fn line_of(pid: i32) -> Vec<ProcessMark> {
+    let mut line = Vec::new();
+    let mut next = pid;
+    let mut session = None;
+    while next > 1 && line.len() < ANCESTORS_MAX {
+        let Ok(stat) = Stat::of(next) else { break };
+        // Above the session is another program's, which may have started others as well.
+        if *session.get_or_insert(stat.session) != stat.session {
+            break;
+        }
+        let number = u32::try_from(next).unwrap_or_default();
+        line.extend(process_began(number).ok().flatten().map(|started| ProcessMark { pid: number, started }));
+        next = stat.parent;
+    }
+    line
 }
 
 /// The parent of a process, its parent, and so on up to the first process of the namespace.
@@ -149,9 +173,10 @@ pub fn controlling_tty(pid: i32) -> io::Result<Option<i32>> {
     Ok(Some(Stat::of(pid)?.tty).filter(|tty| *tty != 0))
 }
 
-/// Two fields of `/proc/PID/stat`.
+/// Three fields of `/proc/PID/stat`.
 struct Stat {
     parent: i32,
+    session: i32,
     tty: i32,
 }
 
@@ -163,8 +188,8 @@ impl Stat {
         let after_name = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
         let after_name = String::from_utf8_lossy(after_name);
         let mut fields = after_name.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
-        match (fields.next().flatten(), fields.nth(2).flatten()) {
-            (Some(parent), Some(tty)) => Ok(Self { parent, tty }),
+        match (fields.next().flatten(), fields.nth(1).flatten(), fields.next().flatten()) {
+            (Some(parent), Some(session), Some(tty)) => Ok(Self { parent, session, tty }),
             _ => Err(io::Error::other("/proc has an unknown form")),
         }
     }
@@ -187,13 +212,15 @@ fn pids(pidfd: BorrowedFd<'_>) -> io::Result<Vec<i32>> {
     }
 }
 
-/// How many namespaces, counted from that of our /proc, we are in.
-fn our_depth() -> Option<usize> {
-    static DEPTH: OnceLock<Option<usize>> = OnceLock::new();
-    *DEPTH.get_or_init(|| {
-        let me = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
-        pids(me.as_fd()).ok().map(|pids| pids.len())
-    })
+/// How many namespaces, counted from that of our /proc, we are in. A failure is not kept: it may be a moment's.
+fn our_depth() -> io::Result<usize> {
+    static DEPTH: OnceLock<usize> = OnceLock::new();
+    if let Some(depth) = DEPTH.get() {
+        return Ok(*depth);
+    }
+    let me = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let depth = pids(me.as_fd())?.len();
+    Ok(*DEPTH.get_or_init(|| depth))
 }
 
 /// Whether a process is in our pid namespace.

@@ -70,15 +70,20 @@ impl PeerId {
         false
     }
 
-    /// The process that has started the peer; not known here.
-    pub fn parent(&self) -> Option<crate::domain::ProcessMark> {
-        None
+    /// The peer and those above it; not known here, where no terminal proves a person either.
+    pub fn line(&self) -> Vec<crate::domain::ProcessMark> {
+        Vec::new()
     }
 
     /// Whether the process still runs.
     pub fn is_alive(&self) -> bool {
         !self.process.has_ended(std::time::Duration::ZERO)
     }
+}
+
+/// None, for the same reason.
+pub fn line_of(_pid: i32) -> Vec<crate::domain::ProcessMark> {
+    Vec::new()
 }
 
 /// None: nothing here ends with a process.

@@ -6,11 +6,14 @@
 //! nothing out, so that a sender of such frames cannot lock out the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Rejected;
-use crate::base::Timestamp;
+use crate::base::{Digest, Timestamp};
 
 /// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
 const AHEAD_SHARE: usize = 8;
@@ -24,6 +27,8 @@ pub struct ReplayGuard {
     /// Two keys that nobody outside knows, so that no one can choose nonces that collide.
     hashers: [RandomState; 2],
     seen: Mutex<Seen>,
+    /// Frames dated ahead, which the next start could take for its own.
+    ahead: Option<Mutex<Ahead>>,
 }
 
 #[derive(Default)]
@@ -69,7 +74,18 @@ impl ReplayGuard {
             capacity,
             hashers: [RandomState::new(), RandomState::new()],
             seen: Mutex::default(),
+            ahead: None,
         }
+    }
+
+    /// The same with a file where it keeps in mind what was believed that is dated ahead: a start believes nothing from
+    /// before itself by its date, and such frames are not.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn remembering(self, file: &Path) -> io::Result<Self> {
+        let ahead = Ahead::open(file, self.started_at)?;
+        Ok(Self { ahead: Some(Mutex::new(ahead)), ..self })
     }
 
     /// Remembers a frame whose MAC was found right. A frame that is refused leaves no trace.
@@ -108,6 +124,10 @@ impl ReplayGuard {
         if seen.buckets.get(&ts).is_some_and(|bucket| bucket.contains(&mark)) {
             return Err(Rejected::Replayed);
         }
+        let mut ahead = self.ahead.as_ref().map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
+        if ahead.as_ref().is_some_and(|it| it.has(from, ts, nonce)) {
+            return Err(Rejected::Replayed);
+        }
         if ts > now {
             let ahead: usize = seen.buckets.range(now + 1..).map(|(_, bucket)| bucket.len()).sum();
             if ahead >= self.capacity.div_ceil(AHEAD_SHARE) || seen.count >= self.capacity {
@@ -116,6 +136,15 @@ impl ReplayGuard {
         }
         while seen.count >= self.capacity {
             seen.make_room(ts, newest)?;
+        }
+        if ts > now
+            && let Some(ahead) = &mut ahead
+        {
+            // What cannot be kept in mind over a start is not believed.
+            ahead.keep(from, ts, nonce, oldest).map_err(|err| {
+                tracing::warn!(%err, "a frame that is dated ahead cannot be kept in mind");
+                Rejected::TooNew
+            })?;
         }
         seen.buckets.entry(ts).or_default().insert(mark);
         seen.count += 1;
@@ -130,6 +159,68 @@ impl ReplayGuard {
     /// How many nonces are remembered.
     pub fn remembered(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).count
+    }
+}
+
+/// Frames dated ahead that were believed, over starts: one line for each, with its second and a digest of the rest.
+struct Ahead {
+    path: PathBuf,
+    file: File,
+    lines: usize,
+    known: BTreeSet<(u64, String)>,
+}
+
+/// Lines beyond those that are still of use before the file is written afresh.
+const AHEAD_LINES_OVER: usize = 1_024;
+
+impl Ahead {
+    fn open(path: &Path, since: u64) -> io::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(err) => return Err(err),
+        };
+        let line = |line: &str| {
+            let (ts, rest) = line.split_once(' ')?;
+            Some((ts.parse().ok()?, rest.to_owned()))
+        };
+        let known = text.lines().filter_map(line).filter(|(ts, _)| *ts >= since).collect();
+        Self::afresh(path, known)
+    }
+
+    fn afresh(path: &Path, known: BTreeSet<(u64, String)>) -> io::Result<Self> {
+        let mut fresh = path.as_os_str().to_owned();
+        fresh.push(".new");
+        let mut options = File::options();
+        options.create(true).write(true).truncate(true);
+        let mut file = crate::system::private_file(&mut options).open(&fresh)?;
+        let text: String = known.iter().map(|(ts, rest)| format!("{ts} {rest}\n")).collect();
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&fresh, path)?;
+        Ok(Self { path: path.to_owned(), file, lines: known.len(), known })
+    }
+
+    fn mark(from: &str, ts: u64, nonce: &str) -> (u64, String) {
+        (ts, Digest::of_fields([from.as_bytes(), nonce.as_bytes()]).to_string())
+    }
+
+    fn has(&self, from: &str, ts: u64, nonce: &str) -> bool {
+        self.known.last().is_some_and(|(last, _)| ts <= *last)
+            && self.known.contains(&Self::mark(from, ts, nonce))
+    }
+
+    fn keep(&mut self, from: &str, ts: u64, nonce: &str, oldest: u64) -> io::Result<()> {
+        while self.known.first().is_some_and(|(second, _)| *second < oldest) {
+            self.known.pop_first();
+        }
+        if self.lines > self.known.len() + AHEAD_LINES_OVER {
+            *self = Self::afresh(&self.path, std::mem::take(&mut self.known))?;
+        }
+        let (ts, rest) = Self::mark(from, ts, nonce);
+        self.file.write_all(format!("{ts} {rest}\n").as_bytes())?;
+        self.lines += 1;
+        self.known.insert((ts, rest));
+        Ok(())
     }
 }
 

@@ -1,9 +1,11 @@
 //! From proof to rights: which caller may do what.
 //!
 //! The only functions that make a [`Principal`]. Each names the proof it stands on; calling one without that
-//! proof would be the bug this module exists to make visible.
+//! proof would be the bug this module exists to make visible. Those that stand on little, so that a name has to be free
+//! for them, are called by [`super::names`] alone.
 
 use crate::base::{AgentId, SessionId, TaskId};
+use crate::domain::post::slug;
 use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
 /// What an agent with a key of its own may do beyond delegating and working.
@@ -19,14 +21,15 @@ pub enum Standing {
 
 const AGENT: [Scope; 5] = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
-/// Names that no client may claim: the daemon's own, and those of people at the terminal.
+/// Names that no client may claim, in whatever spelling: the daemon's own, and those of people at the terminal.
 pub fn is_reserved(agent: &AgentId) -> bool {
-    let name = agent.as_str();
-    matches!(name, "provost" | "orchestrator" | "human" | "host") || name.starts_with("user:")
+    let name = agent.as_str().to_lowercase();
+    matches!(slug(&name).as_str(), "provost" | "orchestrator" | "human" | "host")
+        || name.trim_start().starts_with("user:")
 }
 
 /// A DevIt client whose frame verified. The shared secret never approves.
-pub fn devit(agent: AgentId, standing: Standing) -> Principal {
+pub(super) fn devit(agent: AgentId, standing: Standing) -> Principal {
     let (proof, scopes) = match standing {
         Standing::Shared => (Proof::SharedKey, Scopes::of(&AGENT)),
         Standing::Own => (Proof::OwnKey, Scopes::of(&AGENT)),
@@ -57,37 +60,38 @@ pub fn desktop(name: AgentId) -> Principal {
 
 /// Whoever sits at an agent's host, as the host says: to answer what this agent has asked for, where a rule believes that,
 /// and for nothing else.
-pub fn host_dialog(agent: AgentId, door: Door) -> Principal {
+pub fn host_dialog(agent: &Principal) -> Principal {
+    let (agent, door) = (agent.agent().clone(), agent.door());
     let scopes = Scopes::of(&[Scope::Read, Scope::Approve]);
     Principal::establish(agent.clone(), session_of(&agent), door, scopes, Proof::HostDialog)
 }
 
 /// A process of this user that speaks as an agent whose name nobody has reserved.
-pub fn local_agent(agent: AgentId) -> Principal {
+pub(super) fn local_agent(agent: AgentId) -> Principal {
     let scopes = Scopes::of(&AGENT);
     Principal::establish(agent.clone(), session_of(&agent), Door::Own, scopes, Proof::PeerUid)
 }
 
 /// A process of this user at the wit door, which speaks as a session whose name nobody has reserved.
-pub fn wit(agent: AgentId) -> Principal {
+pub(super) fn wit(agent: AgentId) -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate]);
     Principal::establish(agent.clone(), session_of(&agent), Door::Wit, scopes, Proof::PeerUid)
 }
 
 /// A process of this user at a door over loopback HTTP, which speaks as an agent whose name nobody has reserved.
-pub fn on_loopback(agent: AgentId, door: Door) -> Principal {
+pub(super) fn on_loopback(agent: AgentId, door: Door) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), door, loopback_scopes(), Proof::PeerUid)
 }
 
 /// The same at the door for editors, which hand work to workers as a person's own command does; the jail binds those,
 /// and policy has its word on each.
-pub fn editor(agent: AgentId) -> Principal {
+pub(super) fn editor(agent: AgentId) -> Principal {
     let scopes = Scopes::of(&[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate]);
     Principal::establish(agent.clone(), session_of(&agent), Door::A6s, scopes, Proof::PeerUid)
 }
 
 /// The same at the door for agents' hosts, where an agent may do what it may through `provost mcp`.
-pub fn hosted(agent: AgentId) -> Principal {
+pub(super) fn hosted(agent: AgentId) -> Principal {
     Principal::establish(agent.clone(), session_of(&agent), Door::Mcp, Scopes::of(&AGENT), Proof::PeerUid)
 }
 
@@ -97,7 +101,7 @@ pub fn loopback_scopes() -> Scopes {
 }
 
 /// Whoever shows a token: the agent that it was minted for, with what it is good for.
-pub fn bearer(token: &Token, door: Door) -> Principal {
+pub(super) fn bearer(token: &Token, door: Door) -> Principal {
     let agent = token.agent.clone();
     Principal::establish(agent.clone(), session_of(&agent), door, token.scopes, Proof::Token)
 }

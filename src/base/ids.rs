@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::limits::ID_LEN_MAX;
+use super::lookalikes::{self, Unclear};
 
 /// Why an identifier from a peer was turned down. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum BadId {
     /// Terminal escapes and line breaks have no place in a name.
     #[error("contains a control character")]
     ControlCharacter,
+    /// Names that cannot be told from others by looking at them.
+    #[error("{0}")]
+    Unclear(Unclear),
 }
 
 fn check(text: &str) -> Result<(), BadId> {
@@ -30,7 +34,7 @@ fn check(text: &str) -> Result<(), BadId> {
 }
 
 macro_rules! text_id {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $(: $looks:ident)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -40,9 +44,11 @@ macro_rules! text_id {
             /// Accepts 1 to [`ID_LEN_MAX`] bytes without control characters, exactly as written.
             ///
             /// # Errors
-            /// [`BadId`] says which of the three was broken.
+            /// [`BadId`] says what was broken.
             pub fn parse(text: &str) -> Result<Self, BadId> {
-                check(text).map(|()| Self(text.into()))
+                check(text)?;
+                $(lookalikes::$looks(text).map_err(BadId::Unclear)?;)?
+                Ok(Self(text.into()))
             }
 
             /// The text as the peer wrote it.
@@ -72,8 +78,9 @@ macro_rules! text_id {
 
         impl TryFrom<String> for $name {
             type Error = BadId;
+            /// As it lies in a store, which may have names from before one had to be told from others.
             fn try_from(text: String) -> Result<Self, BadId> {
-                Self::parse(&text)
+                check(&text).map(|()| Self(text.into()))
             }
         }
 
@@ -87,7 +94,7 @@ macro_rules! text_id {
 
 text_id! {
     /// Who acts: the name an agent goes by on every door (DevIt: `from`, the ident).
-    AgentId;
+    AgentId: check;
     /// One client's presence, stable across reconnects.
     SessionId;
     /// A piece of delegated work (DevIt: the `msg_id` of its DELEGATE).

@@ -4,22 +4,32 @@
 
 mod agents;
 mod applies;
+mod clock;
 mod crew;
+mod descriptors;
+mod held;
 mod jobs;
 mod loopback;
 mod mcp;
 mod posts;
+mod repositories;
 mod sockets;
+mod store;
 mod workflows;
 
 pub use agents::*;
 pub use applies::*;
+pub use clock::*;
 pub use crew::*;
+pub use descriptors::*;
+pub use held::*;
 pub use jobs::*;
 pub use loopback::*;
 pub use mcp::*;
 pub use posts::*;
+pub use repositories::*;
 pub use sockets::*;
+pub use store::*;
 pub use workflows::*;
 
 /// Longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
@@ -102,9 +112,6 @@ pub const CAPS_MAX: usize = 64;
 /// Uses of a rate-limited rule that are remembered per agent; a rate above it counts as this rate.
 pub const RATE_USES_MAX: usize = 1_000;
 
-/// Events between two checkpoints of the journal: what a start has to verify at most.
-pub const CHECKPOINT_EVERY: u64 = 1_000;
-
 /// Questions to the store at once; further ones wait for their turn. Each costs three open files.
 pub const STORE_READERS_MAX: usize = 4;
 
@@ -163,15 +170,6 @@ pub const KEYS_PER_IDENT_MAX: usize = 8;
 /// Shortest secret that a key file may hold, in bytes; less can be guessed.
 pub const SECRET_LEN_MIN: usize = 16;
 
-/// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do
-/// not wait for the disk may be lost with the machine's power, and the numbers in them had been shown; this is
-/// more of them than fit between two syncs of the store.
-pub const NUMBERS_SKIPPED: u64 = 100_000;
-
-/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes commits
-/// cheaper and the first start after a crash slower.
-pub const WAL_PAGES: u32 = 4_000;
-
 /// Lines of the daemon's own log that wait for the disk; further ones are left out. Room for all of them is made at the
 /// start, at 32 bytes each.
 pub const LOG_LINES_WAITING_MAX: usize = 8_192;
@@ -200,6 +198,9 @@ pub const PLAN_BYTES_MAX: usize = 1 << 20;
 /// Bytes given to a worker on its standard input. A prompt with a mebibyte of code in it, its lines numbered; anything
 /// larger is a file in the workspace.
 pub const STDIN_BYTES_MAX: usize = 4 << 20;
+
+/// Workers at once, where nobody has said how many there may be: as the setting `limits.workers` has it.
+pub const WORKERS_USUAL: u32 = 4;
 
 /// Time a jail may take to be built, in milliseconds. It takes 5 to 30; a loaded machine gets a hundredfold.
 pub const JAIL_SETUP_MS_MAX: u64 = 30_000;
@@ -252,6 +253,12 @@ pub const OWN_ANSWER_BYTES_MAX: usize = 64 << 20;
 /// daemon answers within one; only one that hangs takes this long.
 pub const OWN_ANSWER_MS_MAX: u64 = 30_000;
 
+/// Connections to the own API that one client keeps for its next questions: a host's calls are rarely more at once.
+pub const OWN_KEPT_MAX: usize = 4;
+
+/// How long one of them is kept, in milliseconds: half of what the daemon bears of silence.
+pub const OWN_IDLE_MS_MAX: u64 = 5_000;
+
 /// How long a daemon may take to open its doors, in milliseconds. It takes 50; a long journal to verify on a slow
 /// disk gets the rest.
 pub const READY_MS_MAX: u64 = 60_000;
@@ -272,11 +279,11 @@ pub const SURVEY_KEPT_MAX: usize = 100_000;
 /// How long a look at a workspace may take, in milliseconds: a network's disk may be slow, and a task waits for it.
 pub const SURVEY_MS_MAX: u64 = 20_000;
 
+/// Local sockets that are covered for one worker; each takes a mount.
+pub const SOCKETS_COVERED_MAX: usize = 1_024;
+
 /// Deepest directory that is looked at; two descriptors are open for each level.
 pub const SURVEY_DEPTH_MAX: usize = 128;
-
-/// Findings listed in a hand-off report. Who is told of so many looks at everything anyway.
-pub const FINDINGS_MAX: usize = 64;
 
 /// Longest path in a hand-off report or among watched files, in bytes.
 pub const FINDING_PATH_BYTES_MAX: usize = 512;
@@ -360,10 +367,6 @@ pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// How long git may take to answer, in milliseconds. It takes five; longer, and something it includes blocks.
 pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
-
-/// Links of submodules and worktrees that are protected in one workspace, each by a mount. The hand-off report names
-/// changes of all of them.
-pub const GIT_LINKS_MAX: usize = 256;
 
 /// Longest line of a worker that speaks MCP, in bytes. A result is cut at [`RESPONSE_BYTES_MAX`]; the rest is room for
 /// its spelling.
@@ -583,3 +586,7 @@ pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;
 /// Contents of files in one such request, in bytes, before they are spelt out in a third more; or one file if that has
 /// more.
 pub const FILES_AT_ONCE_BYTES: usize = 8 << 20;
+
+/// How often the daemon looks whether its rules have changed and whether its repository is there, in seconds: about what a
+/// person takes who has saved a file and goes on.
+pub const POLICY_LOOK_S: u64 = 2;

@@ -9,7 +9,9 @@ mod digest;
 mod ids;
 mod ignored;
 pub mod json;
+pub mod later;
 pub mod limits;
+mod lookalikes;
 mod names;
 mod patterns;
 mod secret;
@@ -24,6 +26,7 @@ pub use ids::{
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;
+pub use lookalikes::Unclear;
 pub use names::{BadName, RepoPath, normalised_path};
 pub use patterns::{BadPattern, WatchPatterns};
 pub use secret::Secret;

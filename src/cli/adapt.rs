@@ -22,7 +22,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::complaint::{DONE, USAGE};
 use super::here::wait_for;
 use super::speaker::Speaker;
-use super::{Complaint, Here, out, up};
+use super::{Complaint, Here, out, session, up};
 use crate::base::AgentId;
 use crate::base::limits::EVENT_PAGE_MAX;
 use crate::client::{Client, ClientError, wire};
@@ -124,6 +124,8 @@ pub(super) fn adapt(here: &Here, asked: Adapt) -> Result<u8, Complaint> {
             grief: None,
         };
         if !asked.once {
+            // The first session of this host goes by it.
+            let _note = session::note_adapter(&here.places, asked.host.word(), &adapter.agent);
             return adapter.keep().await;
         }
         adapter.look().await?;
@@ -134,7 +136,7 @@ pub(super) fn adapt(here: &Here, asked: Adapt) -> Result<u8, Complaint> {
 
 /// The agent's name. It stands in commands that are to be copied, so it must be a plain one.
 fn name(here: &Here, asked: &Adapt) -> Result<AgentId, Complaint> {
-    let agent = match Speaker::named(here, asked.agent.clone())? {
+    let agent = match Speaker::named_plainly(here, asked.agent.clone())? {
         Some(agent) => agent,
         None => AgentId::parse(asked.host.agent()).expect("a constant that is a valid id"),
     };
@@ -214,7 +216,9 @@ impl Adapter<'_> {
         let about = self.client.about().await?;
         let door = about.doors.into_iter().find(|it| it.door == "agent_protocol").map(|it| it.address);
         let at_work = self.client.at_work().await?;
-        self.facts = Some(Facts { agent: self.agent.to_string(), at_work, door, current: true });
+        let agent = self.agent.to_string();
+        let names_shells = self.host.names_shells();
+        self.facts = Some(Facts { agent, names_shells, at_work, door, current: true });
         Ok(())
     }
 

@@ -7,9 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 #[cfg(unix)]
 use super::worker;
 use super::{
-    adapt, allow, applies, approvals, broker, claims, contracts, crew, delegate, git, graph, guard, hook,
-    hooks, intents, jail, journal, keys, locks, log, mcp, policy, screenshot, secrets, tasks, tokens, up,
-    watch, workflows,
+    adapt, allow, applies, approvals, backup, broker, claims, contracts, crew, delegate, git, graph, guard,
+    hook, hooks, intents, jail, journal, keys, locks, log, mcp, policy, screenshot, secrets, tasks, tokens,
+    up, watch, workflows,
 };
 use crate::base::Ttl;
 
@@ -227,6 +227,14 @@ pub(super) enum Command {
     /// Take configuration, policy and keys over anew
     #[command(after_help = "Example:\n  provost reload")]
     Reload,
+    /// Copy the store into a file, while the daemon goes on
+    #[command(after_help = "Example:\n  provost backup ~/provost-2026-07-01.db")]
+    Backup(backup::Backup),
+    /// Go on after damage: from a backup, with what is left, or with nothing
+    #[command(
+        after_help = "All numbers go on above those that were given, so that none is given twice. What is there is put aside.\n\nExamples:\n  provost restore ~/provost-2026-07-01.db\n  provost restore --as-it-is\n  provost restore --empty"
+    )]
+    Restore(backup::RestoreFrom),
     /// The journal: a chain that nobody changes unnoticed
     #[command(
         subcommand,

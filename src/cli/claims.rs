@@ -8,7 +8,7 @@ use super::complaint::DONE;
 use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, out};
-use crate::client::wire;
+use crate::client::{ClientError, wire};
 
 /// `provost claim`.
 #[derive(Args, Debug)]
@@ -35,7 +35,18 @@ pub(super) struct Release {
 
 pub(super) fn claim(here: &Here, asked: Claim) -> Result<u8, Complaint> {
     let request = wire::ClaimFile { path: here.path(&asked.file)?, task: asked.task };
-    let done = wait_for(async { Ok(asked.speaker.daemon(here).await?.claim(&request).await?) })?;
+    let done = wait_for(async {
+        let client = asked.speaker.daemon(here).await?;
+        match client.claim(&request).await {
+            // A session is of the crew as soon as it wants something of it.
+            Err(ClientError::Refused { fault, .. }) if fault.error == "not_in_crew" => {
+                let join = wire::JoinCrew { tool: "provost".into(), role: None, capabilities: Vec::new() };
+                client.join_crew(&join).await?;
+                Ok(client.claim(&request).await?)
+            }
+            done => Ok(done?),
+        }
+    })?;
     if here.json {
         return out::json(&done).map(|()| DONE);
     }

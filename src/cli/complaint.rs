@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::out;
+use super::{out, session};
 use crate::client::{ClientError, keys::KeyError};
 use crate::config::{Broken, pin::PinError, places::PlacesError};
 use crate::store::StoreError;
@@ -131,6 +131,11 @@ impl Complaint {
 impl From<ClientError> for Complaint {
     fn from(err: ClientError) -> Self {
         match err {
+            ClientError::NotRunning(_) | ClientError::Broken(_) if session::is_shut_in() => {
+                Self::refusal("the sandbox of this shell keeps commands from reaching the daemon")
+                    .because(err)
+                    .next("Provost's tools instead, which reach it: lock_acquire, lock_release, locks_list and the others")
+            }
             ClientError::NotRunning(socket) => Self::of("no daemon runs for this repository")
                 .because(format!("nobody listens at {}", socket.display()))
                 .next("provost up")

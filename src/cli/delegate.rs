@@ -10,6 +10,7 @@ use super::here::wait_for;
 use super::{Complaint, Here, args, out, up};
 use crate::base::{AgentId, TaskId, Ttl};
 use crate::client::{Client, wire};
+use crate::config::nearest;
 use crate::system::real_path;
 
 /// `provost delegate`.
@@ -63,12 +64,20 @@ pub(super) fn delegate(here: &Here, asked: Delegate) -> Result<u8, Complaint> {
     up::start_if_absent(here, !asked.no_start)?;
     wait_for(async {
         let client = here.daemon(asked.speak_as.clone()).await?;
+        if asked.wait {
+            // Nobody would come for the task, and the wait would never end.
+            if let Some(it) = stranger(&client, &request.worker).await? {
+                return Err(Complaint::of(it.what).because(it.why).next(it.next));
+            }
+        }
         let done = client.delegate(&request).await?;
         if done.state == "denied" {
             return denied(here, &done);
         }
-        if done.state == "queued" {
-            tell_of_a_stranger(&client, &request.worker).await?;
+        if done.state == "queued"
+            && let Some(it) = stranger(&client, &request.worker).await?
+        {
+            out::note(format!("{}; the task waits until one comes for it ({})", it.what, it.why));
         }
         if asked.wait {
             let follow = Follow { client, raw: asked.raw, json: here.json };
@@ -126,21 +135,34 @@ fn working_dir(here: &Here, dir: Option<&PathBuf>) -> Result<Option<String>, Com
     }
 }
 
-/// A worker that nobody has heard of may still come for its task; more often its name is misspelt.
-async fn tell_of_a_stranger(client: &Client, worker: &str) -> Result<(), Complaint> {
+/// What there is to say of a worker that nobody has heard of: it may still come for its task, and more often its name is
+/// misspelt.
+async fn stranger(client: &Client, worker: &str) -> Result<Option<Stranger>, Complaint> {
     let known = client.about().await?.workers;
-    if known.iter().any(|it| it.id == worker)
-        || client.agents().await?.iter().any(|it| it.id == worker && it.registered_at.is_some())
-    {
-        return Ok(());
+    let registered = client.agents().await?.into_iter().filter(|it| it.registered_at.is_some());
+    let registered: Vec<String> = registered.map(|it| it.id).collect();
+    if known.iter().any(|it| it.id == worker) || registered.iter().any(|it| it == worker) {
+        return Ok(None);
     }
-    let configured: Vec<_> = known.iter().map(|it| out::one_line(&it.id, 60)).collect();
-    out::note(format!(
-        "no worker {} is configured and none has registered; the task waits until one comes for it (configured: {})",
-        out::one_line(worker, 60),
-        configured.join(", ")
-    ));
-    Ok(())
+    let all = || known.iter().map(|it| it.id.as_str()).chain(registered.iter().map(String::as_str));
+    let near = nearest(worker, all());
+    let names: Vec<_> = known.iter().map(|it| out::one_line(&it.id, 60)).collect();
+    let meant = near.map(|near| format!("did you mean {}? ", out::one_line(near, 60))).unwrap_or_default();
+    let next = match near {
+        Some(near) => format!("--worker {}", out::one_line(near, 60)),
+        None => {
+            "name one with --worker, or add it to provost.toml; without --wait the task is kept for it".into()
+        }
+    };
+    let what = format!("no worker {} is configured and none has registered", out::one_line(worker, 60));
+    Ok(Some(Stranger { what, why: format!("{meant}configured: {}", names.join(", ")), next }))
+}
+
+/// The same, in words.
+struct Stranger {
+    what: String,
+    why: String,
+    next: String,
 }
 
 fn denied(here: &Here, done: &wire::Delegated) -> Result<u8, Complaint> {

@@ -5,11 +5,13 @@
 use serde::Serialize;
 
 use super::complaint::{DONE, FAILED};
-use super::here::wait_for;
+use super::here::{now, wait_for};
 use super::{Complaint, Here, out};
+use crate::base::EventSeq;
+use crate::base::limits::CLOCK_JUMP_MS_MIN;
 use crate::client::keys::KeyRing;
 use crate::config::env::weak_secret;
-use crate::config::{Loaded, Severity};
+use crate::config::{Loaded, Severity, sockets};
 use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
 use crate::policy::{SYSTEM_POLICY, Source, check};
 use crate::store;
@@ -214,15 +216,40 @@ fn policy(here: &Here, loaded: &Loaded, found: &mut Findings) {
 }
 
 fn journal(here: &Here, found: &mut Findings) {
+    if !here.places.state.exists() {
+        return;
+    }
+    if let Err(err) = store::look(&here.places.state, Some(&here.places.anchor())) {
+        return found.add("store", Health::Broken, err);
+    }
     if !here.places.state.join(store::DATABASE).exists() {
         return;
     }
-    match store::open_reader(&here.places.state).and_then(|mut reader| reader.verify(None)) {
-        Ok(store::Verdict::Ok { events, .. }) => {
-            found.add("journal", Health::Fine, format!("{events} events, unchanged"))
-        }
-        Ok(other) => found.add("journal", Health::Broken, format!("{other:?}; run `provost journal verify`")),
-        Err(err) => found.add("journal", Health::Broken, err),
+    found.add("store", Health::Fine, "its pages are whole, and it has all that is known to have been in it");
+    let read = store::open_reader(&here.places.state).and_then(|mut reader| {
+        let verdict = reader.verify(None)?;
+        clock(&verdict, reader.as_mut(), found);
+        Ok(verdict)
+    });
+    match read.map_err(Complaint::from).and_then(super::journal::unchanged) {
+        Ok((events, _)) => found.add("journal", Health::Fine, format!("{events} events, unchanged")),
+        Err(complaint) => found.add("journal", Health::Broken, complaint.text()),
+    }
+}
+
+/// A log whose newest event is still to come: somebody has set the clock back.
+fn clock(verdict: &store::Verdict, reader: &mut dyn store::Reader, found: &mut Findings) {
+    let store::Verdict::Ok { head, .. } = verdict else { return };
+    let newest = reader.events_after(EventSeq(head.seq.0.saturating_sub(1)), 1);
+    let Some(at) = newest.ok().and_then(|page| page.last().map(|it| it.at)) else { return };
+    let ahead_ms = at.since_ms(now());
+    if ahead_ms >= CLOCK_JUMP_MS_MIN {
+        let says = format!(
+            "the newest event is of {at}, {} s ahead of the system's clock, which was set back since; the log's time \
+             goes on from there, and leases and limits last as long as they should",
+            ahead_ms / 1000
+        );
+        found.add("clock", Health::Note, says);
     }
 }
 
@@ -231,13 +258,18 @@ fn daemon(here: &Here, found: &mut Findings) {
         Ok(about) => {
             found.add("daemon", Health::Fine, format!("{}, process {}", about.version, about.pid));
             about.notes.iter().for_each(|note| found.add("daemon", Health::Note, note));
+            about.broken.iter().for_each(|why| found.add("daemon", Health::Broken, why));
             let broken =
                 about.workers.iter().filter_map(|worker| Some((&worker.id, worker.broken.as_ref()?)));
             broken.for_each(|(id, why)| found.add(format!("worker {id}"), Health::Broken, why));
         }
-        Err(complaint) if complaint.is_not_running() => {
-            found.add("daemon", Health::Note, "does not run; start it with `provost up`");
-        }
+        Err(complaint) if complaint.is_not_running() => match sockets::of_running(&here.places.state) {
+            Some(at) => {
+                let says = "has this repository's state and does not answer; end it, then `provost up`";
+                found.add("daemon", Health::Broken, format!("process {} {says}", at.pid));
+            }
+            None => found.add("daemon", Health::Note, "does not run; start it with `provost up`"),
+        },
         Err(complaint) => found.add("daemon", Health::Broken, complaint.text()),
     }
 }

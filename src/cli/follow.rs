@@ -153,9 +153,15 @@ impl Follow {
             out::json(task)?;
             return Ok(exit_code(task));
         }
+        let details = task.notes.last().and_then(|note| note.details.as_ref());
+        for it in details.and_then(|it| it["left_out"].as_array()).into_iter().flatten() {
+            out::note(out::one_line(&format!("not kept: {}", it.as_str().unwrap_or_default()), 400));
+        }
         // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
-        // pictures.
-        if (task.worker_kind == "polling" || task.capture)
+        // pictures, and one that is spoken to through MCP.
+        let kind = |note: &wire::Note| note.metadata.as_ref().is_some_and(|it| it["worker_type"] == "mcp");
+        let spoken_to = task.notes.last().is_some_and(kind);
+        if (task.worker_kind == "polling" || task.capture || spoken_to)
             && let Some(note) = task.notes.last().filter(|note| !note.summary.is_empty())
         {
             out::line(out::plain(&note.summary))?;

@@ -22,10 +22,11 @@ use crate::client::wire;
 /// `provost guard`.
 #[derive(Args, Debug)]
 pub(super) struct Guard {
-    /// The files
+    /// The files; `FILE:SYMBOL` is about that symbol alone
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     paths: Vec<PathBuf>,
-    /// Which agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else the user
+    /// Which agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude Code or Codex
+    /// its session, else the user
     #[arg(long, alias = "as", value_name = "AGENT")]
     agent: Option<AgentId>,
     /// The new content of the file is on standard input: only locks on what it changes count
@@ -40,9 +41,15 @@ pub(super) fn guard(here: &Here, asked: Guard) -> Result<u8, Complaint> {
     })?;
     let free = guarded.blocked.is_empty();
     if here.json {
-        out::json(&json!({ "free": free, "agent": guarded.agent, "blocked": guarded.blocked }))?;
+        out::json(
+            &json!({ "free": free, "agent": guarded.agent, "blocked": guarded.blocked, "near": guarded.near }),
+        )?;
     } else {
         guarded.blocked.iter().for_each(|it| out::note(out::one_line(&held(it), 800)));
+        for it in &guarded.near {
+            let what = format!("note: {} has announced a change of {}: {}", it.agent, it.at, it.description);
+            out::note(out::one_line(&what, 800));
+        }
     }
     Ok(if free { DONE } else { HELD })
 }
@@ -64,11 +71,12 @@ fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
     let agent = Speaker::named(here, asked.agent.clone())?;
     let deadline = here.config(None)?.config.git.deadline.as_duration();
     let mut edits = Vec::new();
-    for path in &asked.paths {
-        edits.push(wire::Edit { path: here.path(path)?, ..wire::Edit::default() });
+    for asked in &asked.paths {
+        let (path, symbol) = file_and_symbol(here, asked);
+        edits.push(wire::Edit { path: here.path(&path)?, symbol, ..wire::Edit::default() });
     }
     if asked.stdin_content {
-        let [path] = asked.paths.as_slice() else {
+        let ([path], [wire::Edit { symbol: None, .. }]) = (asked.paths.as_slice(), edits.as_slice()) else {
             return Err(Complaint::of("--stdin-content is about one file")
                 .next("provost guard FILE --stdin-content < new-content")
                 .with_code(USAGE));
@@ -84,6 +92,17 @@ fn look(here: &Here, asked: &Guard) -> Result<wire::Guarded, Complaint> {
     })
 }
 
+/// What was typed as `FILE` or `FILE:SYMBOL`. A file whose name has a colon in it is a file.
+fn file_and_symbol(here: &Here, typed: &Path) -> (PathBuf, Option<String>) {
+    let split = typed.to_str().and_then(|it| it.rsplit_once(':'));
+    match split.filter(|_| here.cwd.join(typed).symlink_metadata().is_err()) {
+        Some((file, symbol)) if !file.is_empty() => {
+            (file.into(), Some(symbol.to_owned()).filter(|it| !it.is_empty()))
+        }
+        _ => (typed.to_owned(), None),
+    }
+}
+
 /// What the file has now and what it will have; neither when one is larger than files are read, and then every lock
 /// in it counts.
 fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<String>), Complaint> {
@@ -97,7 +116,8 @@ fn contents(path: &Path, deadline: Duration) -> Result<(Option<String>, Option<S
     };
     let (give, take) = mpsc::channel();
     // Ends with this program if nobody says anything.
-    std::thread::spawn(move || give.send(limited(&mut std::io::stdin().lock())));
+    let reads = std::thread::Builder::new().spawn(move || give.send(limited(&mut std::io::stdin().lock())));
+    reads.map_err(|err| Complaint::of("standard input cannot be waited for").because(err))?;
     let after =
         take.recv_timeout(deadline).map_err(|_| Complaint::of("standard input did not end in time"))?;
     let after = after.map_err(|err| Complaint::of("standard input cannot be read").because(err))?;

@@ -81,7 +81,7 @@ pub(super) fn hook(asked: Hook, json: bool) -> Result<u8, Complaint> {
         Waited::Acknowledged if json => out::json(&json!({ "acknowledged": true })).map(|()| DONE),
         Waited::Acknowledged => out::line("acknowledged").map(|()| DONE),
         Waited::TimedOut => {
-            Err(Complaint::of(format!("not acknowledged within {:?}", asked.timeout.as_duration()))
+            Err(Complaint::of(format!("not acknowledged within {} ms", asked.timeout.as_millis()))
                 .next("provost notify TASK --status ack, from whoever was notified"))
         }
         Waited::DaemonGone => Err(Complaint::of("the daemon ended the wait without an ACK")

@@ -13,6 +13,9 @@ mod json;
 mod patch;
 mod run;
 mod shell;
+mod shown;
+mod trust;
+mod wide;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;

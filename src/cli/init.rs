@@ -32,7 +32,7 @@ pub(super) fn init(here: &Here, asked: &Init) -> Result<u8, Complaint> {
         made.push(format!("{} (the rules that decide)", path.display()));
     }
     let approver = here.config(None)?.config.approvals.default_target;
-    if !ring.is_reserved(&approver) {
+    if !ring.has(&approver) {
         ring.add(&approver, Role::Approver, now())?;
         made.push(format!("a key for {approver}, which answers approvals"));
     }

@@ -168,14 +168,22 @@ fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Comp
     question.tier = asked.tier.map(Tier::from);
     let worker = question.worker.clone();
     let copies = question.config.workers.get(&worker).is_some_and(|it| it.copy);
+    let agent = question.config.agents.iter().any(|it| it.id == worker);
     let rehearsed = rehearse(question).map_err(|err| refused(&worker, &err))?;
     let plan = &rehearsed.plan;
     let mut facts = plan.describe();
+    let way = match (copies, agent) {
+        (true, true) => {
+            "in a private copy: what it changes there is kept, and comes into the directory when you apply it"
+        }
+        (true, false) => "in a copy, which is thrown away afterwards, not in the directory itself",
+        (false, _) => "in the directory itself: what it changes is there at once",
+    };
+    facts.push((Topic::Write, way.into()));
     if copies {
-        facts.push((
-            Topic::Write,
-            "in a copy, which is thrown away afterwards, not in the directory itself".into(),
-        ));
+        facts.retain(|(topic, _)| *topic != Topic::Git);
+        let own = "the copy has a repository of its own, which may be written, hooks and settings excepted";
+        facts.push((Topic::Git, own.into()));
     }
     if plan.tier() != Tier::Job {
         let door = "besides, a door of its own to the daemon, made for each run";

@@ -63,7 +63,12 @@ pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
 }
 
 fn checked(here: &Here, anchor: Option<Anchor>) -> Result<(u64, Anchor), Complaint> {
-    match reader(here)?.verify(anchor)? {
+    unchanged(reader(here)?.verify(anchor)?)
+}
+
+/// How many events there are and where they end, or what is wrong with them.
+pub(super) fn unchanged(verdict: Verdict) -> Result<(u64, Anchor), Complaint> {
+    match verdict {
         Verdict::Ok { events, head } => Ok((events, head)),
         Verdict::Tampered { first_bad_seq, what } => Err(Complaint::of("the journal has been changed")
             .because(format!("event {first_bad_seq}: {what}"))

@@ -7,7 +7,7 @@ use super::complaint::DONE;
 use super::here::{now, wait_for};
 use super::{Complaint, Here, args, out};
 use crate::base::{AgentId, Secret, Ttl};
-use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told};
+use crate::client::keys::{self, KeyInfo, KeyRing, Role, Told, is_reserved};
 
 /// `provost key`.
 #[derive(Subcommand, Debug)]
@@ -71,6 +71,14 @@ pub(super) fn key(here: &Here, asked: Key) -> Result<u8, Complaint> {
     match asked {
         Key::List => list(here, &ring),
         Key::Add(it) => {
+            if is_reserved(&it.agent) {
+                let what = format!("{} is no name for a key", it.agent);
+                return Err(Complaint::of(what)
+                    .because(
+                        "it means the daemon, or a person at a terminal, and no client may speak under it",
+                    )
+                    .next("provost key add with the name that the client calls itself by"));
+            }
             let role = match it.role {
                 Purpose::Agent => Role::Agent,
                 Purpose::Approver => Role::Approver,
@@ -137,7 +145,12 @@ fn list(here: &Here, ring: &KeyRing) -> Result<u8, Complaint> {
 }
 
 fn rows_of(info: &KeyInfo) -> Vec<[String; 5]> {
-    let role = format!("{:?}", info.role).to_lowercase();
+    let role = match info.role {
+        Role::Agent => "agent",
+        Role::Approver => "approver",
+        Role::Worker => "worker",
+    };
+    let role = role.to_owned();
     let agent = out::one_line(info.ident.as_str(), 60);
     if let Some(at) = info.revoked {
         return vec![[agent, role, "-".into(), "-".into(), format!("revoked {at}")]];

@@ -7,6 +7,7 @@ use super::here::wait_for;
 use super::speaker::Speaker;
 use super::{Complaint, Here, session, up};
 use crate::base::AgentId;
+use crate::config::McpTools;
 use crate::mcp::{Mcp as Server, Settings, serve};
 
 /// `provost mcp`.
@@ -15,6 +16,10 @@ pub(super) struct Mcp {
     /// The agent as which the host speaks; without it as PROVOST_AGENT says, else one of the host's session or process
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
+    /// Which tools it offers, as sets: default, all, tasks, approvals, locks, intents, contracts, claims, handoffs, messages,
+    /// pictures, devit; without it as `[mcp] tools` says
+    #[arg(long, value_name = "SETS", value_delimiter = ',', value_parser = McpTools::parse)]
+    tools: Option<Vec<McpTools>>,
     /// Fail when no daemon runs, instead of starting one
     #[arg(long)]
     no_start: bool,
@@ -23,16 +28,24 @@ pub(super) struct Mcp {
 pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
     up::start_if_absent(here, !asked.no_start)?;
     let config = here.config(None)?.config;
-    let settings = Settings { devit_tools: config.mcp.devit_tools, screenshots: config.screenshot.enabled };
-    let named = Speaker::named(here, asked.speak_as)?.or_else(session::agent_of_the_host);
+    let sets = asked.tools.as_deref().unwrap_or(&config.mcp.tools);
+    let devit = config.mcp.devit_tools.then_some(McpTools::Devit).filter(|_| asked.tools.is_none());
+    let settings = Settings {
+        tools: sets.iter().copied().chain(devit).map(|it| it.as_str().to_owned()).collect(),
+        output_schemas: config.mcp.output_schemas,
+        screenshots: config.screenshot.enabled,
+    };
+    let named = Speaker::named_plainly(here, asked.speak_as)?;
+    let named = named.or_else(|| session::agent_of_the_host(&here.places));
     // Calls may yet say of which session they are.
     let by_session = named.is_none();
     let agent = named.or_else(session::agent_of_the_process);
     let agent = agent.ok_or_else(|| Complaint::of("the host has no name").next("provost mcp --as AGENT"))?;
-    // Hooks of the same host go by it.
+    // Hooks of the same host go by it, also when we are gone.
+    session::settle(&here.places, &agent);
     let _note = session::note(&here.places, &agent);
     wait_for(async {
-        let client = here.daemon(Some(agent)).await?;
+        let client = here.daemon(Some(agent)).await?.keeping_connections().bound_to(std::process::id());
         let server = Server::new(client, settings);
         let served = serve(if by_session { server.by_session() } else { server }).await;
         served.map_err(|error| Complaint::of("the host could not be served").because(error))?;

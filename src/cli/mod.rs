@@ -12,6 +12,7 @@ mod allow;
 mod applies;
 mod approvals;
 mod args;
+mod backup;
 mod broker;
 mod claims;
 mod complaint;
@@ -148,6 +149,8 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Allow(it) => allow::allow(here, &it),
         Command::Policy(it) => policy::policy(here, it),
         Command::Reload => up::reload(here),
+        Command::Backup(it) => backup::backup(here, &it),
+        Command::Restore(it) => backup::restore(here, &it),
         Command::Journal(it) => journal::journal(here, it),
         Command::Log(it) => log::log(here, &it),
         Command::Mcp(it) => mcp::mcp(here, it),

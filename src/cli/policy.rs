@@ -9,6 +9,7 @@ use super::complaint::{DONE, FAILED};
 use super::here::now;
 use super::{Complaint, Here, out};
 use crate::base::AgentId;
+use crate::base::limits::POLICY_LOOK_S;
 use crate::config::{Loaded, WorkerKind};
 use crate::policy::{
     Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff,
@@ -177,8 +178,29 @@ fn look_over(here: &Here, asked: &Check) -> Result<u8, Complaint> {
                 None => out::line(format!("{name}: would be refused"))?,
             }
         }
+        if asked.files.is_empty() && loads {
+            out::line(counts(here))?;
+        }
     }
     Ok(if loads { DONE } else { FAILED })
+}
+
+/// From when on these rules count.
+fn counts(here: &Here) -> String {
+    let Ok(Some(about)) = super::up::running(here) else {
+        return "no daemon runs: they count from its next start on".into();
+    };
+    let loaded = here.config(None).and_then(|loaded| Ok(base(here, &loaded)?));
+    let rules = loaded.and_then(|source| Ok(Source::load_layers(&source, SYSTEM_POLICY.as_ref())?));
+    match rules {
+        Ok(rules) if rules.digest().to_string() == about.policy => "they are in force".into(),
+        Ok(_) => {
+            format!(
+                "not in force yet: the daemon looks every {POLICY_LOOK_S} s, and `provost reload` makes it look now"
+            )
+        }
+        Err(_) => "the daemon goes on with those that it has".into(),
+    }
 }
 
 /// Names and texts of the rules that a daemon would use. Loading them says whether they are to be trusted.
@@ -265,6 +287,9 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     parts["worker_kind"] = if polling { "polling" } else { "cli" }.into();
     parts["network"] = worker.network.as_str().into();
     parts["hosts"] = json!(worker.hosts);
+    if !worker.copy && !polling {
+        parts["git"] = worker.git.as_str().into();
+    }
     let vault = here.vault()?;
     let by = worker.secrets.iter().map(|name| Ok(vault.get(name)?.delivery.credentials()));
     parts["credentials"] = json!(by.collect::<Result<Vec<_>, Complaint>>()?.into_iter().max());
@@ -298,8 +323,15 @@ fn compare(here: &Here, asked: &Diff) -> Result<u8, Complaint> {
     }
     for it in &changed {
         out::line(out::one_line(&names[it.index], 200))?;
-        out::line(out::one_line(&format!("  before: {}", it.before), 400))?;
-        out::line(out::one_line(&format!("  after:  {}", it.after), 400))?;
+        let (mut before, mut after) = (it.before.to_string(), it.after.to_string());
+        if before == after {
+            // What changes then are the limits that come with it.
+            let terms = |it: &crate::policy::Outcome| json!(it.terms).to_string();
+            (before, after) =
+                (format!("{before} {}", terms(&it.before)), format!("{after} {}", terms(&it.after)));
+        }
+        out::line(out::one_line(&format!("  before: {before}"), 400))?;
+        out::line(out::one_line(&format!("  after:  {after}"), 400))?;
     }
     out::line(format!("{} of {} requests would be answered differently", changed.len(), requests.len()))?;
     Ok(DONE)
@@ -330,6 +362,9 @@ fn from_history(here: &Here) -> Result<Vec<(String, Request)>, Complaint> {
         // How the asker had proved itself is not kept; what each door asks for at the least stands in.
         parts["proof"] = if parts["door"] == "devit" { "shared_key" } else { "peer_uid" }.into();
         network(&mut parts, &json!(task.network));
+        if task.capture {
+            parts["action"] = "screenshot".into();
+        }
         let request = serde_json::from_value(parts)
             .map_err(|e| Complaint::of("a stored task makes no sense").because(e))?;
         requests.push((format!("{}: {} for {}", task.id(), task.order.worker, task.asked_by), request));

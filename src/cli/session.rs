@@ -1,9 +1,12 @@
-//! As whom a host's session speaks: its hooks and its `provost mcp` go by one name, so that nobody is kept from what is
-//! their own.
+//! As whom a host's session speaks: its hooks, its shells and its `provost mcp` go by one name, so that nobody is kept from
+//! what is their own.
 //!
-//! The name comes from the session's id, which hooks are told, and `provost mcp` where the host says it in the environment.
-//! A host can go on with another session in the same process, and its MCP servers then keep the first one's name: so each
-//! leaves a note of its name while it runs, under the process that has started it, and hooks of that process go by it.
+//! The name comes from the session's id, which hooks are told, and the others where the host says it in the environment.
+//! A host can go on with another session in the same process (`/clear`), and its MCP servers then keep the first one's name.
+//! So each `provost mcp` leaves a note of its name while it runs, under the process that has started it, and hooks of that
+//! process go by it; and what a session is called stays on record as long as its host's process runs, since its end is told
+//! when its MCP servers have gone already. Where an adapter keeps CLAUDE.md current, the first session goes by the adapter's
+//! name, which stands in there.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -15,8 +18,10 @@ use crate::config::Places;
 use crate::mcp::{agent_of, of_process};
 use crate::system;
 
-/// The variable in which Claude Code tells its session's id.
-const CLAUDE: &str = "CLAUDE_CODE_SESSION_ID";
+/// The variables in which Claude Code tells its session's id and its process.
+const CLAUDE: [&str; 2] = ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"];
+/// Those in which Codex tells shells its session's id.
+const CODEX: [&str; 2] = ["CODEX_SESSION_ID", "CODEX_THREAD_ID"];
 
 /// Notes that are looked through; there is one for each `provost mcp` that runs.
 const NOTES_MAX: usize = 1_000;
@@ -24,9 +29,134 @@ const NOTES_MAX: usize = 1_000;
 /// Size of a note that is read, in bytes.
 const NOTE_BYTES_MAX: u64 = 4 << 10;
 
+/// A session of a host.
+pub(super) struct Session<'a> {
+    /// The host's word.
+    pub(super) host: &'a str,
+    /// Its id.
+    pub(super) id: &'a str,
+    /// The host's process.
+    pub(super) process: Option<u32>,
+}
+
+impl Session<'_> {
+    /// What it is called by its id alone.
+    fn own(&self) -> Option<AgentId> {
+        agent_of(self.host, self.id)
+    }
+
+    fn mark(&self) -> Option<(u32, u64)> {
+        let pid = self.process?;
+        Some((pid, system::process_began(pid).ok()??))
+    }
+
+    /// As whom it speaks.
+    pub(super) fn agent(&self, places: &Places) -> Option<AgentId> {
+        let (own, folder) = (self.own()?, folder(places));
+        if let Some(known) = recorded(&folder.join(format!("session-{own}"))) {
+            return Some(known);
+        }
+        let Some(name) = adapted(places, self.host) else { return Some(own) };
+        match called(&folder).contains(&name) {
+            true => Some(own),
+            false => self.is_called(places, name),
+        }
+    }
+
+    /// The same for one that its host begins; one that goes on where another ended is called as that one was.
+    pub(super) fn begun(&self, places: &Places, goes_on: bool) -> Option<AgentId> {
+        let before = self.mark().and_then(|(pid, _)| recorded(&folder(places).join(format!("host-{pid}"))));
+        let name = match before.filter(|_| goes_on) {
+            Some(before) => before,
+            None => self.agent(places)?,
+        };
+        self.is_called(places, name)
+    }
+
+    /// Puts on record what it is called, as long as its host's process runs.
+    pub(super) fn is_called(&self, places: &Places, name: AgentId) -> Option<AgentId> {
+        let own = self.own()?;
+        if let Some((pid, began)) = self.mark() {
+            let folder = folder(places);
+            let text = format!("{pid} {began} {name}");
+            // Without it the session's id is its name.
+            let _unheard = put(&folder, &format!("host-{pid}"), &text)
+                .and_then(|()| put(&folder, &format!("session-{own}"), &text));
+        }
+        Some(name)
+    }
+}
+
+/// What a record says whose host's process still runs.
+fn recorded(path: &Path) -> Option<AgentId> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(NOTE_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let mut words = text.splitn(3, ' ');
+    let (pid, began) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let runs = system::process_began(pid).ok()? == Some(began);
+    AgentId::parse(words.next()?).ok().filter(|_| runs)
+}
+
+/// What sessions are called that still run.
+fn called(folder: &Path) -> BTreeSet<AgentId> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(NOTES_MAX);
+    let sessions = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"session-"));
+    sessions.filter_map(|it| recorded(&it.path())).collect()
+}
+
+fn put(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
+    system::make_private_folders(folder)?;
+    forget_the_dead(folder);
+    let new = folder.join(format!(".{name}.{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    system::private_file(&mut options).open(&new)?.write_all(text.as_bytes())?;
+    std::fs::rename(&new, folder.join(name))
+}
+
+/// The name that the adapter of a host keeps in the file of this work tree, while it does.
+fn adapted(places: &Places, host: &str) -> Option<AgentId> {
+    // Of the others it is not known in which process they have their sessions.
+    let text = (host == "claude").then(|| read(&adapter(places, host)))??;
+    AgentId::parse(&text).ok()
+}
+
+fn adapter(places: &Places, host: &str) -> PathBuf {
+    let at = crate::base::Digest::of(places.worktree.as_os_str().as_encoded_bytes()).to_string();
+    folder(places).join(format!("adapter-{host}-{}", &at[..16]))
+}
+
+/// Leaves a note of the name that an adapter keeps in the file of a host.
+pub(super) fn note_adapter(places: &Places, host: &str, agent: &AgentId) -> Option<Note> {
+    noted_at(adapter(places, host), agent)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|it| !it.is_empty())
+}
+
 /// The agent of the host that has started this process, if it says which session it is.
-pub(super) fn agent_of_the_host() -> Option<AgentId> {
-    std::env::var(CLAUDE).ok().and_then(|it| agent_of("claude", &it))
+pub(super) fn agent_of_the_host(places: &Places) -> Option<AgentId> {
+    let (id, process) = (variable(CLAUDE[0])?, variable(CLAUDE[1]).and_then(|it| it.parse().ok()));
+    Session { host: "claude", id: &id, process }.agent(places)
+}
+
+/// The agent of the session whose shell has started this process.
+pub(super) fn agent_of_the_shell(places: &Places) -> Option<AgentId> {
+    agent_of_the_host(places).or_else(|| agent_of("codex", &CODEX.into_iter().find_map(variable)?))
+}
+
+/// Puts on record what the session of the host that has started this process is called.
+pub(super) fn settle(places: &Places, agent: &AgentId) {
+    if let Ok(id) = std::env::var(CLAUDE[0]) {
+        let session = Session { host: "claude", id: &id, process: system::parent_process() };
+        let _kept = session.is_called(places, agent.clone());
+    }
+}
+
+/// Whether the host whose shell this is keeps it from reaching the daemon.
+pub(super) fn is_shut_in() -> bool {
+    std::env::var_os("CODEX_SANDBOX_NETWORK_DISABLED").is_some_and(|it| it == "1")
 }
 
 /// The agent of a host that does not say: one for each process.
@@ -53,11 +183,15 @@ fn folder(places: &Places) -> PathBuf {
 
 /// Leaves a note of the agent as which the host of this process speaks. Without one, hooks go by the session's id.
 pub(super) fn note(places: &Places, agent: &AgentId) -> Option<Note> {
-    let folder = folder(places);
-    system::make_private_folders(&folder).ok()?;
-    forget_the_dead(&folder);
     let name = format!("{}-{}", system::parent_process()?, std::process::id());
-    let (new, path) = (folder.join(format!(".{name}")), folder.join(&name));
+    noted_at(folder(places).join(name), agent)
+}
+
+fn noted_at(path: PathBuf, agent: &AgentId) -> Option<Note> {
+    let folder = path.parent()?;
+    system::make_private_folders(folder).ok()?;
+    forget_the_dead(folder);
+    let new = folder.join(format!(".{}-{}", path.file_name()?.to_str()?, std::process::id()));
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(true);
     let mut file = system::private_file(&mut options).open(&new).ok()?;
@@ -70,8 +204,16 @@ pub(super) fn note(places: &Places, agent: &AgentId) -> Option<Note> {
 
 fn forget_the_dead(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().take(NOTES_MAX) {
-        let is_note = entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
-        if is_note && read(&entry.path()).is_none() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.as_encoded_bytes();
+        let is_dead = match name.first() {
+            Some(first) if first.is_ascii_digit() || name.starts_with(b"adapter-") => read(&path).is_none(),
+            Some(_) if name.starts_with(b"session-") || name.starts_with(b"host-") => {
+                recorded(&path).is_none()
+            }
+            _ => false,
+        };
+        if is_dead {
             let _unheard = std::fs::remove_file(entry.path());
         }
     }

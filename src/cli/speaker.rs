@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 
 use super::complaint::USAGE;
-use super::{Complaint, Here, up};
+use super::{Complaint, Here, session, up};
 use crate::base::AgentId;
 use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::client::Client;
@@ -14,14 +14,20 @@ use crate::system::real_path;
 /// Who speaks.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Speaker {
-    /// Speak as this agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as yourself
+    /// Speak as this agent; without it as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, in a shell of Claude Code
+    /// or Codex as its session, else as yourself
     #[arg(long = "as", value_name = "AGENT")]
     speak_as: Option<AgentId>,
 }
 
 impl Speaker {
-    /// The agent that a flag names, or the environment; `None` is the user.
+    /// The agent that a flag names, the environment, or the host whose shell this is; `None` is the user.
     pub(super) fn named(here: &Here, flag: Option<AgentId>) -> Result<Option<AgentId>, Complaint> {
+        Ok(Self::named_plainly(here, flag)?.or_else(|| session::agent_of_the_shell(&here.places)))
+    }
+
+    /// The same, without a host's sessions.
+    pub(super) fn named_plainly(here: &Here, flag: Option<AgentId>) -> Result<Option<AgentId>, Complaint> {
         let Some(name) = flag.is_none().then_some(here.environment.agent.as_deref()).flatten() else {
             return Ok(flag);
         };

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::complaint::DONE;
+use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
 use super::{Complaint, Here, approvals, broker, out, tasks};
 use crate::client::{Client, ClientError, wire};
+use crate::store;
 
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;
@@ -51,7 +52,7 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
             failed,
             tainted,
             broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
-            notes: about.notes,
+            notes: about.broken.into_iter().chain(about.notes).collect(),
         })
     })?;
     if here.json {
@@ -127,12 +128,17 @@ struct Glance {
 
 /// `provost status`.
 pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
-    let Glance { about, tainted } = wait_for(async {
+    let glance = wait_for(async {
         let client = here.client();
         let about = client.about().await?;
-        let tainted = recently_tainted(&client).await?.into_iter().map(|task| task.id).collect();
+        // Of a store that takes nothing, history may not be had either; that it takes nothing is what matters.
+        let tainted = match recently_tainted(&client).await {
+            Err(_) if about.broken.is_some() => Vec::new(),
+            tasks => tasks?.into_iter().map(|task| task.id).collect(),
+        };
         Ok(Glance { about, tainted })
-    })?;
+    });
+    let Glance { about, tainted } = glance.map_err(|complaint| about_the_store(here, complaint))?;
     if here.json {
         out::json(&Glance { about, tainted })?;
         return Ok(DONE);
@@ -169,9 +175,24 @@ pub(super) fn status(here: &Here) -> Result<u8, Complaint> {
     }
     rows.push(row("approvals", &format!("{} waiting", about.approvals)));
     rows.push(row("journal", &about.journal_anchor));
+    rows.extend(about.broken.iter().map(|why| row("BROKEN", why)));
     out::text_as_is(&out::table(&rows))?;
     about.notes.iter().for_each(|note| out::note(format!("note: {}", out::plain(note))));
     Ok(DONE)
+}
+
+/// Where no daemon runs, it matters whether one could.
+fn about_the_store(here: &Here, complaint: Complaint) -> Complaint {
+    if !complaint.is_not_running() || !here.places.state.exists() {
+        return complaint;
+    }
+    match store::look(&here.places.state, Some(&here.places.anchor())) {
+        Ok(()) => complaint,
+        Err(err) => Complaint::of("no daemon runs for this repository, and none can: its store is damaged")
+            .because(err)
+            .next("provost restore --help")
+            .with_code(NOT_RUNNING),
+    }
 }
 
 fn worker(at: &wire::WorkerAt) -> [String; 2] {

@@ -223,6 +223,7 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
+    facts.extend(task.usage.as_ref().and_then(used).map(|used| ("used", used)));
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend((!task.beside.is_empty()).then(|| ("ran beside", task.beside.join(", "))));
@@ -243,6 +244,22 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));
     }
     text
+}
+
+/// What a worker says that it has used, in a line.
+pub(super) fn used(it: &wire::Used) -> Option<String> {
+    let parts = [
+        (it.tokens_input, "tokens in"),
+        (it.tokens_cache_read, "of the cache"),
+        (it.tokens_cache_write, "into the cache"),
+        (it.tokens_output, "out"),
+        (it.tokens_reasoning, "of thinking"),
+    ];
+    let mut parts: Vec<String> =
+        parts.into_iter().filter_map(|(count, what)| count.map(|count| format!("{count} {what}"))).collect();
+    parts.extend(it.cost_usd.map(|usd| format!("{usd:.4} USD")));
+    let by = it.model.as_ref().map(|model| format!(" by {model}")).unwrap_or_default();
+    (!parts.is_empty()).then(|| format!("{}{by}, as its worker says", parts.join(", ")))
 }
 
 /// What to look at before anything in the workspace is run.
@@ -281,8 +298,20 @@ pub(super) fn failure_in_words(failure: &Value) -> String {
     let in_short = |details: &Value| match details {
         Value::String(text) => text.clone(),
         Value::Object(members) => {
-            let texts = members.values().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
-            texts.collect::<Vec<_>>().join(", ")
+            // What a number is counted in is the end of its name.
+            let unit = |key: &str| {
+                if key.ends_with("_ms") {
+                    " ms"
+                } else if key.ends_with("_s") {
+                    " s"
+                } else {
+                    ""
+                }
+            };
+            let number = |key: &str, it: &Value| format!("{it}{}", unit(key));
+            let text =
+                |(key, it): (&String, &Value)| it.as_str().map_or_else(|| number(key, it), str::to_owned);
+            members.iter().map(text).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
     };

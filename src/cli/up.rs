@@ -87,7 +87,7 @@ pub struct Serve {
 /// What to do about a port that somebody else has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ports {
-    /// Refuse to start, unless it is another repository's daemon and the port is the default.
+    /// Use another one; refuse to start where somebody has written it down.
     AsConfigured,
     /// Go without, or with another one.
     Unattended,
@@ -123,16 +123,25 @@ pub(super) fn up(here: &Here, up: Up, run: &Run) -> Result<u8, Complaint> {
     }
     start(here, &up)?;
     let about = wait_for(async { Ok(here.client().about().await?) })?;
+    tell_moved(here, &about);
     announce(here, &about)
 }
 
+/// Ports that were taken: told by the command that has started the daemon, and by no later one.
+fn tell_moved(here: &Here, about: &About) {
+    if !here.json {
+        about.moved.iter().for_each(|it| out::note(format!("note: {}", out::plain(it))));
+    }
+}
+
 pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
-    let (pid, process, said) = wait_for(async {
+    let (pid, broken, process, said) = wait_for(async {
         let client = here.client();
-        let pid = client.about().await?.pid;
+        let about = client.about().await?;
+        let pid = about.pid;
         // Held from before the end, so that its number cannot come to mean another process.
         let process = Process::hold(pid);
-        Ok((pid, process, client.stop().await?))
+        Ok((pid, about.broken, process, client.stop().await?))
     })?;
     let mut progress = out::Progress::begin("waiting for the daemon to end");
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
@@ -145,6 +154,11 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
         progress.tick();
     }
     drop(progress);
+    if let Some(why) = broken {
+        return Err(Complaint::of("the daemon has stopped, and what was asked of it last is not kept")
+            .because(why)
+            .next("provost doctor"));
+    }
     if here.json {
         out::json(&said)?
     } else {
@@ -204,7 +218,11 @@ pub(super) fn start_if_absent(here: &Here, may: bool) -> Result<(), Complaint> {
             .next("provost up")
             .with_code(NOT_RUNNING));
     }
-    start(here, &Up { unattended: true, ..Up::default() })
+    start(here, &Up { unattended: true, ..Up::default() })?;
+    if let Some(about) = running(here)? {
+        tell_moved(here, &about);
+    }
+    Ok(())
 }
 
 /// One line for each door, with its address.
@@ -294,7 +312,7 @@ fn start(here: &Here, up: &Up) -> Result<(), Complaint> {
 fn first_words(child: &mut Child) -> Result<String, Complaint> {
     let pipe = child.stdout.take();
     let (sender, words) = mpsc::channel();
-    std::thread::spawn(move || {
+    let reads = std::thread::Builder::new().spawn(move || {
         let mut line = String::new();
         if let Some(pipe) = pipe {
             // What cannot be read was not said.
@@ -303,6 +321,7 @@ fn first_words(child: &mut Child) -> Result<String, Complaint> {
         // Without a receiver the wait was over; nobody needs the words then.
         let _unheard = sender.send(line);
     });
+    reads.map_err(|err| Complaint::of("the daemon's first words cannot be waited for").because(err))?;
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     let mut progress = out::Progress::begin("starting the daemon");
     while Instant::now() < deadline {

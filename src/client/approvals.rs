@@ -16,6 +16,8 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     ];
     facts.extend(approval.worker.clone().map(|worker| ("worker", worker)));
     facts.extend(approval.request.as_ref().and_then(in_its_place).map(|it| ("runs instead", it)));
+    // Apart from the other files, since they run later or tell agents what to do.
+    facts.extend(settings(approval).map(|it| ("setting", it)));
     facts.extend(approval.working_dir.clone().map(|dir| ("directory", dir)));
     // One line each: a person answers for all of them.
     let mut reach = approval.network.split(' ');
@@ -34,8 +36,36 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
 /// What the asker says: a heading and a text each, which are data.
 pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
     let goal = approval.goal.clone().map(|goal| ("in the agent's own words, unchecked:", goal));
-    let more = approval.request.as_ref().and_then(beyond_the_goal);
-    goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).collect()
+    let shown =
+        approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
+    let more = shown.as_ref().and_then(beyond_the_goal);
+    let diff = of_an_apply(approval).and_then(difference).map(|it| ("the difference that it makes:", it));
+    goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).chain(diff).collect()
+}
+
+/// What the daemon has found out about an apply. Of other requests the same names are the asker's own words.
+fn of_an_apply(approval: &Approval) -> Option<&Value> {
+    approval.request.as_ref().filter(|_| approval.verb == "ApplyFiles")
+}
+
+/// Settings that an apply would write.
+fn settings(approval: &Approval) -> impl Iterator<Item = String> + use<> {
+    let list = of_an_apply(approval).and_then(|it| it.get("settings")?.as_array().cloned());
+    list.unwrap_or_default().into_iter().filter_map(|it| it.as_str().map(str::to_owned))
+}
+
+/// A request without what is shown elsewhere of it.
+fn without_what_was_found(request: &Value, is_apply: bool) -> Value {
+    let mut request = request.clone();
+    if let Some(members) = request.as_object_mut().filter(|_| is_apply) {
+        members.retain(|name, _| !["diff", "settings"].contains(&name.as_str()));
+    }
+    request
+}
+
+/// What an apply would change, as lines.
+fn difference(request: &Value) -> Option<String> {
+    request.get("diff")?.as_str().filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
 /// What is run instead of the worker's own program.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Client, ClientError, wire};
 
 pub use crate::auth::keys::{KeyDates, KeyError, KeyInfo, KeyRing, Role};
+pub use crate::auth::role::is_reserved;
 
 /// Whether a running daemon knows of a change.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! Talking to a running daemon: its own API over its Unix socket or named pipe, one connection for each question.
+//! Talking to a running daemon: its own API over its Unix socket or named pipe, one connection for each question, or kept
+//! ones for whoever asks many.
 //!
 //! Promises: nothing is sent before the kernel has said that the listener runs as this user, answers are bounded
 //! in size and time, and every error says what happened in one sentence. Leaves starting a daemon and what to
@@ -6,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
+mod kept;
 pub mod keys;
 mod meet;
 #[cfg(unix)]
@@ -21,7 +23,7 @@ use std::time::Duration;
 use axum::body::Body;
 
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -31,6 +33,7 @@ use serde_json::Value;
 
 use crate::base::limits::{OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
 use crate::base::{AgentId, Secret};
+use kept::{Kept, Sender};
 
 pub use crate::protocols::own::wire;
 
@@ -96,12 +99,22 @@ impl Debug for Way {
 }
 
 /// A daemon's address, and as whom to speak to it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     way: Way,
     agent: Option<AgentId>,
     /// What it proves itself by; not shown in logs.
     bearer: Option<HeaderValue>,
+    /// The process with which ends what it takes.
+    process: Option<u32>,
+    /// Connections for the next question, where there will be one.
+    kept: Option<Arc<Kept>>,
+}
+
+impl Debug for Client {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("way", &self.way).field("agent", &self.agent).finish_non_exhaustive()
+    }
 }
 
 macro_rules! questions {
@@ -136,12 +149,24 @@ macro_rules! verbs {
 impl Client {
     /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
     pub fn at(socket: PathBuf) -> Self {
-        Self { way: Way::Socket(socket), agent: None, bearer: None }
+        Self { way: Way::Socket(socket), agent: None, bearer: None, process: None, kept: None }
     }
 
     /// A client of the daemon that this process is, for an agent whom it has recognised.
     pub fn inside(daemon: Arc<dyn Inside>, agent: AgentId) -> Self {
-        Self { way: Way::Inside(daemon), agent: Some(agent), bearer: None }
+        Self { way: Way::Inside(daemon), agent: Some(agent), bearer: None, process: None, kept: None }
+    }
+
+    /// The same, keeping its connections for the next question; so do all that are made of it.
+    #[must_use]
+    pub fn keeping_connections(self) -> Self {
+        Self { kept: Some(Arc::default()), ..self }
+    }
+
+    /// The same, taking locks, claims and intents only for as long as a process of this user runs.
+    #[must_use]
+    pub fn bound_to(self, process: u32) -> Self {
+        Self { process: Some(process), ..self }
     }
 
     /// As which agent it speaks; `None` is the user.
@@ -324,6 +349,9 @@ impl Client {
         if let Some(agent) = &self.agent {
             request = request.header(wire::AGENT_HEADER, agent.as_str());
         }
+        if let Some(process) = self.process {
+            request = request.header(wire::PROCESS_HEADER, process);
+        }
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);
         }
@@ -332,18 +360,48 @@ impl Client {
         tokio::time::timeout(patience, exchange).await.map_err(|_| ClientError::Slow)?
     }
 
-    async fn exchange<A: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Result<A, ClientError> {
+    async fn exchange<A: DeserializeOwned>(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<A, ClientError> {
         let socket = match &self.way {
             Way::Socket(socket) => socket,
             Way::Inside(daemon) => return answer(daemon.ask(request).await).await,
         };
+        if let Some(kept) = &self.kept {
+            while let Some(mut sender) = kept.take().await {
+                match sender.try_send_request(request).await {
+                    Ok(response) => return self.answered(sender, response).await,
+                    // It ended before any of the question was sent: another one is asked.
+                    Err(mut failed) => match failed.take_message() {
+                        Some(unsent) => request = unsent,
+                        None => return Err(ClientError::broken(failed.into_error())),
+                    },
+                }
+            }
+        }
         let stream = meet::connect(socket).await?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::broken)?;
-        // Ends by itself: with the answer, or when this future and with it the sender is dropped.
+        // Ends by itself: with the answer, or when the sender is dropped, be it with this future.
         let _driver = tokio::spawn(connection);
         let response = sender.send_request(request).await.map_err(ClientError::broken)?;
-        answer(response).await
+        self.answered(sender, response).await
+    }
+
+    /// Reads an answer, and keeps the connection if nothing of it is left there.
+    async fn answered<A: DeserializeOwned>(
+        &self,
+        sender: Sender,
+        response: Response<Incoming>,
+    ) -> Result<A, ClientError> {
+        let answer = answer(response).await;
+        if let Some(kept) = &self.kept
+            && matches!(answer, Ok(_) | Err(ClientError::Refused { .. }))
+        {
+            kept.put(sender);
+        }
+        answer
     }
 }
 

@@ -178,6 +178,23 @@ impl Loading {
         }
     }
 
+    /// Agents that may run more at the same time than all workers together: said, since nobody would find out.
+    pub(super) fn note_capped_agents(&mut self) {
+        let workers = self.done.config.limits.workers;
+        let capped = self.done.config.agents.iter().filter(|agent| agent.max_parallel > workers);
+        let capped: Vec<(String, u32)> =
+            capped.map(|agent| (agent.id.to_string(), agent.max_parallel)).collect();
+        for (id, wanted) in capped {
+            let key = join("agent", &id);
+            let name = self.done.origins.get(&key).cloned().unwrap_or_default();
+            let message = format!(
+                "`max_parallel = {wanted}` is more than `limits.workers = {workers}`, which counts for all workers \
+                 together: no more than {workers} of its tasks run at the same time; raise `limits.workers`, or lower this"
+            );
+            self.note_of(&name, &key, message, Severity::Warning);
+        }
+    }
+
     fn put_agent(&mut self, file: &File<'_>, agent: Agent, worker: Worker) {
         let config = &mut self.done.config;
         config.refused_workers.remove(agent.id.as_str());

@@ -93,6 +93,16 @@ pub const VARIABLES: &[Variable] = &[
         "The same, without `PROVOST_AGENT`: what wit's clients call themselves.",
     ),
     variable("CLAUDE_SESSION_ID", "clients", "The same, without both."),
+    variable(
+        "CLAUDE_CODE_SESSION_ID",
+        "clients",
+        "The session of Claude Code whose shell this is: commands speak as it, without those. `CLAUDE_PID` is its process.",
+    ),
+    variable(
+        "CODEX_SESSION_ID",
+        "clients",
+        "The same of Codex; without it `CODEX_THREAD_ID`. `CODEX_HOME` is where its configuration is.",
+    ),
     variable("PROVOST_CONFIG", "daemon", "A provost.toml to read, when `--config` names no file."),
     variable("PROVOST_LOG", "daemon", "`log.level`, when no file sets it."),
     variable(

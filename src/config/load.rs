@@ -183,7 +183,30 @@ pub fn load(sources: &Sources, environment: &Environment) -> Result<Loaded, Brok
     loading.environment(environment)?;
     loading.join_reviewers();
     loading.join_roles();
+    loading.note_capped_agents();
     Ok(loading.done)
+}
+
+/// What is there twice, and where the first of them is, where a file is wrong for that reason.
+fn said_twice(text: &str, at: usize) -> Option<String> {
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).collect();
+    let here = line_of(text, at).checked_sub(1)?;
+    let line = lines.get(here)?;
+    let before = || lines.iter().take(here).enumerate();
+    if line.starts_with('[') {
+        let (first, _) = before().find(|(_, it)| **it == *line)?;
+        let head = line.trim_matches(['[', ']']);
+        return Some(format!(
+            "`[{head}]` is there twice, first in line {}: put the lines below that one, and leave this head out",
+            first + 1
+        ));
+    }
+    let name = |line: &str| line.split_once('=').map(|(name, _)| name.trim().to_owned());
+    let key = name(line)?;
+    let in_section = before().rev().take_while(|(_, it)| !it.starts_with('['));
+    let (first, _) = in_section.filter(|(_, it)| name(it).as_ref() == Some(&key)).last()?;
+    Some(format!("`{key}` is set twice, first in line {}: leave one of them out", first + 1))
 }
 
 fn parent(path: &Path) -> PathBuf {
@@ -307,7 +330,8 @@ impl Loading {
     ) -> Result<(), Broken> {
         let document = DeTable::parse(text).map_err(|e| {
             let line = e.span().map(|span| line_of(text, span.start));
-            let message = format!("is not valid TOML: {}", e.message());
+            let again = e.span().and_then(|span| said_twice(text, span.start));
+            let message = again.unwrap_or_else(|| format!("is not valid TOML: {}", e.message()));
             Broken {
                 note: Note {
                     file: name.into(),

@@ -4,7 +4,7 @@
 //! `docs/configuration.md` all come from it. [`load()`] reads the layers of files, names every key it does not
 //! know, and never lets a mistake switch an enforcement off. Files that a repository brings count only after
 //! [`pin`] has seen a person allow exactly that content. [`places`] finds the repository and its private
-//! folders, [`mod@env`] lists the environment variables that mean something.
+//! folders, [`sockets`] where a running daemon listens, [`mod@env`] lists the environment variables that mean something.
 //!
 //! What a setting does is the business of whoever reads it; nothing here opens a socket or judges a request.
 #![forbid(unsafe_code)]
@@ -15,12 +15,14 @@ mod devit;
 pub mod env;
 mod git_paw;
 mod load;
+mod mcp_tools;
 pub mod pin;
 pub mod places;
 pub mod ports;
 mod print;
 mod rate;
 mod rounds;
+pub mod sockets;
 mod suggest;
 pub mod table;
 mod value;
@@ -29,6 +31,7 @@ mod workflow;
 
 pub use agent::{Agent, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
+pub use mcp_tools::McpTools;
 pub use places::{Places, WorkTree};
 pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
@@ -41,8 +44,8 @@ pub use table::{
     PolicySettings, Screenshot, StoreSettings, WitSettings, Worker, Workspace,
 };
 pub use value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
-    LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
-    Value, Versions, WitOpen, WorkerKind,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
+    KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
+    Unchecked, Value, Versions, WitOpen, WorkerKind,
 };
 pub use workflow::{BUILT_IN_FILE, Pattern, Step, StepPhase, Workflow, WorkflowHead};

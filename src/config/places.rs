@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::env::Environment;
+use super::sockets;
 use crate::base::Digest;
 use crate::system::{self, ADDRESS_BYTES_MAX};
 
@@ -38,7 +39,7 @@ pub struct Places {
     pub hash: String,
     /// State: store, journal key, secret, pins.
     pub state: PathBuf,
-    /// Sockets.
+    /// Sockets: where the daemon has them if one runs, else where one would have them that was started from here.
     pub runtime: PathBuf,
     /// The user's configuration, policy and keys, shared by all repositories.
     pub config: PathBuf,
@@ -103,6 +104,8 @@ impl Places {
             },
             None => state.join("run"),
         };
+        // One that runs already says itself where it is: not everybody has its environment.
+        let runtime = sockets::of_running(&state).map_or(runtime, |it| it.runtime);
         let Repository { root, worktree, identity } = repository;
         Ok(Self { root, worktree, identity, hash, state, runtime, config, notes })
     }
@@ -141,6 +144,11 @@ impl Places {
         }
         let close = system::CLOSE_FOR_WRITING;
         system::trusted(&self.config).map_err(|why| unusable(&self.config, format!("{why}; run {close}")))
+    }
+
+    /// Where a start finds how far the journal had come, outside of the state folder.
+    pub fn anchor(&self) -> PathBuf {
+        self.config.join("anchors").join(&self.hash)
     }
 
     /// The work trees of the repository as git lists them, the main one first, each without links in its path; so many

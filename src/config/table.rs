@@ -9,12 +9,13 @@ use std::path::PathBuf;
 
 use super::agent::{Agent, Role, Template};
 use super::load::RefusedWorker;
+use super::mcp_tools::McpTools;
 use super::rate::Rate;
 use super::rounds::Mode;
 use super::value::{
-    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
-    LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier, Unchecked,
-    Value, Versions, WitOpen, WorkerKind, checked,
+    AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, Git, ImageFormat, ImportFound,
+    KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
+    Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
 };
 use super::workflow::Workflow;
 use crate::base::{AgentId, Json, RepoPath, Ttl};
@@ -203,7 +204,7 @@ settings! {
     ["agent_protocol"] agent_protocol: AgentProtocolSettings {
         /// Whether the door is open.
         enabled: bool = true, "", Strict;
-        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where none is written here, that of an allowed `.agent-protocol/config.json` counts, if it is not 4700. Where the default is taken, a daemon that was started by a command chooses another; one that is written down is never replaced.
+        /// Its port at 127.0.0.1 and ::1; 0 is any that is free. Where none is written here, that of an allowed `.agent-protocol/config.json` counts, if it is not 4700. Where the default is taken, another one is chosen, and that is said once; one that is written down is never replaced.
         port: u16 = 4700, "port", Strict;
         /// What a request proves itself by: `peer`: the kernel says that it comes from a process of this user, which only Linux does; `token`: it shows one of `provost token mint` besides.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
@@ -255,6 +256,8 @@ settings! {
         deny: Vec<String> = paths(&[".env", ".env.local", ".env.*.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519"]), "glob";
         /// Whether an apply also writes what no run here has left exactly so: artifacts that an editor has changed, or brought along. With `false` only what a worker has made is written, to the letter, and merged with nothing but what it was made for.
         apply_unknown: bool = true, "";
+        /// Whether an apply also writes settings that run later: of agents, editors, shells and hooks of version control, as `docs/settings-that-run-later.md` lists them. Who is asked about such an apply is shown them apart.
+        apply_settings: bool = false, "", Strict, Owner;
         /// How long an apply that somebody has to allow waits for their answer; editors give up after 30 seconds.
         apply_wait: Ttl = Ttl::seconds_clamped(25), "duration" within Ttl::seconds_clamped(1)..=Ttl::seconds_clamped(28);
     }
@@ -267,8 +270,12 @@ settings! {
         port: u16 = 4710, "port", Strict;
         /// As for Agent Protocol.
         auth: LoopbackAuth = LOOPBACK_AUTH, "", Strict, Owner;
-        /// Whether DevIt's names of tools (`devit_delegate` and the like) are offered beside Provost's own.
-        devit_tools: bool = true, "";
+        /// Which tools hosts are offered, as sets: `default` (about fifteen, small enough for every request to a model), `all`, or some of `tasks`, `approvals`, `locks`, `intents`, `contracts`, `claims`, `handoffs`, `messages`, `pictures`, `devit`. `provost mcp --tools` says otherwise for one host.
+        tools: Vec<McpTools> = vec![McpTools::Default], "";
+        /// Whether tools say which shape their answers have. Hosts check answers against it, and no model sees it.
+        output_schemas: bool = true, "";
+        /// Whether DevIt's names of tools (`devit_delegate` and the like) are offered beside Provost's own: the set `devit`.
+        devit_tools: bool = false, "";
     }
 
     /// What is done for one editor alone, since it shows things in its own way.
@@ -460,7 +467,7 @@ settings! {
     /// How much may happen at once.
     ["limits"] limits: Limits {
         /// Jailed workers running at the same time; further tasks wait their turn.
-        workers: u32 = 4, "workers" within 1..=256, Owner;
+        workers: u32 = crate::base::limits::WORKERS_USUAL, "workers" within 1..=256, Owner;
         /// Unfinished tasks that one agent may have delegated.
         tasks_per_agent: u32 = 256, "tasks" within 1..=10_000, Owner;
         /// Notification hooks running at the same time; further ones wait.
@@ -513,8 +520,8 @@ section! {
         memory: ByteSize = ByteSize(4 << 30), "bytes" within ByteSize(16 << 20)..=ByteSize(1 << 50), Strict;
         /// Processes and threads that it may have at once.
         processes: u32 = 256, "processes" within 1..=65_536, Strict;
-        /// Descriptors that each of its processes may have open.
-        open_files: u32 = 1_024, "descriptors" within 64..=1_048_576, Strict;
+        /// Descriptors that each of its processes may have open. With 1,024 or more it can keep other programs of yours from passing descriptors to each other.
+        open_files: u32 = 768, "descriptors" within 64..=1_048_576, Strict;
         /// The largest file that it may write.
         file_size: ByteSize = ByteSize(1 << 30), "bytes" within ByteSize(1 << 10)..=ByteSize(1 << 50), Strict;
         /// What `/tmp`, `/dev/shm` and its home may hold together; watched, not walled in, in tier `ll`.
@@ -525,6 +532,8 @@ section! {
         growth: ByteSize = ByteSize(16 << 30), "bytes" within ByteSize(1 << 20)..=ByteSize(1 << 50), Strict;
         /// By how many files and directories they may grow.
         growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
+        /// What it may do with the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits as it likes.
+        git: Git = Git::Read, "", Strict;
         /// Give each task a copy of its directory instead of the directory itself.
         copy: bool = false, "", Strict;
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use toml::de::{DeInteger, DeValue};
 
+use super::mcp_tools::McpTools;
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
 /// What a row of the table says about its setting.
@@ -226,7 +227,7 @@ impl Value for RepoPath {
     }
 }
 
-lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers" }
+lists! { RepoPath => "list of paths in the workspace", String => "list of text", PathBuf => "list of paths", u16 => "list of numbers", McpTools => "list of words" }
 
 impl Value for BTreeMap<String, String> {
     const NAME: &'static str = "table of text";
@@ -572,6 +573,13 @@ words! {
         Ll = "ll",
         /// Namespaces besides.
         Ns = "ns",
+    }
+    /// What a worker may do with the repository whose files it changes.
+    Git {
+        /// Read it.
+        Read = "read",
+        /// Write to it.
+        Write = "write",
     }
     /// What a worker can reach.
     Network {

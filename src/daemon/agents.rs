@@ -106,14 +106,15 @@ fn phases(config: &Config) -> BTreeMap<PhaseName, AgentId> {
 }
 
 /// The same, as a list of those who could begin now has it.
-pub(super) fn in_the_fleet(agent: &config::Agent) -> FleetAgent {
+pub(super) fn in_the_fleet(agent: &config::Agent, workers: u32) -> FleetAgent {
     FleetAgent {
         id: agent.id.clone(),
         name: agent.name.as_deref().unwrap_or(agent.id.as_str()).into(),
         description: agent.description.as_deref().unwrap_or_default().into(),
         capability: agent.capability.as_str().into(),
         region: agent.region.as_str().into(),
-        max_parallel: agent.max_parallel,
+        // All workers together have no more places than that.
+        max_parallel: agent.max_parallel.min(workers),
         enabled: agent.enabled,
     }
 }

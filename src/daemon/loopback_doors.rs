@@ -10,13 +10,12 @@ use anyhow::{Result, anyhow, bail};
 
 use super::{Daemon, GRACE};
 use crate::auth::loopback::KNOWS_PEERS;
-use crate::base::limits::CONNECTIONS_MAX;
-use crate::config::{Loaded, LoopbackAuth, Ports};
+use crate::config::{Loaded, LoopbackAuth, McpTools, Ports};
 use crate::domain::{DOOR_OPENED, Door};
 use crate::mcp::Settings as Offered;
 use crate::protocols::a6s::{A6s, Manners};
 use crate::protocols::agent_protocol::AgentProtocol;
-use crate::protocols::loopback::{Gate, LoopbackDoor, Shell};
+use crate::protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
 use crate::protocols::own::Inside;
 use crate::protocols::own::wire::DoorAt;
 use crate::system::{Listener, listener_at};
@@ -26,7 +25,7 @@ use crate::transport::loopback::{Loopback, bind};
 /// What to do about a port that somebody else has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakenPorts {
-    /// Refuse to start, unless it is another repository's daemon that has it and nobody has written it down.
+    /// Use another one; refuse to start where somebody has written it down.
     Refuse,
     /// Use another one; go without where somebody has written it down.
     Avoid,
@@ -49,6 +48,8 @@ struct Wanted {
 struct Got {
     bound: Option<Loopback>,
     note: Option<String>,
+    /// Whether there is another port: that is told once, to whoever has started the daemon.
+    moved: bool,
 }
 
 impl Daemon {
@@ -90,8 +91,12 @@ impl Daemon {
         let settings = &loaded.config.mcp;
         if settings.enabled {
             let wanted = Wanted::new("mcp", settings.port, before.mcp, loaded);
-            let screenshots = loaded.config.screenshot.enabled;
-            let offered = Offered { devit_tools: settings.devit_tools, screenshots };
+            let devit = settings.devit_tools.then_some(McpTools::Devit);
+            let offered = Offered {
+                tools: settings.tools.iter().copied().chain(devit).map(|it| it.as_str().to_owned()).collect(),
+                output_schemas: settings.output_schemas,
+                screenshots: loaded.config.screenshot.enabled,
+            };
             let door = self.hosts_door(offered, api);
             ports.mcp = self.open_at(Door::Mcp, |_| door, &wanted, settings.auth).await?;
         }
@@ -115,9 +120,14 @@ impl Daemon {
         if auth == LoopbackAuth::Peer && !KNOWS_PEERS {
             bail!("{name}: this system does not say who connects; set `auth = \"token\"` in `[{name}]`");
         }
-        let Got { bound, note } = self.bind(wanted).await?;
-        if let Some(note) = note {
-            self.say_until_the_end(format!("{name}: {note}"));
+        let Got { bound, note, moved } = self.bind(wanted).await?;
+        match note.map(|note| format!("{name}: {note}")) {
+            Some(note) if moved => {
+                tracing::warn!("{note}");
+                self.shared().0.moved.push(note);
+            }
+            Some(note) => self.say_until_the_end(note),
+            None => {}
         }
         let Some(bound) = bound else { return Ok(None) };
         let (port, address) = (bound.port(), bound.address());
@@ -126,13 +136,14 @@ impl Daemon {
         let gate = Gate {
             port,
             uid: self.uid,
-            keys: Arc::clone(&self.keys[0]),
+            names: Arc::clone(&self.names),
             provost: self.provost.clone(),
             demands_token: auth == LoopbackAuth::Token,
+            carriers: Carriers::default(),
         };
         let shell = Shell::new(make(port), gate);
         let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
-        self.doors.spawn(accept_loop(bound, CONNECTIONS_MAX, self.stop.clone(), GRACE, serve));
+        self.doors.spawn(accept_loop(bound, self.capacity.clone(), self.stop.clone(), GRACE, serve));
         Ok(Some(port))
     }
 
@@ -144,24 +155,22 @@ impl Daemon {
 
     async fn bind(&self, wanted: &Wanted) -> Result<Got> {
         let err = match wanted.try_first() {
-            Ok(bound) => return Ok(Got { bound: Some(bound), note: None }),
+            Ok(bound) => return Ok(Got { bound: Some(bound), note: None, moved: false }),
             Err(err) => err,
         };
         let Wanted { section, port, written, .. } = wanted;
-        let (who, is_ours) = if err.kind() == ErrorKind::AddrInUse {
-            self.holder(*port).await
-        } else {
-            (format!("cannot be had: {err}"), false)
+        let who = match err.kind() {
+            ErrorKind::AddrInUse => self.holder(*port).await,
+            _ => format!("cannot be had: {err}"),
         };
         let may_move = match self.start.ports {
             TakenPorts::Replace => true,
-            TakenPorts::Avoid => !written,
-            TakenPorts::Refuse => !written && is_ours,
+            TakenPorts::Avoid | TakenPorts::Refuse => !written,
         };
         if may_move {
             let bound = wanted.try_others().map_err(|err| anyhow!("{section}: no port is free: {err}"))?;
             let note = format!("port {port} {who}; listening at port {} instead", bound.port());
-            return Ok(Got { bound: Some(bound), note: Some(note) });
+            return Ok(Got { bound: Some(bound), note: Some(note), moved: true });
         }
         let help = format!(
             "use `provost up --auto-ports` for any free one, or name another: `port` in `[{section}]`; \
@@ -169,27 +178,27 @@ impl Daemon {
         );
         if self.start.ports == TakenPorts::Avoid {
             let note = format!("port {port} {who}; the door stays shut; {help}");
-            return Ok(Got { bound: None, note: Some(note) });
+            return Ok(Got { bound: None, note: Some(note), moved: false });
         }
         Err(anyhow!("{section}: port {port} {who}; {help}"))
     }
 
-    /// Who has a port, in words, and whether it is a daemon of another repository.
-    async fn holder(&self, port: u16) -> (String, bool) {
+    /// Who has a port, in words.
+    async fn holder(&self, port: u16) -> String {
         let places = self.start.places.clone();
         let look = move || (Ports::held_elsewhere(&places, port), listener_at(port));
         // Looking through all processes may take a while.
         match tokio::task::spawn_blocking(look).await {
             Ok((Some(other), _)) => {
-                (format!("is taken by the daemon of {} (process {})", other.root, other.pid), true)
+                format!("is taken by the daemon of {} (process {})", other.root, other.pid)
             }
             Ok((None, Some(Listener { process: Some((pid, command)), .. }))) => {
-                (format!("is taken by process {pid} ({command})"), false)
+                format!("is taken by process {pid} ({command})")
             }
             Ok((None, Some(Listener { uid, process: None }))) => {
-                (format!("is taken by a process of the user with uid {uid}"), false)
+                format!("is taken by a process of the user with uid {uid}")
             }
-            _ => ("is taken".into(), false),
+            _ => "is taken".into(),
         }
     }
 }

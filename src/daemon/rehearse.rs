@@ -36,6 +36,9 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     if tier == Tier::Job && !profile.copy {
         bail!("in tier job a worker works in a copy: set `copy = true` for it");
     }
+    if profile.copy {
+        profile.git = jail::Git::Write;
+    }
     // Nothing is copied for showing where a copy would be.
     profile.copy &= asked.command.is_some();
     let directory = asked.directory.map(|dir| inside(&root, &dir)).transpose()?;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
-use super::{Prepared, Start, agents, code_owners, pictures};
+use super::{Prepared, Start, agents, code_owners, now, pictures};
+use crate::auth::keys::{KeyRing, Role};
 use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Digest, Json, Ttl};
 use crate::config::env::Environment;
@@ -17,7 +18,7 @@ use crate::domain::post::{Owner, slug};
 use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
-use crate::jail::{Bounds, Grounds, McpCall, ParseMode, Profile, Root};
+use crate::jail::{Bounds, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
 use crate::service::{ApplyRules, Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
 use crate::store::{Artifacts, JobLogs, Retention};
@@ -63,6 +64,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         let (secrets, broken) = match usable {
             Ok((mut profile, secrets)) => {
                 profile.protect.extend(config.workspace.protect.iter().cloned());
+                profile.run_outside.extend(hook(config).map(|it| it.line.clone()));
                 profiles.insert(id.clone(), Arc::new(profile));
                 (secrets, None)
             }
@@ -83,7 +85,8 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
 fn fleet(config: &Config) -> Fleet {
     // Whoever has written agents down, even wrongly, means them and nobody else.
     if !config.agents.is_empty() || config.refused_workers.values().any(|it| it.is_agent) {
-        return config.agents.iter().map(agents::in_the_fleet).collect();
+        let all = config.agents.iter().map(|it| agents::in_the_fleet(it, config.limits.workers));
+        return all.collect();
     }
     let cli = config.workers.iter().filter(|(_, it)| it.kind != config::WorkerKind::Polling);
     let agent = |(id, _): (&AgentId, &Worker)| FleetAgent {
@@ -142,7 +145,8 @@ pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applyi
 
 /// What may be written for editors.
 pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
-    ApplyRules { deny: &config.a6s.deny, unknown: config.a6s.apply_unknown }
+    let a6s = &config.a6s;
+    ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.
@@ -205,7 +209,11 @@ fn setting(
         config::Tier::Ll => domain::Tier::Ll,
         config::Tier::Job => domain::Tier::Job,
     };
-    WorkerSetting { kind, network, secrets, tier, copy: worker.copy, broken }
+    let git = match worker.git {
+        config::Git::Write if !worker.copy && kind == domain::WorkerKind::Cli => domain::Git::Write,
+        config::Git::Write | config::Git::Read => domain::Git::Read,
+    };
+    WorkerSetting { kind, network, git, secrets, tier, copy: worker.copy, broken }
 }
 
 /// The secrets that a worker names, and how it would be given them. Without their values.
@@ -282,6 +290,11 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
         secrets: secrets.iter().map(|it| (it.name.to_string(), it.delivery.digest())).collect(),
         read_only: worker.read_only.clone(),
         protect: worker.protect.clone(),
+        run_outside: Vec::new(),
+        git: match worker.git {
+            config::Git::Read => Git::Read,
+            config::Git::Write => Git::Write,
+        },
         copy: worker.copy,
         bounds: bounds(worker),
         agent: None,
@@ -329,9 +342,28 @@ pub(super) fn index(root: &Path, config: &Config) -> Result<Index> {
     Index::start(root, Arc::default(), options).with_context(|| format!("workspace {}", root.display()))
 }
 
+/// Who starts workers.
+pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
+    let supervisor = Supervisor::default().sharing_among(prepared.loaded.config.limits.workers);
+    match prepared.worker_user {
+        Some((uid, gid)) => supervisor.running_as(uid, gid),
+        None => supervisor.with_control_groups().keeping_spares_in(places.spares()),
+    }
+}
+
 /// What no worker is ever shown: the user's home, and what belongs to the daemon.
 pub(super) fn grounds(places: &Places) -> Result<Grounds> {
     let home = Environment::current().home.context("HOME is not set")?;
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     Ok(Grounds { home, forbidden })
+}
+
+/// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
+pub(super) fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
+    let keys = KeyRing::open(&start.places.config.join("keys"))?;
+    let approver = &config.approvals.default_target;
+    if !keys.has(approver) {
+        keys.add(approver, Role::Approver, now())?;
+    }
+    Ok(keys)
 }

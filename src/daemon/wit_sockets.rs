@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{GRACE, Shared};
-use crate::base::limits::{CONNECTIONS_MAX, WIT_WORKTREES_MAX};
+use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::config::{Places, WitOpen};
 use crate::jail::{PLACEHOLDER_MTIME, Root};
 use crate::protocols::FrontDoor as _;
@@ -30,7 +30,7 @@ use crate::protocols::own::wire::DoorAt;
 use crate::protocols::wit::Wit;
 use crate::service::Base;
 use crate::system;
-use crate::transport::accept::accept_loop;
+use crate::transport::accept::{Capacity, accept_loop};
 use crate::transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
 
 /// How often the sockets are looked at.
@@ -52,6 +52,7 @@ pub(super) struct WitSockets {
     tasks: TaskTracker,
     stop: CancellationToken,
     shared: Arc<Mutex<Shared>>,
+    capacity: Capacity,
     at: BTreeMap<PathBuf, Result<Seat, String>>,
 }
 
@@ -75,10 +76,10 @@ impl WitSockets {
         door: Wit,
         places: &Places,
         open: WitOpen,
-        (tasks, stop): (TaskTracker, CancellationToken),
+        (tasks, stop, capacity): (TaskTracker, CancellationToken, Capacity),
         shared: Arc<Mutex<Shared>>,
     ) -> Self {
-        Self { door, places: places.clone(), open, tasks, stop, shared, at: BTreeMap::new() }
+        Self { door, places: places.clone(), open, tasks, stop, shared, capacity, at: BTreeMap::new() }
     }
 
     /// Places the sockets, and keeps them there until the daemon stops.
@@ -96,14 +97,22 @@ impl WitSockets {
         });
     }
 
-    /// Places what is missing.
+    /// Places what is missing. Without a descriptor to look with nothing is known to be missing, and all stays.
     fn look(&mut self) {
+        let can_look = || File::open("/").is_ok();
+        if !can_look() {
+            return;
+        }
         let wanted = self.wanted();
+        if !can_look() {
+            return;
+        }
         self.at.retain(|top, _| wanted.contains(top));
         for top in wanted {
             let before = match self.at.get(&top) {
                 Some(Ok(seat)) => match seat.look(&top) {
                     Ok(()) => continue,
+                    Err(why) if is_out_of_something(&why) => continue,
                     Err(why) => {
                         tracing::warn!(door = "wit", at = %top.display(), "{why:#}; placing it again");
                         None
@@ -142,7 +151,7 @@ impl WitSockets {
         let (seat, bound) = Seat::take(top, &self.stop)?;
         tracing::info!(door = "wit", address = %bound.path().display(), "door open");
         let serve = move |stream, guard| door.serve(stream, guard);
-        self.tasks.spawn(accept_loop(bound, CONNECTIONS_MAX, seat.stop.clone(), GRACE, serve));
+        self.tasks.spawn(accept_loop(bound, self.capacity.clone(), seat.stop.clone(), GRACE, serve));
         Ok(seat)
     }
 
@@ -159,6 +168,15 @@ impl WitSockets {
             }
         }
     }
+}
+
+/// Whether a look failed for the daemon's own sake.
+fn is_out_of_something(why: &anyhow::Error) -> bool {
+    why.chain().filter_map(|it| it.downcast_ref::<io::Error>()).any(system::is_out_of_something)
+        || why
+            .chain()
+            .filter_map(|it| it.downcast_ref::<Errno>())
+            .any(|it| system::is_out_of_something(&(*it).into()))
 }
 
 async fn looked(mut sockets: WitSockets) -> Result<WitSockets, tokio::task::JoinError> {

@@ -198,7 +198,8 @@ impl State {
         match self.permits.word(call.now, who, verb.digest) {
             Some(Word::Granted) => {
                 out.put(ApplyChange::Use(who.clone(), verb.digest).into());
-                return Some(Ok(Answer::Done(Reply::ApplyBegun(self.begin_apply(verb, out)))));
+                let begun = ApplyBegun { granted: true, ..self.begin_apply(verb, out) };
+                return Some(Ok(Answer::Done(Reply::ApplyBegun(begun))));
             }
             Some(Word::Denied { rule, why }) => {
                 return Some(Err(Refusal::Denied { rule: rule.clone(), reason: why.clone() }));
@@ -231,7 +232,7 @@ impl State {
         let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
         let (digest, undoes) = (verb.digest, verb.undoes);
         out.say(ApplyEvent::ApplyBegun { apply, digest, files, undoes }.into());
-        ApplyBegun { apply }
+        ApplyBegun { apply, granted: false }
     }
 
     /// Files were written: whoever follows files is told who wanted that.

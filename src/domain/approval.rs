@@ -18,7 +18,7 @@ use super::{
     Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
     TaskState, Terms, WorkerKind,
 };
-use crate::base::limits::PARKED_MAX;
+use crate::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
 
 /// An answer to an approval.
@@ -144,6 +144,12 @@ impl State {
     ) -> Result<ApprovalId, Refusal> {
         if self.approvals.parked.len() >= PARKED_MAX {
             return Err(Refusal::busy("too many requests are waiting for approval"));
+        }
+        let share = who.share();
+        if self.approvals.iter().filter(|it| it.who.share() == share).count() >= PARKED_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many of your requests are waiting for approval as one agent may have; wait for answers",
+            ));
         }
         let id = out.next_approval();
         let Question { rule, reason, terms, expires_at, by, policy } = question;
@@ -294,6 +300,7 @@ fn risk_of(command: &Command, facts: &Facts) -> Risk {
     let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
     let outside = facts.network != super::Network::None
         || !facts.secrets.is_empty()
+        || facts.git == super::Git::Write
         || facts.worker_kind != Some(WorkerKind::Cli);
     match &*tool.name {
         "devit_patch_apply" if tool.path.as_deref().is_some_and(central) => Risk::Medium,

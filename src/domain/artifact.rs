@@ -25,6 +25,19 @@ pub struct Artifact {
     /// Permissions of the new file, where they are known.
     #[serde(default)]
     pub mode: Option<u32>,
+    /// Permissions that the file had when the run began, where there was one.
+    #[serde(default)]
+    pub base_mode: Option<u32>,
+}
+
+impl Artifact {
+    /// What the run has made of the one permission that a worker has a say in: whether the file is a program. `None`
+    /// where it has left that alone.
+    pub fn made_program(&self) -> Option<bool> {
+        let is_program = |mode: u32| mode & 0o100 != 0;
+        let (new, old) = (self.mode.map(is_program)?, self.base_mode.map(is_program)?);
+        (new != old).then_some(new)
+    }
 }
 
 /// An artifact on its way to where it is kept.
@@ -45,6 +58,8 @@ pub struct Harvest {
     pub gathered: Vec<Gathered>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,
+    /// Whether files are among them: more than there may be, or larger, or not to be read.
+    pub incomplete: bool,
 }
 
 /// What is kept of a run.
@@ -54,6 +69,9 @@ pub struct Kept {
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why. Each safe to show.
     pub left_out: Vec<Box<str>>,
+    /// Whether files are among them: more than there may be, or larger, or not to be read.
+    #[serde(default)]
+    pub incomplete: bool,
     /// What the agent has answered, whole; of one that writes text, all its text.
     #[serde(default)]
     pub answer: Box<str>,

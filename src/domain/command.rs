@@ -34,10 +34,10 @@ pub use crew::{
     TransferAnswered, TransferOffered,
 };
 pub use job::{
-    CancelJob, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob, NoteFeedback,
-    OpenJob,
+    CancelJob, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, KeepResult, MoveJob,
+    NoteFeedback, OpenJob, ResultKept,
 };
-pub use permission::{AskPermission, Permitted};
+pub use permission::{AskPermission, PermissionWithdrawn, Permitted, WithdrawPermission};
 pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
 pub use switch::{SwitchWorker, WorkerSwitched};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
@@ -132,6 +132,8 @@ verbs! {
     TakeScreenshot => Captured,   needs Delegate,   Durable, judged;
     /// Use a tool of one's own host.
     AskPermission  => Permitted,  needs Delegate,   Durable, judged;
+    /// Take back a question about a tool of one's own host.
+    WithdrawPermission => PermissionWithdrawn, needs Delegate, Commit;
     /// Go by a name for people.
     NameAgent      => AgentNamed, needs Join,       Commit;
     /// Take or refresh a lock on a symbol.
@@ -200,6 +202,8 @@ verbs! {
     MoveJob        => JobMoved,   needs Host,       Commit;
     /// Say how a job has ended.
     EndJob         => JobEnded,   needs Host,       Durable;
+    /// Say what a job had brought about that was over before its last run was.
+    KeepResult     => ResultKept, needs Host,       Durable;
     /// Take a job back.
     CancelJob      => JobCancelled, needs Delegate, Durable;
     /// Say what one thinks of a job's outcome.

@@ -149,6 +149,9 @@ fn dispatch(
         Command::AnswerApproval(it) => answer(state, judge, call, it, out).map(Reply::Answered),
         Command::TakeScreenshot(_) => Err(Refusal::busy("a picture is only taken after policy was asked")),
         Command::AskPermission(_) => Err(Refusal::busy("a permission is only given after policy was asked")),
+        Command::WithdrawPermission(it) => {
+            Ok(Reply::PermissionWithdrawn(state.withdraw_permission(who, it, out)))
+        }
         Command::BeginCapture(it) => state.begin_capture(now, judge, it, out).map(Reply::CaptureBegun),
         Command::EndCapture(it) => Ok(Reply::CaptureEnded(state.end_capture(now, it, out))),
         Command::BeginRun(it) => state.begin_run(now, it, out).map(Reply::Begun),
@@ -195,6 +198,7 @@ fn dispatch(
         }
         Command::MoveJob(it) => state.move_job(now, it, out).map(Reply::JobMoved),
         Command::EndJob(it) => state.end_job(now, it, out).map(Reply::JobEnded),
+        Command::KeepResult(it) => state.keep_result(it, out).map(Reply::ResultKept),
         Command::CancelJob(it) => state.cancel_job(now, who, it, out).map(Reply::JobCancelled),
         Command::NoteFeedback(it) => state.note_feedback(it, out).map(Reply::FeedbackNoted),
         Command::SwitchWorker(it) => state.switch_worker(who, it, out).map(Reply::WorkerSwitched),
@@ -308,7 +312,7 @@ fn grant(
         return match judge.decide(
             &parked.who,
             &parked.command,
-            &Facts { now: call.now, ..parked.facts.clone() },
+            &Facts { now: call.wall, ..parked.facts.clone() },
         ) {
             Decision::Deny { rule, reason } => Err(denied(&rule, reason)),
             Decision::NeedApproval { rule, by, .. } if !by.iter().any(|by| by.admits(call.who)) => {
@@ -337,7 +341,7 @@ fn grant(
     if facts != parked.facts {
         return Err(refused(Refusal::ApprovalChanged));
     }
-    match judge.decide(&parked.who, &parked.command, &Facts { now: call.now, ..facts }) {
+    match judge.decide(&parked.who, &parked.command, &Facts { now: call.wall, ..facts }) {
         Decision::Deny { rule, reason } => return Err(denied(&rule, reason)),
         Decision::NeedApproval { rule, by, .. } if !by.iter().any(|by| by.admits(call.who)) => {
             return Err(refused(Refusal::ApprovalNotYours { rule }));
@@ -366,7 +370,7 @@ impl State {
         command: &Command,
         out: &mut Outbox,
     ) -> Result<Option<Answer<Reply>>, Refusal> {
-        call.facts.now = call.now;
+        call.facts.now = call.wall;
         let verb = match command {
             Command::Delegate(verb) => verb,
             Command::TakeScreenshot(verb) => return self.before_screenshot(call, verb, out),

@@ -8,8 +8,8 @@ use super::post::{Post, PostChange};
 use super::{
     Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
     Finding, Held, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, PermissionChange,
-    PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Uses, Verdict,
-    Waiter,
+    PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Usage, Uses,
+    Verdict, Waiter,
 };
 use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, IntentId, Json, MailSeq, PostSeq,
@@ -146,6 +146,9 @@ pub enum EventKind {
         failure: Option<Failure>,
         /// Digest of the report.
         report: Digest,
+        /// What its worker says that it has used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Box<Usage>>,
     },
     /// Someone saw a task's notification.
     TaskAcked {

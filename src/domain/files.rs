@@ -46,14 +46,18 @@ impl FileChange {
 pub enum FindingKind {
     /// Hooks and configuration of git, and half-done operations that it would take up again.
     Git,
-    /// Settings of editors, shells and agents that start programs.
+    /// Settings of editors, shells, agents and the like that run later.
     Setting,
     /// A path that the configuration, or git's, names.
     Protected,
     /// Runs with its owner's rights.
     Setuid,
+    /// A local socket: a program of the user's may connect to it, or listens there.
+    Socket,
     /// A symbolic link that leads out of the workspace.
     Link,
+    /// What agents are told in words.
+    Instructions,
     /// What a build server runs.
     Ci,
     /// What a build runs.
@@ -72,7 +76,9 @@ impl FindingKind {
             FindingKind::Setting => "setting",
             FindingKind::Protected => "protected",
             FindingKind::Setuid => "setuid",
+            FindingKind::Socket => "socket",
             FindingKind::Link => "link",
+            FindingKind::Instructions => "instructions",
             FindingKind::Ci => "ci",
             FindingKind::Build => "build",
             FindingKind::Lock => "lock",

@@ -320,6 +320,13 @@ impl State {
             let lock = named.chain(self.locks.live_around(callee.file(), callee.symbol())).find(foreign);
             found.extend(lock.map(|lock| Conflict::Chain { symbol: symbol.clone(), lock: lock.clone() }));
         }
+        for (symbol, caller) in &verb.callers {
+            let named = self.locks.live_named(caller.file(), caller.symbol());
+            let lock = named.chain(self.locks.live_around(caller.file(), caller.symbol())).find(foreign);
+            found.extend(
+                lock.map(|lock| Conflict::CallerLocked { symbol: symbol.clone(), lock: lock.clone() }),
+            );
+        }
         let mut told: BTreeSet<Fence> = told.into_iter().map(|(fence, _)| fence).collect();
         for file in &verb.files {
             for lock in self.locks.live_in(&file.path).filter(foreign) {

@@ -20,10 +20,10 @@ pub use phase::{Phase, PhaseName, PhaseState, Phases};
 
 use super::artifact::Artifact;
 use super::command::{
-    CancelJob, CancelTask, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, MoveJob,
-    NoteFeedback, OpenJob, Status,
+    CancelJob, CancelTask, EndJob, FeedbackNoted, JobCancelled, JobEnded, JobMoved, JobOpened, KeepResult,
+    MoveJob, NoteFeedback, OpenJob, ResultKept, Status,
 };
-use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState};
+use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState, Usage};
 use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX};
 use crate::base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
@@ -160,6 +160,10 @@ pub struct JobResult {
     pub artifacts: Vec<Artifact>,
     /// Changes that are no artifacts: which, and why.
     pub left_out: Option<Box<str>>,
+    /// What its workers say that they have used.
+    pub usage: Option<Usage>,
+    /// Whether files are among them that were too many or too large, so that what is offered is a part.
+    pub incomplete: bool,
 }
 
 impl JobResult {
@@ -202,6 +206,13 @@ pub enum JobEvent {
         /// Digest of what it has brought about.
         result: Option<Digest>,
     },
+    /// It was over before its last run was, and this is what it had brought about by then.
+    JobKept {
+        /// Which.
+        job: JobId,
+        /// Digest of that.
+        result: Digest,
+    },
     /// Somebody has said what they think of it.
     JobJudged {
         /// Which.
@@ -218,6 +229,7 @@ impl JobEvent {
             JobEvent::JobOpened { .. } => "job_opened",
             JobEvent::JobMoved { .. } => "job_moved",
             JobEvent::JobEnded { .. } => "job_ended",
+            JobEvent::JobKept { .. } => "job_kept",
             JobEvent::JobJudged { .. } => "job_judged",
         }
     }
@@ -228,6 +240,7 @@ impl JobEvent {
             JobEvent::JobOpened { job, .. }
             | JobEvent::JobMoved { job, .. }
             | JobEvent::JobEnded { job, .. }
+            | JobEvent::JobKept { job, .. }
             | JobEvent::JobJudged { job, .. } => job,
         }
     }
@@ -409,6 +422,18 @@ impl State {
             self.cancel(now, &job.who, &cancel, None, out)?;
         }
         Ok(JobEnded { job: over(now, job, verb.state, verb.result.clone(), out) })
+    }
+
+    /// What a job had brought about that was taken back, or that its daemon ended. What has ended by itself has said so.
+    pub(super) fn keep_result(&self, verb: &KeepResult, out: &mut Outbox) -> Result<ResultKept, Refusal> {
+        let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
+        if !matches!(job.state, JobState::Failed | JobState::Cancelled) {
+            return Err(Refusal::busy("a job that was not broken off ends with its result"));
+        }
+        let result = verb.result.digest();
+        out.say(EventKind::Job(JobEvent::JobKept { job: verb.job.clone(), result }));
+        out.put(JobChange::PutResult(verb.job.clone(), verb.result.clone()).into());
+        Ok(ResultKept)
     }
 
     /// Takes a job back, and whatever carries it out; one that is over stays as it is.

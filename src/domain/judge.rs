@@ -31,6 +31,17 @@ impl Tier {
     }
 }
 
+/// What a worker may do with the repository whose files it changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Git {
+    /// Read it.
+    #[default]
+    Read,
+    /// Write to it: commit, stage, move branches, hide.
+    Write,
+}
+
 /// What a worker may reach over the network.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -222,6 +233,8 @@ pub struct Facts {
     pub worker_kind: Option<WorkerKind>,
     /// What the worker's profile wants of the network; filled by the core.
     pub network: Network,
+    /// What it may do with the repository; filled by the core.
+    pub git: Git,
     /// The secrets it would be given; filled by the core.
     pub secrets: Vec<SecretUse>,
     /// The confinement the worker would get; filled by the core. `None` for a polling worker.

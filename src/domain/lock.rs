@@ -7,8 +7,9 @@
 //!      |  release, leave |  +-- acquire by its holder: refresh  |  +-- acquire by anyone: take over
 //!      +-----------------+<-------------------------------------+ release by its holder
 //! ```
-//! The number (*fence*) rises with every grant, not with a refresh. Two names of one symbol are one lock; what a symbol
-//! contains, and what contains it, is a warning. A lapsed lock is remembered for a while, so that its late holder hears
+//! The number (*fence*) rises with every grant, not with a refresh. Two names of one symbol are one lock. What contains a
+//! symbol contains its lock: what somebody has as a whole, nobody else gets a part of; who locks what others have a part of
+//! has the rest, and is told so. A lapsed lock is remembered for a while, so that its late holder hears
 //! the same answer however late. wit, 5.3 to 5.5; waiting is ours.
 
 mod table;
@@ -23,7 +24,8 @@ use super::command::{
     ReleaseLock, Rival, Warning,
 };
 use super::{
-    Change, EventKind, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, StakeKind, State, Task, Title,
+    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, StakeKind, State,
+    Task, Title,
 };
 use crate::base::limits::{DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WARNINGS_MAX};
 use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
@@ -191,7 +193,7 @@ impl State {
 
     fn in_the_way(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Option<Rival> {
         let file = verb.at.file();
-        if let Some(lock) = self.locks.rivals(who, file, names.iter().copied()).next() {
+        if let Some(lock) = self.locks.in_the_way(who, file, names).next() {
             return Some(lock.rival());
         }
         let ticket = verb.ticket.filter(|it| self.owns_place(who, *it));
@@ -238,7 +240,10 @@ impl State {
             holder: who.agent().clone(),
             run: run_of(who),
             acquired_at: now,
-            expires_at: now.after(verb.ttl),
+            expires_at: match own {
+                Some(lock) if verb.ttl_by_default => lock.expires_at.max(now.after(verb.ttl)),
+                _ => now.after(verb.ttl),
+            },
             fence,
             place,
             lapsed: false,
@@ -266,10 +271,12 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Locked, Refusal> {
         let file = verb.at.file();
-        let known = verb.ticket.and_then(|it| self.locks.waiter(it)).filter(|it| it.agent == *who.agent());
-        if let Some(waiter) = known {
-            let ahead = self.locks.earlier(who.agent(), file, names, Some(waiter.ticket)).count();
-            return Ok(Locked::Queued { ticket: waiter.ticket, ahead, until: waiter.until });
+        if let Some(ticket) = verb.ticket {
+            // A wait is had once. A ticket whose time is up, or that was given back, does not begin another one.
+            let known = self.locks.waiter(ticket).filter(|it| it.agent == *who.agent() && now < it.until);
+            let Some(waiter) = known else { return Err(Refusal::LockConflict(Box::new(rival))) };
+            let ahead = self.locks.earlier(who.agent(), file, names, Some(ticket)).count();
+            return Ok(Locked::Queued { ticket, ahead, until: waiter.until });
         }
         let Some(wait) = verb.wait else { return Err(Refusal::LockConflict(Box::new(rival))) };
         if let Some(circle) = self.locks.circle(who.agent(), file, names) {
@@ -289,9 +296,25 @@ impl State {
             until: now.after(wait),
         };
         let (ticket, until) = (waiter.ticket, waiter.until);
+        self.tell_holder(now, &waiter, &rival, out);
         out.say(EventKind::LockAwaited { symbol: verb.at.clone(), by: rival.by });
         out.put(Change::PutWaiter(Arc::new(waiter)));
         Ok(Locked::Queued { ticket, ahead, until })
+    }
+
+    /// Tells the holder of a lock that somebody waits for it: once for each waiter and grant, however often that one
+    /// begins to wait anew.
+    fn tell_holder(&self, now: Timestamp, waiter: &Waiter, rival: &Rival, out: &mut Outbox) {
+        let Some(fence) = rival.fence else { return };
+        let word = MailKind::Wanted {
+            symbol: rival.asked.clone(),
+            fence,
+            agent: waiter.agent.clone(),
+            until: waiter.until,
+        };
+        if !self.mail.has_word_of_waiter(&rival.by, fence, &waiter.agent) {
+            self.mail.post(now, &rival.by, word, out);
+        }
     }
 
     fn warnings(&self, who: &AgentId, verb: &AcquireLock, names: &[&str]) -> Vec<Warning> {
@@ -305,6 +328,13 @@ impl State {
                 found.push(Warning::CallerLocked { caller: caller.clone(), lock: lock.clone() });
             }
         }
+        for callee in &verb.seen.callees {
+            let same = self.locks.live_named(callee.file(), callee.symbol());
+            let lock = same.chain(self.locks.live_around(callee.file(), callee.symbol())).find(foreign);
+            if let Some(lock) = lock {
+                found.push(Warning::CalleeLocked { callee: callee.clone(), lock: lock.clone() });
+            }
+        }
         let mut seen = BTreeSet::new();
         for name in names {
             let around = self.locks.live_around(file, name).filter(foreign);
@@ -314,6 +344,7 @@ impl State {
         }
         found.extend(self.intents.intending(who, file, names).map(Warning::Intended));
         match &verb.seen.known {
+            Known::NoFile => found.push(Warning::NoFile),
             Known::Missing => found.push(Warning::Unknown),
             Known::Ambiguous(paths) => {
                 let locks = paths.iter().flat_map(|path| self.locks.live_named(file, path)).filter(foreign);
@@ -323,6 +354,8 @@ impl State {
             Known::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
             Known::Unasked | Known::Found => {}
         }
+        // First, so that no bound of the list cuts it off.
+        found.splice(0..0, verb.seen.gaps.iter().cloned().map(Warning::Incomplete));
         found
     }
 

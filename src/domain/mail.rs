@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{CollectMail, SettleMail};
 use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind};
 use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
+use crate::base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
 
 /// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
 /// silence: another process may have been given the number.
@@ -96,6 +96,17 @@ pub enum MailKind {
         /// What the other has.
         other: Box<Stake>,
     },
+    /// Somebody waits for a lock of the recipient's.
+    Wanted {
+        /// The lock, as its holder wrote it.
+        symbol: Box<str>,
+        /// The grant.
+        fence: Fence,
+        /// Who waits.
+        agent: AgentId,
+        /// Until when.
+        until: Timestamp,
+    },
 }
 
 /// How much is at stake in an approval. DevIt 1.6, `risk_level`.
@@ -116,7 +127,7 @@ impl MailKind {
         match self {
             MailKind::Work { task, .. } | MailKind::Word { task, .. } => Some(task),
             MailKind::Approval { task, .. } => task.as_ref(),
-            MailKind::Met { .. } => None,
+            MailKind::Met { .. } | MailKind::Wanted { .. } => None,
         }
     }
 
@@ -127,6 +138,7 @@ impl MailKind {
             MailKind::Word { .. } => "word",
             MailKind::Approval { .. } => "approval",
             MailKind::Met { .. } => "met",
+            MailKind::Wanted { .. } => "wanted",
         }
     }
 
@@ -140,6 +152,7 @@ impl MailKind {
                 MailKind::Met { file, other, .. } => {
                     file.as_str().len() + other.at.as_str().len() + other.asked.len()
                 }
+                MailKind::Wanted { symbol, agent, .. } => symbol.len() + agent.as_str().len(),
             }
     }
 }
@@ -209,6 +222,12 @@ impl Mailboxes {
             }
         }
         self.announce_dropped(to, given_up, "the queue was full", out);
+    }
+
+    /// Whether an agent has been told already that this other one waits for this grant of its.
+    pub(super) fn has_word_of_waiter(&self, to: &AgentId, of: Fence, waiter: &AgentId) -> bool {
+        let its = |mail: &Arc<Mail>| matches!(&mail.kind, MailKind::Wanted { fence, agent, .. } if *fence == of && agent == waiter);
+        self.queues.get(to).is_some_and(|queue| queue.mail.values().any(its))
     }
 
     /// Whether all queues together hold as much as they may. Names are free to invent, and each could hold a

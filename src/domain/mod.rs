@@ -42,6 +42,7 @@ mod task;
 mod timeline;
 mod token;
 mod transfer;
+mod usage;
 mod version;
 pub mod view;
 
@@ -71,7 +72,7 @@ pub use job::{
     StepOf,
 };
 pub use judge::{
-    Approver, Credentials, Decision, Directory, Facts, Judge, Network, Rate, SecretUse, Terms, Tier,
+    Approver, Credentials, Decision, Directory, Facts, Git, Judge, Network, Rate, SecretUse, Terms, Tier,
     WorkerKind,
 };
 pub use lock::{Lock, Locks, ProcessMark, Waiter};
@@ -79,7 +80,7 @@ pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use outbox::Outbox;
 pub use permission::{Outcome, PermissionChange, PermissionEvent, Permissions, Saying};
 pub use post::{Desk, Post, PostChange, PostSettings};
-pub use principal::{Door, Principal, Proof, Scope, Scopes};
+pub use principal::{Door, Principal, Proof, Scope, Scopes, Share};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal};
 pub use screenshot::{Held, Picture, Shelf};
@@ -90,6 +91,7 @@ pub use task::{Report, Task, TaskNote, TaskState, Tasks};
 pub use timeline::{BEAT, DOOR_OPENED, Topic, WATCHER};
 pub use token::{TOKEN_SCOPES, Token, Tokens};
 pub use transfer::{Transfer, TransferState, Transfers};
+pub use usage::Usage;
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 
 /// How often old mail is looked for.
@@ -293,8 +295,10 @@ impl State {
 /// One command on its way in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call<'a> {
-    /// When.
+    /// When, by the time that everything is measured in.
     pub now: Timestamp,
+    /// What the system's clock shows, which rules that name hours of the day are about.
+    pub wall: Timestamp,
     /// Who.
     pub who: &'a Principal,
     /// What was found out beforehand.

@@ -4,6 +4,7 @@
 //!   asked --allowed--> given
 //!     \\--approval--> waits --granted--> asked again: given, and the word is used up
 //!                       \--denied, or nobody answers in time--> asked again: not given, and why
+//!                       \--its asker has gone--> nothing
 //! ```
 //! The same question has the same id, and a word is for that question alone: a host that asks about the same command
 //! tomorrow asks anew. Words are in memory only: after a restart whoever comes back is asked about anew.
@@ -12,9 +13,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{AskPermission, Command, Permitted};
+use super::command::{AskPermission, Command, PermissionWithdrawn, Permitted, WithdrawPermission};
 use super::event::{Change, EventKind};
-use super::{Answer, Call, Denial, Failure, Outbox, Parked, Reply, State};
+use super::{Answer, Call, Denial, Failure, Outbox, Parked, Principal, Reply, State};
 use crate::base::{AgentId, ApprovalId, Digest, RuleId, Timestamp, Ttl};
 
 /// How long a word is kept for its asker, who is waiting for it.
@@ -37,6 +38,15 @@ pub enum PermissionEvent {
         /// The approval it went through, if it did.
         approval: Option<ApprovalId>,
     },
+    /// Nobody waits for an answer about a tool any more.
+    PermissionWithdrawn {
+        /// The host.
+        host: Box<str>,
+        /// Its tool.
+        tool: Box<str>,
+        /// The approval that is needed no more.
+        approval: ApprovalId,
+    },
 }
 
 impl PermissionEvent {
@@ -44,6 +54,7 @@ impl PermissionEvent {
     pub fn name(&self) -> &'static str {
         match self {
             PermissionEvent::PermissionGiven { .. } => "permission_given",
+            PermissionEvent::PermissionWithdrawn { .. } => "permission_withdrawn",
         }
     }
 }
@@ -124,6 +135,27 @@ impl State {
                 failure: failure.clone(),
             }),
         })
+    }
+
+    /// Takes a question of the caller's out of the queue.
+    pub(super) fn withdraw_permission(
+        &self,
+        who: &Principal,
+        verb: &WithdrawPermission,
+        out: &mut Outbox,
+    ) -> PermissionWithdrawn {
+        let asked = self.approvals.iter().find_map(|parked| match &parked.command {
+            Command::AskPermission(it) if it.id == verb.id && parked.who.agent() == who.agent() => {
+                Some((parked.id, it))
+            }
+            _ => None,
+        });
+        if let Some((approval, it)) = asked {
+            let (host, tool) = (it.host.clone(), it.tool.clone());
+            out.say(EventKind::Permission(PermissionEvent::PermissionWithdrawn { host, tool, approval }));
+            self.drop_approval(approval, out);
+        }
+        PermissionWithdrawn
     }
 
     /// Puts it on record that a tool may be used.

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{AgentId, SessionId, TaskId};
+use super::lock::ProcessMark;
+use super::post::slug;
+use crate::base::{AgentId, SessionId, Slug, TaskId};
 
 /// The front door a caller came through.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -31,6 +33,19 @@ pub enum Door {
 }
 
 impl Door {
+    /// Every one.
+    pub const ALL: [Door; 9] = [
+        Door::Devit,
+        Door::Own,
+        Door::Internal,
+        Door::Worker,
+        Door::Wit,
+        Door::AgentProtocol,
+        Door::Broker,
+        Door::A6s,
+        Door::Mcp,
+    ];
+
     /// As written in events and rules.
     pub fn name(self) -> &'static str {
         match self {
@@ -158,6 +173,20 @@ pub struct Principal {
     door: Door,
     scopes: Scopes,
     proof: Proof,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessMark>,
+}
+
+/// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such thing,
+/// since one can take as many as one likes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Share {
+    /// A name that was proved.
+    Name(Slug),
+    /// All that speaks from one tree of processes.
+    Process(ProcessMark),
+    /// All others at one door.
+    Door(Door),
 }
 
 impl Principal {
@@ -169,7 +198,21 @@ impl Principal {
         scopes: Scopes,
         proof: Proof,
     ) -> Self {
-        Self { agent, session, door, scopes, proof }
+        Self { agent, session, door, scopes, proof, process: None }
+    }
+
+    /// The same, spoken from below this process, which leads its session.
+    pub(crate) fn in_session_of(self, process: Option<ProcessMark>) -> Self {
+        Self { process, ..self }
+    }
+
+    /// With whom it shares.
+    pub fn share(&self) -> Share {
+        match (self.proof, self.process) {
+            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(process)) => Share::Process(process),
+            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, None) => Share::Door(self.door),
+            _ => Share::Name(slug(self.agent.as_str())),
+        }
     }
 
     /// The name this caller acts under.

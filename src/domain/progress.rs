@@ -10,7 +10,7 @@ use super::hook::Words;
 use super::task::AGAIN_AFTER;
 use super::{
     Change, Effect, EventKind, Failure, MailKind, Outbox, Principal, Proof, Refusal, Report, Scope, State,
-    Task, TaskNote, TaskState, WorkerKind,
+    Task, TaskNote, TaskState, Usage, WorkerKind,
 };
 use crate::base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use crate::base::{AgentId, Json, TaskId, Timestamp, Ttl};
@@ -63,6 +63,7 @@ impl State {
             status,
             failure: failure.clone(),
             report: report.digest(),
+            usage: Usage::of_metadata(report.metadata.as_ref()).map(Box::new),
         });
         for listener in task.listeners(true) {
             let word = MailKind::Word {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Delegate, Facts, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
+use super::{Delegate, Facts, Git, Network, PostSettings, Rate, Refusal, SecretUse, Tier, WorkerKind};
 use crate::base::{AgentId, Ttl};
 
 /// The core's share of the configuration.
@@ -83,6 +83,8 @@ pub struct WorkerSetting {
     pub kind: WorkerKind,
     /// What it wants of the network.
     pub network: Network,
+    /// What it may do with the repository; for one that works in a copy, nothing.
+    pub git: Git,
     /// The secrets it would be given.
     pub secrets: Vec<SecretUse>,
     /// The confinement it would get.
@@ -129,6 +131,8 @@ impl Settings {
         Ok(Facts {
             worker_kind: Some(self.kind_of(worker)),
             network: own.map(|it| it.network.clone()).unwrap_or_default(),
+            // Such a command has the worker's jail, however.
+            git: setting.map_or(Git::Read, |it| it.git),
             secrets: own.map(|it| it.secrets.clone()).unwrap_or_default(),
             tier: setting.map(|it| it.tier),
             ..facts

@@ -105,7 +105,7 @@ impl State {
         self.switches.takes_on(&verb.worker).or_else(|refusal| if of_a_job() { Ok(()) } else { Err(refusal) })
     }
 
-    /// Whoever may hand work to a worker of the configuration may switch it.
+    /// Whoever may hand work to a worker of the configuration may hold it back; on again is a word of theirs who did.
     pub(super) fn switch_worker(
         &self,
         who: &Principal,
@@ -117,12 +117,22 @@ impl State {
             let why = "it is not in the configuration".into();
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
+        // What somebody holds back goes on when they say so, or a person; others may hold it back further.
+        let held = self.switches.0.get(&verb.worker);
+        let others = held.filter(|it| it.by != *who.agent() && !who.is_person());
+        if let Some(Switched { to, by }) = others
+            && verb.to != Switch::Off
+        {
+            let why = format!("{by} has switched it {}, and has it begin again, or a person does", to.word());
+            return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why: why.into() });
+        }
+        let by = others.map_or_else(|| who.agent().clone(), |it| it.by.clone());
         out.say(EventKind::WorkerSwitched {
             worker: verb.worker.clone(),
             to: verb.to,
             command: verb.command.clone(),
         });
-        let switched = Switched { to: verb.to, by: who.agent().clone() };
+        let switched = Switched { to: verb.to, by };
         let switched = (verb.to != Switch::On).then_some(switched);
         out.put(Change::Switch(verb.worker.clone(), switched));
         Ok(WorkerSwitched { from })

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
+use super::post::slug;
 use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Scopes, State};
 use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
-use crate::base::{AgentId, Digest, Timestamp};
+use crate::base::{AgentId, Digest, Slug, Timestamp};
 
 /// What a token may be good for. Approvals need a person or a key, and the daemon's own hands need no token.
 pub const TOKEN_SCOPES: [Scope; 5] =
@@ -57,21 +58,23 @@ impl Token {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tokens {
     all: BTreeMap<Digest, Arc<Token>>,
-    by_agent: BTreeMap<AgentId, BTreeSet<Digest>>,
+    /// By the name that all spellings of an agent's are.
+    by_name: BTreeMap<Slug, BTreeSet<Digest>>,
 }
 
 impl Tokens {
     pub(super) fn put(&mut self, token: Arc<Token>) {
-        self.by_agent.entry(token.agent.clone()).or_default().insert(token.digest);
+        self.by_name.entry(slug(token.agent.as_str())).or_default().insert(token.digest);
         self.all.insert(token.digest, token);
     }
 
     pub(super) fn remove(&mut self, digest: &Digest) {
         let Some(token) = self.all.remove(digest) else { return };
-        if let Some(of_agent) = self.by_agent.get_mut(&token.agent) {
+        let name = slug(token.agent.as_str());
+        if let Some(of_agent) = self.by_name.get_mut(&name) {
             of_agent.remove(digest);
             if of_agent.is_empty() {
-                self.by_agent.remove(&token.agent);
+                self.by_name.remove(&name);
             }
         }
     }
@@ -83,12 +86,16 @@ impl Tokens {
 
     /// All of them, by agent.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Token>> {
-        self.by_agent.values().flatten().filter_map(|digest| self.all.get(digest))
+        self.by_name.values().flatten().filter_map(|digest| self.all.get(digest))
     }
 
-    /// An agent's tokens, good or not.
+    /// An agent's tokens, good or not, in whatever spelling.
     fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Arc<Token>> {
-        self.by_agent.get(agent).into_iter().flatten().filter_map(|digest| self.all.get(digest))
+        self.by_name
+            .get(&slug(agent.as_str()))
+            .into_iter()
+            .flatten()
+            .filter_map(|digest| self.all.get(digest))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -100,13 +107,28 @@ impl Tokens {
     /// # Errors
     /// [`Refusal::NameTaken`].
     pub(super) fn admit(&self, who: &Principal, now: Timestamp) -> Result<(), Refusal> {
-        let mut good = self.of(who.agent()).filter(|token| token.is_good(now));
-        let taken = match who.proof() {
-            Proof::PeerUid => good.next().is_some(),
-            Proof::SharedKey => good.any(|token| token.proof != Proof::SharedKey),
-            _ => false,
-        };
+        let taken = self.is_taken(who.agent(), who.proof(), now);
         if taken { Err(Refusal::NameTaken { agent: who.agent().clone() }) } else { Ok(()) }
+    }
+
+    /// Whether a name is somebody's by a token, so that this proof alone does not speak for it in any spelling. What was
+    /// got with the secret that all share keeps it from no other who has that, under the same spelling.
+    pub fn is_taken(&self, agent: &AgentId, proof: Proof, now: Timestamp) -> bool {
+        let mut good = self.of(agent).filter(|token| token.is_good(now));
+        match proof {
+            Proof::PeerUid => good.next().is_some(),
+            Proof::SharedKey => good.any(|token| token.proof != Proof::SharedKey || token.agent != *agent),
+            _ => false,
+        }
+    }
+
+    /// Takes over what a change says of tokens.
+    pub fn follow(&mut self, change: &Change) {
+        match change {
+            Change::PutToken(token) => self.put(token.clone()),
+            Change::DropToken(digest) => self.remove(digest),
+            _ => {}
+        }
     }
 
     /// Agents who have one that is good.
@@ -150,6 +172,10 @@ impl State {
             return Err(Refusal::busy("this token was minted before"));
         }
         let of_agent: Vec<&Arc<Token>> = self.tokens.of(&verb.agent).collect();
+        // One name has one spelling for as long as it is somebody's.
+        if let Some(other) = of_agent.iter().find(|it| it.agent != verb.agent && it.is_good(now)) {
+            return Err(Refusal::NameTaken { agent: other.agent.clone() });
+        }
         if of_agent.len() >= AGENT_TOKENS_MAX {
             let first = of_agent.iter().min_by_key(|token| (token.expires_at, token.digest));
             first.into_iter().for_each(|token| end(token, "superseded", out));
@@ -184,7 +210,7 @@ impl State {
     ) -> Result<TokensRevoked, Refusal> {
         let wanted = |token: &&Arc<Token>| match &verb.which {
             WhichTokens::Id(id) => *token.id() == **id,
-            WhichTokens::Of(agent) => token.agent == *agent,
+            WhichTokens::Of(agent) => slug(token.agent.as_str()) == slug(agent.as_str()),
         };
         let mine = |token: &&Arc<Token>| token.agent == *who.agent() || who.may(Scope::Operate);
         let tokens: Vec<Arc<Token>> = self.tokens.iter().filter(wanted).filter(mine).cloned().collect();

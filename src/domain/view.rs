@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, Principal, Refusal,
-    State, Task, Token, Waiter,
+    Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
+    Waiter,
 };
 use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp};
 
@@ -367,18 +367,6 @@ impl View for GoodToken {
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
         state.tokens.good(&self.0, now).cloned()
-    }
-}
-
-/// Whether somebody may speak under their name, as far as tokens go.
-#[derive(Clone, Debug)]
-pub struct MaySpeak(pub Principal);
-
-impl View for MaySpeak {
-    type Out = Result<(), Refusal>;
-
-    fn look(self, now: Timestamp, state: &State) -> Self::Out {
-        state.tokens.admit(&self.0, now)
     }
 }
 

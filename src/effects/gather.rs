@@ -55,7 +55,7 @@ pub(super) fn gather(copy: &Path, base: &Base, task: &TaskId) -> Harvest {
     match walked {
         // Only who has seen everything knows what is missing.
         Ok(()) => look.missing(),
-        Err(stop) => look.left_out.say(stop.why()),
+        Err(stop) => look.left_out.lose(stop.why()),
     }
     look.harvest(task)
 }
@@ -81,6 +81,8 @@ impl Stop {
 struct LeftOut {
     said: Vec<Box<str>>,
     more: usize,
+    /// Whether files are missing that could have been offered.
+    incomplete: bool,
 }
 
 impl LeftOut {
@@ -89,6 +91,12 @@ impl LeftOut {
             true => self.said.push(what.into()),
             false => self.more += 1,
         }
+    }
+
+    /// The same of files that would have been offered, had there been room or a way to read them.
+    fn lose(&mut self, what: String) {
+        self.incomplete = true;
+        self.say(what);
     }
 
     fn done(mut self) -> Vec<Box<str>> {
@@ -160,7 +168,7 @@ impl Look<'_> {
                 Err(error) => {
                     // It is there, whatever is in it.
                     self.seen.extend(self.below(&path));
-                    self.left_out.say(format!("{}: cannot be looked into: {error}", shown(path.as_bytes())));
+                    self.left_out.lose(format!("{}: cannot be looked into: {error}", shown(path.as_bytes())));
                     Ok(())
                 }
             };
@@ -195,7 +203,7 @@ impl Look<'_> {
                 }
             }
             Ok(_) => {}
-            Err(why) => self.left_out.say(format!("{}: {why}", shown(path.as_bytes()))),
+            Err(why) => self.left_out.lose(format!("{}: {why}", shown(path.as_bytes()))),
         }
     }
 
@@ -262,13 +270,14 @@ impl Look<'_> {
         if self.more > 0 {
             let more = self.more;
             self.left_out
-                .say(format!("{more} more changed files, since one run has at most {ARTIFACTS_MAX}"));
+                .lose(format!("{more} more changed files, since one run has at most {ARTIFACTS_MAX}"));
         }
         self.found.sort_by(|a, b| a.path().cmp(b.path()));
         let base = self.base;
         let artifact = |(number, found): (usize, Found)| gathered(base, artifact_id(task, number + 1), found);
         let gathered = self.found.into_iter().enumerate().map(artifact).collect();
-        Harvest { gathered, left_out: self.left_out.done() }
+        let incomplete = self.left_out.incomplete;
+        Harvest { gathered, left_out: self.left_out.done(), incomplete }
     }
 }
 
@@ -312,6 +321,7 @@ fn gathered(base: &Base, id: Box<str>, found: Found) -> Gathered {
         language,
         base_hash,
         mode,
+        base_mode: old_mode.filter(|_| mode.is_some()),
         path: path.clone(),
     };
     match found {

@@ -78,12 +78,18 @@ fn answer_of(mut program: Command) -> Result<Vec<u8>, String> {
     let (tell, heard) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         // Ends when the program does, at the latest when it is killed.
-        std::thread::spawn(move || {
+        let reads = std::thread::Builder::new().name("git".into()).spawn(move || {
             let mut answer = Vec::new();
             let read = stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
             // Who does not listen any more has given up.
             let _unheard = tell.send(read.map(|_| answer));
         });
+        if let Err(err) = reads {
+            // It has ended by itself if this fails.
+            let _ended = child.kill();
+            child.wait().map_err(|err| err.to_string())?;
+            return Err(format!("it could not be listened to: {err}"));
+        }
     }
     let answer = match heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX)) {
         Err(_) => Err(format!("it took longer than {GIT_ANSWER_MS_MAX} ms")),
@@ -133,7 +139,7 @@ fn read(answer: &[u8], root: &Path, home: &Path) -> Named {
 }
 
 /// A path as git reads it, without `.` and, by its words, without `..`.
-fn absolute(folder: &Path, home: &Path, text: &str) -> PathBuf {
+pub(super) fn absolute(folder: &Path, home: &Path, text: &str) -> PathBuf {
     let path = match text.strip_prefix("~/") {
         Some(below) => home.join(below),
         None => folder.join(text),

@@ -3,39 +3,150 @@
 //! A hint says nothing else. What is lost in a full queue, or changes in a directory that was made a moment ago,
 //! is found by the look that follows.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use tokio::sync::Notify;
 
 /// Between two looks where there are no hints, or not for every directory.
 const TICK: Duration = Duration::from_secs(2);
 
 #[cfg(target_os = "linux")]
 mod kernel {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeSet, HashMap};
     use std::ffi::OsStr;
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt;
     use std::path::{Path, PathBuf};
+    use std::sync::atomic::Ordering;
+    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
     use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
     use tokio::net::unix::pipe::Receiver;
 
     use crate::base::limits::WATCH_DIRS_MAX;
 
+    use super::Bell;
+
+    /// The one queue of all watches of a daemon, once it is needed: the kernel gives few of them to a user, and one watch of
+    /// a directory to all who share a queue.
+    #[derive(Default)]
+    pub(in crate::effects) struct Queue(Mutex<Option<Arc<Shared>>>);
+
+    struct Shared {
+        queue: OwnedFd,
+        listeners: Mutex<Listeners>,
+    }
+
+    #[derive(Default)]
+    struct Listeners {
+        next: u64,
+        /// Nothing comes any more.
+        silent: bool,
+        bells: HashMap<u64, Arc<Bell>>,
+        /// Who wants hints of which watch.
+        watches: HashMap<i32, BTreeSet<u64>>,
+    }
+
     /// Which directories hints are wanted for. Blocking.
     pub(in crate::effects) struct Wanted {
         root: PathBuf,
-        queue: OwnedFd,
+        shared: Arc<Shared>,
+        listener: u64,
         watches: BTreeSet<i32>,
     }
 
-    /// Where hints come from: no pipe, but read and waited for like one.
-    pub(super) type Queue = Receiver;
+    /// Between two times that the queue is read.
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
-    pub(super) fn begin(root: &Path) -> Option<(Queue, Wanted)> {
-        let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        let same = queue.try_clone().ok()?;
-        let wanted = Wanted { root: root.into(), queue: same, watches: BTreeSet::new() };
-        Some((Receiver::from_owned_fd_unchecked(queue).ok()?, wanted))
+    /// Bytes of an event before its name: the watch, what has happened, a number, and how long the name is.
+    const HEAD: usize = 16;
+
+    pub(super) fn begin(queue: &Queue, root: &Path) -> Option<(Arc<Bell>, Wanted)> {
+        let shared = queue.shared()?;
+        let bell = Arc::new(Bell::default());
+        let listener = {
+            let mut listeners = shared.listeners();
+            if listeners.silent {
+                return None;
+            }
+            listeners.next += 1;
+            let listener = listeners.next;
+            listeners.bells.insert(listener, bell.clone());
+            listener
+        };
+        Some((bell, Wanted { root: root.into(), shared, listener, watches: BTreeSet::new() }))
+    }
+
+    impl Queue {
+        /// The queue that there is, or a new one.
+        fn shared(&self) -> Option<Arc<Shared>> {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(shared) = known.as_ref() {
+                return Some(shared.clone());
+            }
+            let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+            let events = Receiver::from_owned_fd_unchecked(queue.try_clone().ok()?).ok()?;
+            let shared = Arc::new(Shared { queue, listeners: Mutex::default() });
+            *known = Some(shared.clone());
+            tokio::spawn(pass_on(events, shared.clone()));
+            Some(shared)
+        }
+    }
+
+    impl Shared {
+        fn listeners(&self) -> MutexGuard<'_, Listeners> {
+            // The maps are whole between any two of their operations.
+            self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    impl Listeners {
+        /// Rings for all who want hints of one of these watches; for everybody, when some were lost.
+        fn ring(&self, events: &[u8]) {
+            let mut rest = events;
+            while let Some((head, more)) = rest.split_at_checked(HEAD) {
+                let number = |at: usize| i32::from_ne_bytes(head[at..at + 4].try_into().unwrap_or_default());
+                let name = usize::try_from(number(12)).unwrap_or(usize::MAX);
+                rest = more.get(name..).unwrap_or_default();
+                match number(0) {
+                    watch @ 0.. => {
+                        self.watches.get(&watch).into_iter().flatten().for_each(|it| self.ring_for(*it))
+                    }
+                    _ => self.bells.values().for_each(|bell| bell.ring.notify_one()),
+                }
+            }
+        }
+
+        fn ring_for(&self, listener: u64) {
+            if let Some(bell) = self.bells.get(&listener) {
+                bell.ring.notify_one();
+            }
+        }
+    }
+
+    /// Reads what the kernel tells, until the runtime ends.
+    async fn pass_on(events: Receiver, shared: Arc<Shared>) {
+        let mut buffer = vec![0; 16 << 10];
+        while events.readable().await.is_ok() {
+            match events.try_read(&mut buffer) {
+                Ok(read) => {
+                    shared.listeners().ring(&buffer[..read]);
+                    // A worker may fill the queue as fast as it is read; what comes meanwhile is read at once.
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(err) if err.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => break,
+            }
+        }
+        // There will be no hints any more: everybody looks once, and then by the clock.
+        let mut listeners = shared.listeners();
+        listeners.silent = true;
+        for bell in listeners.bells.values() {
+            bell.is_broken.store(true, Ordering::Relaxed);
+            bell.ring.notify_one();
+        }
     }
 
     impl Wanted {
@@ -52,53 +163,66 @@ mod kernel {
                 | WatchFlags::EXCL_UNLINK;
             let mut now = BTreeSet::new();
             let mut all = directories.len() <= WATCH_DIRS_MAX;
+            // Held meanwhile, so that nobody else's last look takes a watch away that has just been counted on.
+            let mut listeners = self.shared.listeners();
             for directory in directories.iter().take(WATCH_DIRS_MAX) {
                 let path = self.root.join(Path::new(OsStr::from_bytes(directory)));
-                match inotify::add_watch(&self.queue, &path, flags) {
-                    Ok(watch) => drop(now.insert(watch)),
+                match inotify::add_watch(&self.shared.queue, &path, flags) {
+                    Ok(watch) => {
+                        now.insert(watch);
+                        listeners.watches.entry(watch).or_default().insert(self.listener);
+                    }
                     // Gone again: its parent has a hint about that.
                     Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
                     Err(_) => all = false,
                 }
             }
-            for old in self.watches.difference(&now) {
-                // The kernel has taken it away with its directory, or it is where the directory was moved to.
-                let _gone = inotify::remove_watch(&self.queue, *old);
-            }
+            let gone: Vec<i32> = self.watches.difference(&now).copied().collect();
+            listeners.leave(&self.shared.queue, self.listener, &gone);
             let new = now.difference(&self.watches).next().is_some();
+            drop(listeners);
             self.watches = now;
             (new, all)
         }
     }
 
-    /// How often the queue is read for one hint. A worker may fill it as fast as it is read; what is left in it is
-    /// the next hint.
-    const READS_MAX: usize = 64;
-
-    /// Waits until something has changed.
-    pub(super) async fn hint(queue: &Queue) -> std::io::Result<()> {
-        queue.readable().await?;
-        let mut events = [0; 4096];
-        for _ in 0..READS_MAX {
-            match queue.try_read(&mut events) {
-                Ok(_) => {}
-                Err(err) if err.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
-                Err(err) => return Err(err),
+    impl Listeners {
+        /// Somebody wants no hints of these any more.
+        fn leave(&mut self, queue: &OwnedFd, listener: u64, watches: &[i32]) {
+            for watch in watches {
+                let Some(wanted) = self.watches.get_mut(watch) else { continue };
+                wanted.remove(&listener);
+                if wanted.is_empty() {
+                    self.watches.remove(watch);
+                    // The kernel has taken it away with its directory, or it is where the directory was moved to.
+                    let _gone = inotify::remove_watch(queue, *watch);
+                }
             }
         }
-        Ok(())
+    }
+
+    impl Drop for Wanted {
+        fn drop(&mut self) {
+            let watches: Vec<i32> = self.watches.iter().copied().collect();
+            let mut listeners = self.shared.listeners();
+            listeners.leave(&self.shared.queue, self.listener, &watches);
+            listeners.bells.remove(&self.listener);
+        }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod kernel {
     use std::path::Path;
+    use std::sync::Arc;
 
+    /// There is none here.
+    #[derive(Default)]
+    pub(in crate::effects) struct Queue;
     /// Nothing is asked for here.
     pub(in crate::effects) struct Wanted;
-    pub(super) type Queue = ();
 
-    pub(super) fn begin(_root: &Path) -> Option<(Queue, Wanted)> {
+    pub(super) fn begin(_queue: &Queue, _root: &Path) -> Option<(Arc<super::Bell>, Wanted)> {
         None
     }
 
@@ -107,43 +231,46 @@ mod kernel {
             (false, false)
         }
     }
-
-    pub(super) async fn hint(_queue: &Queue) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
-pub(super) use kernel::Wanted;
+pub(super) use kernel::{Queue, Wanted};
+
+/// Rings when something may have changed.
+#[derive(Default)]
+struct Bell {
+    ring: Notify,
+    /// It will not ring any more.
+    is_broken: AtomicBool,
+}
 
 /// The hints of one watch.
 pub(super) struct Hints {
-    queue: Option<kernel::Queue>,
+    bell: Option<Arc<Bell>>,
     /// Whether there is a hint for every directory.
     pub(super) cover_all: bool,
 }
 
 impl Hints {
     /// None are given before directories are named. Called within a runtime.
-    pub(super) fn begin(root: &std::path::Path) -> (Self, Option<Wanted>) {
-        match kernel::begin(root) {
-            Some((queue, wanted)) => (Self { queue: Some(queue), cover_all: false }, Some(wanted)),
-            None => (Self { queue: None, cover_all: false }, None),
+    pub(super) fn begin(queue: &Queue, root: &std::path::Path) -> (Self, Option<Wanted>) {
+        match kernel::begin(queue, root) {
+            Some((bell, wanted)) => (Self { bell: Some(bell), cover_all: false }, Some(wanted)),
+            None => (Self { bell: None, cover_all: false }, None),
         }
     }
 
     /// Waits until something may have changed.
     pub(super) async fn next(&mut self) {
         let tick = tokio::time::sleep(TICK);
-        let failed = match &self.queue {
-            None => return tick.await,
-            Some(queue) if self.cover_all => kernel::hint(queue).await.is_err(),
-            Some(queue) => tokio::select! {
-                hint = kernel::hint(queue) => hint.is_err(),
-                () = tick => false,
+        match &self.bell {
+            None => tick.await,
+            Some(bell) if self.cover_all && !bell.is_broken.load(Ordering::Relaxed) => {
+                bell.ring.notified().await
+            }
+            Some(bell) => tokio::select! {
+                () = bell.ring.notified() => {}
+                () = tick => {}
             },
-        };
-        if failed {
-            self.queue = None;
         }
     }
 }

@@ -71,12 +71,19 @@ fn keep(line: &[OsString]) -> i32 {
         }
     };
     let group = Pid::from_child(&hook);
-    std::thread::spawn(move || {
+    let minds = std::thread::Builder::new().name("orders".into()).spawn(move || {
         // Nothing is ever sent; the end of it is the order.
         let _ended = std::io::stdin().read(&mut [0]);
         end_all(group);
         std::process::exit(128 + Signal::KILL.as_raw());
     });
+    if let Err(err) = minds {
+        // Nobody could order its end.
+        complain(&format!("{}: {err}", program.display()));
+        end_all(group);
+        let _ended = hook.wait();
+        return NOT_STARTED;
+    }
     let code = hook.wait().map_or(NOT_STARTED, code_of);
     end_all(group);
     code

@@ -11,6 +11,8 @@
 #[cfg_attr(windows, path = "ack_windows.rs")]
 mod ack;
 mod apart;
+#[cfg(not(windows))]
+mod aside;
 mod camera;
 mod capture;
 mod compact;
@@ -42,6 +44,8 @@ mod result;
 mod router;
 mod run;
 mod secrets;
+#[cfg(not(windows))]
+mod shared;
 mod shell;
 mod shield;
 #[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]

@@ -21,7 +21,7 @@ use crate::domain::command::Record;
 use crate::domain::{Failure, Task, Tier};
 use crate::egress::Outlets;
 use crate::jail::{
-    self, Draft, Environment, Fill, Grounds, Limits, Plan, Profile, Program, Resolved, Root, Supervisor,
+    self, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved, Root, Supervisor,
     find_place, resolve_program,
 };
 use crate::vault::Vault;
@@ -134,6 +134,7 @@ pub(super) fn prepare_words(
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref(), !instead)?, work);
     draft.args = fit(words.map_or_else(|| profile.arguments(&fill).map_err(worker_failed), Ok)?)?;
     draft.tier = of_jail(tier);
+    draft.git = if copied { Git::Write } else { profile.git };
     private.tell(&mut draft, task, place)?;
     let given = secrets::given(task, profile, &place.vault).map_err(jail_refused)?;
     let secrets = given.on_record(task.id());
@@ -162,11 +163,10 @@ pub(super) fn prepare_words(
     let open = |open: &OpenDoor| open(task, tier).map_err(|e| jail_refused(format!("its own door: {e}")));
     let door = place.doors.as_ref().filter(|_| !instead).map(open).transpose()?;
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
-    let mut before = None;
-    if !copied {
-        let shield = shield(&profile.protect, root, directory.place())?;
-        (draft.guards, before) = (shield.guards, Some(shield.before));
-    }
+    let before = match copied {
+        true => None,
+        false => Some(shield(profile, tier, root, directory.place())?.over(&mut draft)),
+    };
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());
     let input = errand::input(task, profile);

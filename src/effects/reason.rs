@@ -47,6 +47,13 @@ pub(super) fn reason(run: &Run<'_>, end: &End) -> String {
         End::ProtectionLost => {
             "worker was killed because a protected file (git hooks or configuration) was replaced while it ran".into()
         }
+        End::RepositoryMade(which) => {
+            let which = if which.is_empty() { String::new() } else { format!(" ({which})") };
+            format!(
+                "worker was ended because a git repository was made in its workspace{which}: git runs what such a one \
+                 names; if it is meant to be there, give it its name back, and let workers make theirs in a copy"
+            )
+        }
         End::Stopped(_) => "stopped".into(),
         End::Lost(reason) => (*reason).to_owned(),
         End::NotStarted(failure) => sentence(failure),

@@ -16,7 +16,7 @@ use crate::base::limits::{
 };
 use crate::base::{Json, Timestamp, Ttl};
 use crate::domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
-use crate::jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text};
+use crate::jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
 const TEXT_SUMMARY_MAX: usize = 240;
@@ -69,6 +69,8 @@ pub enum End {
     SupervisorLost,
     /// A protected file was replaced from outside while it ran, and so it was killed.
     ProtectionLost,
+    /// There was a git repository in its workspace that was not there before, and so it was ended; where, in words.
+    RepositoryMade(Box<str>),
     /// It was stopped, for this reason.
     Stopped(Box<str>),
     /// The daemon went away while it ran, for this reason.
@@ -135,20 +137,26 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
     let told = if let End::Told(told) = end { Some(&told.0) } else { None };
     let stdout = told.map_or(stdout, Value::to_string);
     let parsed = told.cloned().or(parsed);
+    let said = spoken.as_ref().and_then(|(_, transcript)| transcript.failure().map(str::to_owned));
+    let complaint = said.or_else(|| parsed.as_ref().and_then(complaint));
     let mut reading = match end {
         End::Told(told) => told::read(&told.0, longest(run.profile)),
-        End::Code(0) => match spoken.as_ref().and_then(|(_, transcript)| transcript.failure()) {
+        End::Code(0) => match &complaint {
             Some(why) => gave_up(run, why, &stdout, &stderr),
             None => read(run, &stdout, &stderr, parsed.as_ref()),
         },
-        _ => failed(run, end, &stdout, &stderr),
+        _ => failed(run, end, complaint.as_deref(), &stdout, &stderr),
     };
     let original_size = shorten(run.profile, &mut reading, &stdout, output.stdout_dropped);
     let (exit_code, exit_reason) = match (&reading.failure, end) {
         (Some(Failure::WorkerFailed { why }), End::Code(0) | End::Told(_)) => (0, why.to_string()),
         _ => (code(end), reason(run, end)),
     };
-    let told = || spoken.as_ref().map(|(_, transcript)| Usage::from(transcript.used()));
+    let told = || {
+        let (_, transcript) = spoken.as_ref()?;
+        let model = transcript.model().map(str::to_owned);
+        Some(Usage { model, ..Usage::from(transcript.used()) })
+    };
     let usage = parsed.as_ref().map(Usage::of).or_else(told).unwrap_or_default();
     let mut metadata = metadata(run, exit_code, &exit_reason, &usage);
     metadata["stdout_dropped_bytes"] = json!(output.stdout_dropped);
@@ -169,7 +177,7 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
             relay: None,
         },
         failure: reading.failure,
-        model_used: run.model.map(Into::into),
+        model_used: run.model.or(usage.model.as_deref()).map(Into::into),
     }
 }
 
@@ -232,6 +240,13 @@ fn gave_up(run: &Run<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
     Reading { failure: Some(failure), ..verbatim(summary, stdout, stderr) }
 }
 
+/// What a model's program says went wrong, in the one JSON value that it ends with.
+fn complaint(value: &Value) -> Option<String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let failed = value.get("is_error").and_then(Value::as_bool) == Some(true);
+    (failed && text("type") == "result").then(|| why_in_words(text("result"), value))
+}
+
 fn text(run: &Run<'_>, stdout: &str, stderr: &str) -> Reading {
     let summary = match stdout.trim() {
         "" => format!("Worker {} completed without output", run.profile.id),
@@ -252,11 +267,21 @@ fn structured(value: &Value, stderr: &str) -> Reading {
     Reading { summary, details, failure: None, verbatim: true }
 }
 
-fn failed(run: &Run<'_>, end: &End, stdout: &str, stderr: &str) -> Reading {
-    let why = reason(run, end);
+fn failed(run: &Run<'_>, end: &End, complaint: Option<&str>, stdout: &str, stderr: &str) -> Reading {
+    let mut why = reason(run, end);
+    // Some models' programs say on their standard output what went wrong, and nothing on the other one.
+    let is_model =
+        run.profile.agent.is_some() && run.task.order.command().is_none() && stderr.trim().is_empty();
+    let last = || stdout.trim_end().lines().next_back().filter(|_| is_model).map(str::trim);
+    let is_own = matches!(end, End::Code(_));
+    let complaint = complaint.or_else(last).filter(|it| is_own && !it.is_empty());
+    if let Some(complaint) = complaint {
+        why = format!("{why}: {}", clip(complaint, TEXT_SUMMARY_MAX));
+    }
     let summary = match end {
         End::Code(_) | End::Signal(_) => {
-            let said = if stderr.trim().is_empty() { why.as_str() } else { stderr.trim() };
+            let said = stderr.trim();
+            let said = if complaint.is_some() || said.is_empty() { why.as_str() } else { said };
             format!("Worker '{}' failed: {said}", run.profile.program.display())
         }
         End::Lost(reason) => format!("Worker {} was lost: {reason} while it ran", run.profile.id),
@@ -374,12 +399,15 @@ fn metadata(run: &Run<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> 
         "worker_type": if run.profile.mcp.is_some() { "mcp" } else { "cli" },
         "worker_version": null,
         "model_requested": requested_model(order.model.as_deref(), order.context.as_ref()),
-        "model_used": run.model,
+        "model_used": run.model.or(usage.model.as_deref()),
+        "model_reported": usage.model,
         "exit_code": exit_code,
         "exit_reason": clip(&plain_text(exit_reason), REASON_LEN_MAX),
         "tokens_input": usage.input,
         "tokens_output": usage.output,
         "tokens_reasoning": usage.reasoning,
+        "tokens_cache_read": usage.cache_read,
+        "tokens_cache_write": usage.cache_write,
         "cost_estimate_usd": usage.cost_usd,
         "tier": run.tier,
         "rule": run.task.rule.as_str(),

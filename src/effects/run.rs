@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
-use super::desk::now;
 use super::errand::{Yield, in_its_place};
-use super::handoff::Before;
+use super::handoff::{Before, Compared};
 use super::lent::Lent;
 use super::mcp::converse;
 use super::network;
@@ -195,7 +194,7 @@ impl Once {
         if workers.desk.shutdown.is_cancelled() {
             return Turn::Taken;
         }
-        let until = now().after(prepared.limit);
+        let until = workers.desk.engine.now().after(prepared.limit);
         let begin = BeginRun { effect: self.effect, task: self.task.clone(), until };
         if let Err(refusal) = workers.desk.tell(begin).await {
             if matches!(refusal, Refusal::WorkerBroken { .. }) {
@@ -215,7 +214,7 @@ impl Once {
         let outlets = prepared.outlets.take();
         let socket = door.as_mut().and_then(|door| door.socket.take());
         let handed = Handed { door: socket, input: prepared.input.take(), ..Handed::default() };
-        let over = match self.record_secrets(prepared.secrets.take()).await {
+        let mut over = match self.record_secrets(prepared.secrets.take()).await {
             Ok(()) => self.watch(&prepared, handed, outlets).await,
             Err(failure) => Over::not_started(failure),
         };
@@ -230,10 +229,17 @@ impl Once {
         if !matches!(over.end, End::NotStarted(_)) {
             let before = prepared.before.take();
             // Without one, the worker had a copy that nobody gets to see.
-            let compare = move || before.as_ref().map_or_else(Handoff::default, Before::compare);
-            let unknown = |_| Handoff::unknown("the comparison failed; the daemon's log has the cause");
+            let compare = move || before.as_ref().map_or_else(Compared::default, Before::compare);
+            let unknown = |_| Compared {
+                handoff: Handoff::unknown("the comparison failed; the daemon's log has the cause"),
+                made: None,
+            };
             let compared = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
-            hand_off(workers, &self.task, compared, watched).await;
+            hand_off(workers, &self.task, compared.handoff, watched).await;
+            let is_stopped = matches!(over.end, End::Stopped(_) | End::Lost(_));
+            if let Some(made) = compared.made.filter(|_| !is_stopped) {
+                over.end = End::RepositoryMade(made.into());
+            }
         }
         let (prepared, over) = self.keep(&task, &profile, prepared, over).await;
         report(workers, self.effect, task, profile, over).await;
@@ -244,8 +250,9 @@ impl Once {
 
     /// What an agent has changed and answered is on the disk before its end is on record.
     async fn keep(&self, task: &Task, profile: &Profile, prepared: Prepared, over: Over) -> (Prepared, Over) {
-        let ended = matches!(over.end, End::Code(_) | End::Told(_) | End::Untold(_) | End::TimedOut);
-        let Some(yields) = Yield::of(task, profile).filter(|_| ended) else { return (prepared, over) };
+        // However it has ended: what it has done until then is whoever asked's to judge.
+        let has_run = !matches!(over.end, End::NotStarted(_));
+        let Some(yields) = Yield::of(task, profile).filter(|_| has_run) else { return (prepared, over) };
         let keep = self.workers.keep.clone();
         let work = move || {
             let kept = yields.keep(&prepared.private, &over.output, &keep);
@@ -258,7 +265,16 @@ impl Once {
         let over = match kept {
             Ok(harvest) => Over { harvest: Some(harvest), ..over },
             Err(why) => {
-                Over { end: End::Untold(format!("what it has changed is lost: {why}").into()), ..over }
+                let why = format!("what it has changed is lost: {why}");
+                match over.end {
+                    End::Code(0) | End::Told(_) => Over { end: End::Untold(why.into()), ..over },
+                    // It has a reason of its own already.
+                    _ => {
+                        let left_out = vec![why.into()];
+                        let harvest = Harvest { left_out, incomplete: true, ..Harvest::default() };
+                        Over { harvest: Some(harvest), ..over }
+                    }
+                }
             }
         };
         (prepared, over)
@@ -278,7 +294,7 @@ impl Once {
         workers.outputs.add(self.task.clone(), live.clone());
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
-        let started = now();
+        let started = workers.desk.engine.now();
         let launched = match talk_with(prepared, &mut handed) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
@@ -354,6 +370,7 @@ impl Once {
             (ExitReason::OverMemory, None) => End::OverMemory,
             (ExitReason::OverSpace(space), None) => End::OverSpace(space),
             (ExitReason::ProtectionLost, None) => End::ProtectionLost,
+            (ExitReason::RepositoryMade, None) => End::RepositoryMade(Box::default()),
             (ExitReason::SupervisorLost | ExitReason::Cancelled, None) => End::SupervisorLost,
         };
         (talking.weigh(end), exit.processes_reached)
@@ -397,13 +414,14 @@ async fn hand_off(workers: &Workers, task: &TaskId, handoff: Handoff, watched: O
 async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: Arc<Profile>, over: Over) {
     let id = task.id().clone();
     let (its_task, its_profile) = (task.clone(), profile.clone());
-    let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over)).await;
+    let ended = workers.desk.engine.now();
+    let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over, ended)).await;
     let Outcome { status, report, failure, model_used } = match read {
         Ok(outcome) => outcome,
         // No output may keep a task from ending.
         Err(err) if err.is_panic() => {
             let failure = worker_failed("its output could not be read; the daemon's log has the cause");
-            read_off(&task, &profile, &Over::not_started(failure))
+            read_off(&task, &profile, &Over::not_started(failure), ended)
         }
         // The runtime is shutting down; the effect stays owed.
         Err(_) => return,
@@ -414,7 +432,7 @@ async fn report(workers: &Workers, effect: EffectId, task: Arc<Task>, profile: A
     }
 }
 
-fn read_off(task: &Task, profile: &Profile, over: &Over) -> Outcome {
+fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Outcome {
     let prepared = over.prepared.as_ref();
     let run = Run {
         task,
@@ -422,7 +440,7 @@ fn read_off(task: &Task, profile: &Profile, over: &Over) -> Outcome {
         tier: prepared.map(|it| it.tier),
         model: prepared.and_then(|it| it.model.as_deref()),
         started: over.started,
-        ended: now(),
+        ended,
         limit: limit(profile, task),
         limits: prepared.map(|it| &it.limits),
         processes_reached: over.processes_reached,

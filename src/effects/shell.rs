@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::{AgentId, Ttl};
-use crate::jail::{Bounds, ParseMode, Profile};
+use crate::jail::{Bounds, Git, ParseMode, Profile};
 
 /// How long a command line may take when neither task nor policy says less.
 const TIMEOUT: Ttl = Ttl::minutes(30);
@@ -27,6 +27,8 @@ pub fn shell_profile() -> Profile {
         secrets: Vec::new(),
         read_only: Vec::new(),
         protect: Vec::new(),
+        run_outside: Vec::new(),
+        git: Git::Read,
         copy: cfg!(windows),
         bounds: Bounds::default(),
         agent: None,

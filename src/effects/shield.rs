@@ -1,36 +1,151 @@
-//! What stays read-only in a task's directory besides the usual: what git's configuration names, links of
-//! submodules, and what our configuration adds. Blocking.
+//! What stays read-only in a task's directory besides the usual: repositories, what git's configuration names, settings
+//! that run later, and what our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::git::named_by_git;
+use super::git::{Named, absolute, named_by_git};
 use super::handoff::Before;
 use super::prepare::jail_refused;
-use super::survey::Ground;
-use crate::base::RepoPath;
-use crate::base::limits::GIT_LINKS_MAX;
-use crate::domain::Failure;
-use crate::jail::{Guard, Missing, Place};
+use super::survey::{Ground, sockets_around};
+use super::tracked::submodules;
+use crate::base::limits::{REPOSITORIES_MAX, UNSHARE_LOOKS_MAX};
+use crate::base::{RepoPath, later};
+use crate::domain::{Failure, Tier};
+use crate::jail::{Draft, Git, Guard, Missing, Place, Profile, Repositories, is_repository_name};
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {
-    pub(super) guards: Vec<Guard>,
-    pub(super) before: Before,
+    guards: Vec<Guard>,
+    /// Local sockets in what the worker sees of the workspace.
+    sockets: Vec<PathBuf>,
+    repositories: Option<Repositories>,
+    before: Before,
+}
+
+impl Shield {
+    /// Has a jail keep all of it; what was there before stays, to be compared.
+    pub(super) fn over(self, draft: &mut Draft) -> Before {
+        draft.guards = self.guards;
+        draft.sockets = self.sockets;
+        draft.repositories = self.repositories;
+        self.before
+    }
 }
 
 /// Finds out what is to be protected and looks around.
 ///
 /// # Errors
 /// A [`Failure`] when something cannot be protected: then the worker does not run.
-pub(super) fn shield(protect: &[RepoPath], root: &Place, directory: &Place) -> Result<Shield, Failure> {
+pub(super) fn shield(
+    profile: &Profile,
+    tier: Tier,
+    root: &Place,
+    directory: &Place,
+) -> Result<Shield, Failure> {
     let mut named = named_by_git(root.path()).map_err(jail_refused)?;
-    named.extend(protect.iter().map(|path| (root.path().join(path.as_str()), Missing::Directory)));
+    named.extend(profile.protect.iter().map(|path| (root.path().join(path.as_str()), Missing::Directory)));
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    for line in &profile.run_outside {
+        named.extend(files_of_line(line, root.path(), &home));
+    }
+    let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
+    if later::row_over(prefix.as_os_str().as_encoded_bytes()).is_some_and(later::Row::is_read_only) {
+        let why =
+            "holds settings that run later, which no worker changes; give the task another working directory";
+        return Err(jail_refused(format!("{} {why}", directory.path().display())));
+    }
+    let (mut guards, protected) = guards_of(&named, root, directory)?;
+    // What a jail cannot keep a worker from, and what this one may do, is to be told in full.
+    let whole_repositories = tier != Tier::Ns || profile.git == Git::Write;
+    let ground = Ground { root: root.clone(), directory: directory.clone(), protected, whole_repositories };
+    let (mut before, alone) = look_at_what_is_its_own(&ground, tier == Tier::Ns)?;
+    let (known, own) = guard_repositories(&before, root, directory, &mut guards)?;
+    // What lies outside of the task's directory is out of its reach.
+    for below in before
+        .held()
+        .chain(alone.iter().map(String::as_str))
+        .filter_map(|path| Path::new(path).strip_prefix(prefix).ok())
+    {
+        if !below.as_os_str().is_empty() {
+            guards.push(guard(below, Missing::Leave)?);
+        }
+    }
+    let own = own.filter(|_| tier == Tier::Ns);
+    let repositories = before.expect(Repositories { known, own });
+    let sockets = sockets(&before, root, directory)?;
+    Ok(Shield { guards, sockets, repositories, before })
+}
+
+/// Has all repositories held that are there, and those places where submodules belong; answers which there are, and
+/// where the one is that the workspace belongs to.
+fn guard_repositories(
+    before: &Before,
+    root: &Place,
+    directory: &Place,
+    guards: &mut Vec<Guard>,
+) -> Result<(BTreeSet<PathBuf>, Option<PathBuf>), Failure> {
+    let known: BTreeSet<PathBuf> = before.repositories().collect();
+    if known.len() > REPOSITORIES_MAX {
+        return Err(jail_refused(format!(
+            "there are more than {REPOSITORIES_MAX} repositories in {}, too many to be protected one by one: let the \
+             worker work in a copy (copy = true), or delegate for a folder of it",
+            directory.path().display()
+        )));
+    }
+    let top = directory.path().join(".git");
+    for repository in known.iter().filter(|it| **it != top) {
+        let below = repository.strip_prefix(directory.path()).unwrap_or(repository);
+        guards.push(guard(below, Missing::Directory)?);
+        if repository.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()))
+            && let Some(work_tree) = repository.parent()
+        {
+            // Where git itself cannot read what it would run, it runs nothing, and no worker changes that.
+            let named = named_by_git(work_tree).unwrap_or_default();
+            guards.extend(guards_of(&named, root, directory)?.0);
+        }
+    }
+    let own = own_repository(root.path());
+    for place in own.as_deref().map(submodules).unwrap_or_default() {
+        let work_tree = root.path().ancestors().find(|at| has_repository(at)).unwrap_or(root.path());
+        let at = work_tree.join(place).join(".git");
+        if let Ok(below) = at.strip_prefix(directory.path())
+            && !known.contains(&at)
+            && no_link_leads_to(directory.path(), below)
+        {
+            guards.push(guard(below, Missing::Directory)?);
+        }
+    }
+    Ok((known, own))
+}
+
+/// Local sockets in what a worker sees of the workspace.
+fn sockets(before: &Before, root: &Place, directory: &Place) -> Result<Vec<PathBuf>, Failure> {
+    let around = if directory == root { Vec::new() } else { sockets_around(root, directory) };
+    let mut sockets = Vec::new();
+    for socket in before.sockets().chain(around.iter().map(Vec::as_slice)) {
+        let socket = std::str::from_utf8(socket).map_err(|_| {
+            let shown = String::from_utf8_lossy(socket);
+            jail_refused(format!(
+                "{shown:?} is a local socket, and cannot be covered: its name is not text; remove it"
+            ))
+        })?;
+        sockets.push(root.path().join(socket));
+    }
+    Ok(sockets)
+}
+
+/// What of these paths lies in the directory, as guards, and what matters of the others, from the workspace.
+fn guards_of(
+    named: &Named,
+    root: &Place,
+    directory: &Place,
+) -> Result<(Vec<Guard>, BTreeSet<Vec<u8>>), Failure> {
     let (mut guards, mut protected) = (Vec::new(), BTreeSet::new());
     for (path, missing) in named {
         // What lies elsewhere is out of a worker's reach.
         let Ok(from_root) = path.strip_prefix(root.path()) else { continue };
-        if directory.path().starts_with(&path) {
+        if directory.path().starts_with(path) {
             let why = "is protected, by `protect` or git's core.hooksPath, and the task would work in it; \
                        give it another working directory";
             return Err(jail_refused(format!("{} {why}", path.display())));
@@ -39,20 +154,85 @@ pub(super) fn shield(protect: &[RepoPath], root: &Place, directory: &Place) -> R
             protected.insert(from_root.as_os_str().as_encoded_bytes().to_vec());
         }
         if let Ok(below) = path.strip_prefix(directory.path()) {
-            guards.push(guard(below, missing)?);
+            guards.push(guard(below, *missing)?);
         }
     }
-    let ground = Ground { root: root.clone(), directory: directory.clone(), protected };
-    let before = Before::look(ground);
-    let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
-    for link in before.git_links().take(GIT_LINKS_MAX) {
-        let link = std::str::from_utf8(link).map(PathBuf::from).map_err(|_| {
-            let shown = String::from_utf8_lossy(link);
-            jail_refused(format!("{shown:?} is to be protected and cannot be: it is not text"))
-        })?;
-        guards.push(guard(link.strip_prefix(prefix).unwrap_or(&link), Missing::Leave)?);
+    Ok((guards, protected))
+}
+
+/// The files that a command line names, begun in the workspace's top: those that are there, also as seen from a folder
+/// that it names, and those that it names as being there (`./notify`).
+fn files_of_line(line: &str, root: &Path, home: &Path) -> Named {
+    let quotes = |c: char| c.is_whitespace() || "\"'`;&|<>()={}".contains(c);
+    let here = format!("{}/", root.display());
+    let plain =
+        line.replace("${PWD}", ".").replace("$PWD", ".").replace("${HOME}", "~").replace("$HOME", "~");
+    let words: Vec<&str> = plain.split(quotes).filter(|word| !word.is_empty()).collect();
+    let folders = words.iter().map(|word| absolute(root, home, word)).filter(|it| it != root && it.is_dir());
+    let folders: Vec<PathBuf> =
+        folders.chain([root.to_path_buf()]).filter(|it| it.starts_with(root)).collect();
+    let mut named = Named::new();
+    for word in words {
+        for folder in &folders {
+            let file = absolute(folder, home, word);
+            if file.is_file() {
+                named.insert(file, Missing::Leave);
+            } else if (word.starts_with("./") || word.starts_with(&here)) && folder == root && !file.exists()
+            {
+                named.insert(file, Missing::File);
+            }
+        }
     }
-    Ok(Shield { guards, before })
+    named
+}
+
+fn has_repository(folder: &Path) -> bool {
+    std::fs::symlink_metadata(folder.join(".git")).is_ok()
+}
+
+/// The folder of the repository that a workspace belongs to, also where the workspace is one of its work trees.
+fn own_repository(root: &Path) -> Option<PathBuf> {
+    let at = root.ancestors().find(|at| has_repository(at))?.join(".git");
+    if std::fs::symlink_metadata(&at).ok()?.is_dir() {
+        return Some(at);
+    }
+    let text = std::fs::read_to_string(&at).ok()?;
+    let entry = at.parent()?.join(text.trim_end().strip_prefix("gitdir: ")?).canonicalize().ok()?;
+    let trees = entry.parent().filter(|it| it.ends_with("worktrees"))?;
+    trees.parent().map(Path::to_path_buf)
+}
+
+/// A placeholder cannot be put behind a link, which a worker may turn anyway.
+fn no_link_leads_to(directory: &Path, below: &Path) -> bool {
+    let mut at = directory.to_path_buf();
+    below.iter().all(|part| {
+        at.push(part);
+        std::fs::symlink_metadata(&at).map_or(true, |found| !found.is_symlink())
+    })
+}
+
+/// Looks around until no file of the directory is shared with anything outside, and says what is to be read-only for
+/// that.
+fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTreeSet<String>), Failure> {
+    let mut held = BTreeSet::new();
+    for _ in 0..UNSHARE_LOOKS_MAX {
+        let before = Before::look(ground.clone());
+        if let Some(why) = before.incomplete() {
+            return Err(jail_refused(format!(
+                "{why}, so it is not known which of its files have other names outside, where the worker would change \
+                 them too; delegate for a smaller directory of it, or let the worker work in a copy (copy = true)"
+            )));
+        }
+        let unshared = before.unshare(mounts, &held).map_err(jail_refused)?;
+        held.extend(unshared.held);
+        if unshared.made == 0 {
+            return Ok((before, held));
+        }
+        tracing::info!(files = unshared.made, "files with names outside of a task's directory were copied");
+    }
+    let why = "files of the task's directory are given names outside of it all the time, as an installer of packages \
+               does; delegate again when that is over";
+    Err(jail_refused(why))
 }
 
 fn guard(below: &Path, missing: Missing) -> Result<Guard, Failure> {

@@ -15,10 +15,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::suspects::{Zone, is_repository, said};
-use crate::base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_KEPT_MAX, SURVEY_MS_MAX};
+use super::suspects::{Said, Zone, is_repository, said};
+use crate::base::later;
+use crate::base::limits::{
+    SETTINGS_HELD_MAX, SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_KEPT_MAX, SURVEY_MS_MAX,
+};
 use crate::domain::FindingKind;
-use crate::jail::{PLACEHOLDER_MTIME, Place};
+use crate::jail::{PLACEHOLDER_MTIME, Place, is_repository_name};
 
 /// What the kernel says of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,14 +53,35 @@ pub(super) struct Entry {
     pub(super) leaves: bool,
     pub(super) setuid: bool,
     pub(super) executable: bool,
+    /// A local socket.
+    pub(super) socket: bool,
     /// A directory that could not be looked into.
     pub(super) closed: bool,
+    /// An object of git's, named by its content: a new one, or one that is gone, changes nothing that is seen.
+    pub(super) by_content: bool,
 }
 
-impl Entry {
-    /// A regular file.
-    pub(super) fn is_file(&self) -> bool {
-        FileType::from_raw_mode(self.stamp.mode).is_file()
+/// A regular file with several names.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Shared {
+    links: u64,
+    pub(super) size: u64,
+    /// Whether it is this user's.
+    pub(super) own: bool,
+    /// Those of its names that were seen, from the workspace, and whether they lie in what is read-only.
+    pub(super) paths: Vec<(Vec<u8>, bool)>,
+}
+
+impl Shared {
+    /// Whether it has names outside of what was looked at.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.links > self.paths.len() as u64
+    }
+
+    /// Whether a worker that writes it changes something that it is not to change. Without mounts nothing is read-only.
+    pub(super) fn matters(&self, mounts: bool) -> bool {
+        let (held, open) = (self.paths.iter().any(|it| it.1), self.paths.iter().any(|it| !it.1));
+        self.is_elsewhere() && (open || !mounts) || mounts && held && open
     }
 }
 
@@ -65,6 +89,13 @@ impl Entry {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Survey {
     pub(super) entries: BTreeMap<Vec<u8>, Entry>,
+    /// Settings that stay read-only, by path from the workspace; instead of a link, which cannot be mounted upon, what
+    /// it leads to.
+    pub(super) held: BTreeSet<Vec<u8>>,
+    /// Files with several names, by device and inode.
+    pub(super) shared: BTreeMap<(u64, u64), Shared>,
+    /// Repositories, whatever they are called, and files and links of git's that lead to some.
+    pub(super) repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
     pub(super) incomplete: Option<String>,
 }
@@ -78,6 +109,8 @@ pub(super) struct Ground {
     pub(super) directory: Place,
     /// Further paths that matter with all that lies below, from the workspace.
     pub(super) protected: BTreeSet<Vec<u8>>,
+    /// Whether all of a repository matters, and not what names programs alone: where a worker can write to it.
+    pub(super) whole_repositories: bool,
 }
 
 /// Why a look was given up.
@@ -116,6 +149,8 @@ impl Ground {
             until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
             found: Survey::default(),
             root: None,
+            fetched: 0,
+            held: 0,
         };
         let done = walk.everything();
         let mut found = walk.found;
@@ -124,12 +159,53 @@ impl Ground {
     }
 }
 
+/// Local sockets in a workspace around a directory, from the workspace; those in the directory are left out. As many as
+/// a look comes to within its bounds.
+pub(super) fn sockets_around(root: &Place, but: &Place) -> Vec<Vec<u8>> {
+    let until = Instant::now() + Duration::from_millis(SURVEY_MS_MAX);
+    let (mut found, mut left) = (Vec::new(), SURVEY_ENTRIES_MAX);
+    let Ok(top) = open_place(root) else { return found };
+    let mut waiting = vec![(top, Vec::new(), SURVEY_DEPTH_MAX)];
+    while let Some((dir, path, depth)) = waiting.pop() {
+        let Ok(entries) = Dir::read_from(&dir) else { continue };
+        for entry in entries.flatten().filter(|it| !matches!(it.file_name().to_bytes(), b"." | b"..")) {
+            let Some(fewer) = left.checked_sub(1).filter(|_| Instant::now() < until) else { return found };
+            left = fewer;
+            let name = entry.file_name();
+            let mut path = path.clone();
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend(name.to_bytes());
+            match entry.file_type() {
+                FileType::Socket => found.push(path),
+                FileType::Directory if depth > 0 => {
+                    let Ok(inner) = rustix::fs::openat(&dir, name, directory_flags(), Mode::empty()) else {
+                        continue;
+                    };
+                    let is_it = rustix::fs::fstat(&inner)
+                        .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (but.dev(), but.ino()));
+                    if !is_it {
+                        waiting.push((inner, path, depth - 1));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 struct Walk<'a> {
     ground: &'a Ground,
     left: u64,
     until: Instant,
     found: Survey,
     root: Option<OwnedFd>,
+    /// How many folders of fetched things are above.
+    fetched: u32,
+    /// How many folders above are read-only with all that is in them.
+    held: u32,
 }
 
 impl Walk<'_> {
@@ -161,8 +237,12 @@ impl Walk<'_> {
         if Instant::now() > self.until {
             return Err(Stop::TooSlow);
         }
-        if !matches!(zone, Zone::All(_)) && is_repository(names.iter().map(|name| name.to_bytes())) {
-            zone = Zone::Git;
+        let is_repository = || is_repository(names.iter().map(|name| name.to_bytes()));
+        if !matches!(zone, Zone::All(_) | Zone::Whole | Zone::Objects | Zone::Loose) && is_repository() {
+            if matches!(zone, Zone::Plain) {
+                self.found.repositories.insert(path.clone());
+            }
+            zone = self.of_a_repository();
         }
         for name in names {
             let length = path.len();
@@ -174,6 +254,19 @@ impl Walk<'_> {
             path.truncate(length);
         }
         Ok(())
+    }
+
+    /// What an entry is by its name and its place.
+    fn said_at(&self, path: &[u8], name: &CString, zone: Zone, row: Option<&later::Row>) -> Said {
+        let mut said = said(zone, name.to_bytes(), row);
+        if said.zone == Some(Zone::Git) {
+            said.zone = Some(self.of_a_repository());
+        }
+        if self.ground.protected.contains(path) && !matches!(zone, Zone::All(_)) {
+            said.zone = Some(Zone::All(FindingKind::Protected));
+            said.kind = Some(FindingKind::Protected);
+        }
+        said
     }
 
     fn entry(
@@ -189,44 +282,134 @@ impl Walk<'_> {
             Err(Errno::NOENT) => return Ok(()),
             stat => stat?,
         };
-        let mut said = said(zone, name.to_bytes());
-        if self.ground.protected.contains(&path[..]) && !matches!(zone, Zone::All(_)) {
-            said.zone = Some(Zone::All(FindingKind::Protected));
-            said.kind = Some(FindingKind::Protected);
-        }
+        let row = later::row_at(path);
+        let said = self.said_at(path, name, zone, row);
         let file_type = FileType::from_raw_mode(stat.st_mode);
         if stat.st_mtime == PLACEHOLDER_MTIME && is_placeholder(dir, name, &stat) {
             return Ok(());
         }
+        if is_repository_name(name.to_bytes()) && !matches!(zone, Zone::Git | Zone::GitInner) {
+            self.found.repositories.insert(path.clone());
+        }
+        let is_setting = row.is_some_and(later::Row::is_read_only);
+        let held = is_setting && self.hold(dir, name, path, zone, file_type);
         let stamp = Stamp::of(&stat);
-        let mut entry =
-            Entry { stamp, kind: said.kind, leaves: false, setuid: false, executable: false, closed: false };
+        let mut entry = Entry {
+            stamp,
+            kind: said.kind,
+            leaves: false,
+            setuid: false,
+            executable: false,
+            socket: false,
+            closed: false,
+            by_content: zone == Zone::Loose,
+        };
         match file_type {
             FileType::Directory => {
                 let Some(zone) = said.zone else { return Ok(()) };
                 match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
-                    Ok(inner) => return self.directory(inner.as_fd(), path, zone, depth),
+                    Ok(inner) => {
+                        let more = (u32::from(later::is_fetched(name.to_bytes())), u32::from(held));
+                        return self.below(inner.as_fd(), path, zone, depth, more);
+                    }
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-                    Err(Errno::ACCESS | Errno::PERM) => entry.closed = true,
+                    Err(Errno::ACCESS | Errno::PERM) => {
+                        entry.closed = true;
+                        self.hold_if_ours(&stat, path);
+                    }
                     Err(errno) => return Err(errno.into()),
                 }
             }
             FileType::Symlink => entry.leaves = self.leaves(dir, name, path),
             FileType::RegularFile => {
-                entry.setuid = stat.st_mode & 0o6000 != 0;
-                entry.executable = stat.st_mode & 0o111 != 0;
+                let held = held || self.held > 0 || is_fixed(zone);
+                self.regular(&mut entry, &stat, path, held);
             }
+            FileType::Socket => entry.socket = true,
             _ => {}
         }
-        let matters =
-            entry.kind.is_some() || entry.leaves || entry.setuid || entry.executable || entry.closed;
-        if matters {
+        let named = entry.kind.is_some() || entry.leaves || entry.closed;
+        if named || entry.setuid || entry.executable || entry.socket {
             if self.found.entries.len() >= SURVEY_KEPT_MAX {
                 return Err(Stop::TooMany);
             }
             self.found.entries.insert(path.clone(), entry);
         }
         Ok(())
+    }
+
+    /// Goes into a folder of fetched things, or one that is read-only, if these numbers are one.
+    fn below(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        path: &mut Vec<u8>,
+        zone: Zone,
+        depth: usize,
+        (fetched, held): (u32, u32),
+    ) -> Result<(), Stop> {
+        (self.fetched, self.held) = (self.fetched + fetched, self.held + held);
+        let walked = self.directory(dir, path, zone, depth);
+        (self.fetched, self.held) = (self.fetched - fetched, self.held - held);
+        walked
+    }
+
+    /// A folder that is shut: its owner could open it again, and what is in there is not known.
+    fn hold_if_ours(&mut self, stat: &Stat, path: &[u8]) {
+        if stat.st_uid == rustix::process::geteuid().as_raw() {
+            self.found.held.insert(path.to_vec());
+        }
+    }
+
+    /// Remembers settings that a worker is to leave as they are. What lies below them is held with them.
+    fn hold(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CString,
+        path: &[u8],
+        zone: Zone,
+        file_type: FileType,
+    ) -> bool {
+        let within = matches!(zone, Zone::All(FindingKind::Setting | FindingKind::Protected));
+        if within || self.fetched > 0 || self.found.held.len() >= SETTINGS_HELD_MAX {
+            return false;
+        }
+        let held = match file_type {
+            FileType::Symlink => self.target(dir, name, path),
+            _ => Some(path.to_vec()),
+        };
+        self.found.held.extend(held);
+        true
+    }
+
+    fn regular(&mut self, entry: &mut Entry, stat: &Stat, path: &[u8], held: bool) {
+        entry.setuid = stat.st_mode & 0o6000 != 0;
+        entry.executable = stat.st_mode & 0o111 != 0;
+        if stat.st_nlink > 1 {
+            self.share(stat, path, held);
+        }
+    }
+
+    /// Remembers a name of a file that has several.
+    fn share(&mut self, stat: &Stat, path: &[u8], held: bool) {
+        let shared = self.found.shared.entry((stat.st_dev, stat.st_ino)).or_default();
+        (shared.links, shared.size) =
+            (number(stat.st_nlink), u64::try_from(stat.st_size).unwrap_or_default());
+        shared.own = stat.st_uid == rustix::process::geteuid().as_raw();
+        shared.paths.push((path.to_vec(), held));
+    }
+
+    /// Where a link leads within the workspace, from there and without further links; `None` for elsewhere.
+    fn target(&self, dir: BorrowedFd<'_>, name: &CString, path: &[u8]) -> Option<Vec<u8>> {
+        if self.leaves(dir, name, path) {
+            return None;
+        }
+        let root = self.ground.root.path();
+        let there = root.join(std::ffi::OsStr::from_bytes(path)).canonicalize().ok()?;
+        there.strip_prefix(root).ok().map(|it| it.as_os_str().as_bytes().to_vec())
+    }
+
+    fn of_a_repository(&self) -> Zone {
+        if self.ground.whole_repositories { Zone::Whole } else { Zone::Git }
     }
 
     /// Whether a link leads out of the workspace: as the kernel follows it, or by its words where it leads nowhere
@@ -247,6 +430,16 @@ impl Walk<'_> {
             _ => climbs_out(&from_root),
         }
     }
+}
+
+/// The kernel's number of names has another type on other systems.
+fn number(it: impl Into<u64>) -> u64 {
+    it.into()
+}
+
+/// What a jail keeps read-only besides settings.
+fn is_fixed(zone: Zone) -> bool {
+    matches!(zone, Zone::Git | Zone::GitInner | Zone::All(FindingKind::Protected))
 }
 
 /// The directory that a place stood for, or an error when another one has its name.

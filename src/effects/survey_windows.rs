@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use crate::domain::FindingKind;
-use crate::jail::Place;
+use crate::jail::{Place, Repositories};
 
 /// What is known of a file. Two that are alike are the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,23 +22,46 @@ pub(super) struct Entry {
     pub(super) leaves: bool,
     pub(super) setuid: bool,
     pub(super) executable: bool,
+    /// A local socket.
+    pub(super) socket: bool,
     /// A directory that could not be looked into.
     pub(super) closed: bool,
-}
-
-impl Entry {
-    /// Never known here.
-    pub(super) fn is_file(&self) -> bool {
-        false
-    }
+    /// An object of git's, named by its content.
+    pub(super) by_content: bool,
 }
 
 /// What was found, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Survey {
     pub(super) entries: BTreeMap<Vec<u8>, Entry>,
+    /// Settings that stay read-only. Never known here.
+    pub(super) held: BTreeSet<Vec<u8>>,
+    /// Files with several names. Never known here.
+    pub(super) shared: BTreeMap<(u64, u64), Shared>,
+    /// Repositories.
+    pub(super) repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
     pub(super) incomplete: Option<String>,
+}
+
+/// A file with several names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Shared {
+    pub(super) paths: Vec<(Vec<u8>, bool)>,
+}
+
+impl Shared {
+    /// Never known here.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        false
+    }
+}
+
+/// What was done about them: nothing, since every worker works in a copy here.
+#[derive(Debug, Default)]
+pub(super) struct Unshared {
+    pub(super) made: usize,
+    pub(super) held: BTreeSet<String>,
 }
 
 /// What is to be looked at.
@@ -49,6 +73,13 @@ pub(super) struct Ground {
     pub(super) directory: Place,
     /// Further paths that matter with all that lies below, from the workspace.
     pub(super) protected: BTreeSet<Vec<u8>>,
+    /// Whether all of a repository matters.
+    pub(super) whole_repositories: bool,
+}
+
+/// None are looked for here.
+pub(super) fn sockets_around(_root: &Place, _but: &Place) -> Vec<Vec<u8>> {
+    Vec::new()
 }
 
 impl Ground {
@@ -59,6 +90,26 @@ impl Ground {
         let why = format!(
             "{root} was not looked at ({directory}, {protected} protected paths): there is no hand-off report on Windows in this version"
         );
-        Survey { entries: BTreeMap::new(), incomplete: Some(why) }
+        Survey { incomplete: Some(why), ..Survey::default() }
+    }
+
+    /// Does nothing.
+    pub(super) fn unshare(
+        &self,
+        _survey: &Survey,
+        _mounts: bool,
+        _held: &BTreeSet<String>,
+    ) -> Result<Unshared, String> {
+        Ok(Unshared::default())
+    }
+
+    /// None was looked for.
+    pub(super) fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Nothing is moved here.
+    pub(super) fn set_aside(&self, _at: &std::path::Path) -> Option<PathBuf> {
+        None
     }
 }

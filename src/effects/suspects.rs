@@ -1,10 +1,11 @@
 //! Which names of a workspace run later: by themselves, when somebody builds, or on a build server.
 //!
-//! By name alone, so that a look at a directory is enough. A list like this is never complete; what it cannot
-//! know, the configuration adds with `protect`.
+//! By name alone, so that a look at a directory is enough. Settings that run by themselves are in the table of
+//! [`later`]; here is what is run on purpose. A list like this is never complete; what it cannot know, the configuration
+//! adds with `protect`.
 
+use crate::base::later::{self, Whose};
 use crate::domain::FindingKind;
-use crate::jail::SETTINGS;
 
 /// What a directory is, for what lies in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,12 @@ pub(super) enum Zone {
     Git,
     /// A part of one in which nothing is started.
     GitInner,
+    /// A repository's own directory, or a part of it, of which everything matters.
+    Whole,
+    /// The objects of such a one.
+    Objects,
+    /// Objects in files of their own, named by their content: a new one hides nothing, a changed one does.
+    Loose,
     /// Everything below matters for this reason.
     All(FindingKind),
 }
@@ -52,7 +59,7 @@ const CI: [&str; 17] = [
 ];
 
 /// What builds, tests and package managers run.
-const BUILD: [&str; 69] = [
+const BUILD: [&str; 71] = [
     ".bazelrc",
     ".npmrc",
     ".pnpmfile.cjs",
@@ -100,6 +107,9 @@ const BUILD: [&str; 69] = [
     "conftest.py",
     "default.nix",
     "deno.json",
+    "devbox.json",
+    "devenv.nix",
+    "devenv.yaml",
     "docker-compose.yml",
     "dune-project",
     "flake.nix",
@@ -108,7 +118,6 @@ const BUILD: [&str; 69] = [
     "justfile",
     "makefile",
     "meson.build",
-    "mise.toml",
     "mix.exs",
     "noxfile.py",
     "package.json",
@@ -140,6 +149,9 @@ const BUILD_ENDS: [&str; 9] = [
     ".config.mts",
 ];
 
+/// Ends of hidden names of the same: `.eslintrc.js`.
+const PROGRAM_RC_ENDS: [&str; 4] = ["rc.js", "rc.cjs", "rc.mjs", "rc.ts"];
+
 /// What pins what is fetched.
 const LOCKS: [&str; 19] = [
     "Cargo.lock",
@@ -169,10 +181,32 @@ const GIT_FILES: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"
 /// Directories of a repository with what is run: hooks, and operations that were begun and go on later.
 const GIT_DIRS: [&str; 4] = ["hooks", "rebase-merge", "rebase-apply", "sequencer"];
 
-/// What a name in a directory is.
-pub(super) fn said(zone: Zone, name: &[u8]) -> Said {
+/// Files of a work tree that say what git shows of it, and how.
+const HIDING: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
+
+/// Why a row of the table matters.
+pub(super) fn kind_of(row: &later::Row) -> FindingKind {
+    match row.whose {
+        Whose::Instructions => FindingKind::Instructions,
+        Whose::Agents
+        | Whose::Editors
+        | Whose::Shells
+        | Whose::Hooks
+        | Whose::VersionControl
+        | Whose::Interpreters => FindingKind::Setting,
+    }
+}
+
+/// What something in a directory is, by its path from the workspace, of which the name is the last part; `row` is the
+/// table's for it.
+pub(super) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
     let name = std::str::from_utf8(name).unwrap_or_default();
     let whole = |kind| Said { zone: Some(Zone::All(kind)), kind: Some(kind) };
+    // What servers run holds more than that, and so does what builds do.
+    let open = matches!(zone, Zone::Top | Zone::Plain | Zone::All(FindingKind::Ci | FindingKind::Build));
+    if let Some(row) = row.filter(|_| open) {
+        return whole(kind_of(row));
+    }
     let nothing = |zone| Said { zone: Some(zone), kind: None };
     match zone {
         Zone::All(kind) => whole(kind),
@@ -181,13 +215,20 @@ pub(super) fn said(zone: Zone, name: &[u8]) -> Said {
         Zone::Git if GIT_DIRS.contains(&name) => whole(FindingKind::Git),
         Zone::Git if GIT_FILES.contains(&name) => Said { kind: Some(FindingKind::Git), ..nothing(zone) },
         Zone::Git | Zone::GitInner => nothing(Zone::GitInner),
+        Zone::Whole if name == "objects" => nothing(Zone::Objects),
+        Zone::Whole => Said { kind: Some(FindingKind::Git), ..nothing(Zone::Whole) },
+        Zone::Objects if name.len() == 2 => nothing(Zone::Loose),
+        Zone::Objects => Said { kind: Some(FindingKind::Git), ..nothing(Zone::Whole) },
+        Zone::Loose => Said { kind: Some(FindingKind::Git), ..nothing(Zone::Loose) },
         Zone::Top if CI.contains(&name) => whole(FindingKind::Ci),
         Zone::Top | Zone::Plain if name == ".git" => {
             Said { zone: Some(Zone::Git), kind: Some(FindingKind::Git) }
         }
-        Zone::Top | Zone::Plain if SETTINGS.contains(&name) => whole(FindingKind::Setting),
         Zone::Top | Zone::Plain if BUILD_DIRS.contains(&name) => {
             Said { zone: Some(Zone::All(FindingKind::Build)), kind: None }
+        }
+        Zone::Top | Zone::Plain if HIDING.contains(&name) => {
+            Said { kind: Some(FindingKind::Git), ..nothing(Zone::Plain) }
         }
         Zone::Top | Zone::Plain => Said { kind: file(name), ..nothing(Zone::Plain) },
     }
@@ -196,6 +237,7 @@ pub(super) fn said(zone: Zone, name: &[u8]) -> Said {
 fn file(name: &str) -> Option<FindingKind> {
     let is_build = BUILD.contains(&name)
         || BUILD_ENDS.iter().any(|end| name.ends_with(end))
+        || (name.starts_with('.') && PROGRAM_RC_ENDS.iter().any(|end| name.ends_with(end)))
         || name.starts_with("Dockerfile.")
         || name.starts_with("docker-compose.");
     let is_lock = LOCKS.contains(&name) || (name.starts_with("requirements") && name.ends_with(".txt"));

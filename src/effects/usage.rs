@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::result::clip;
 use crate::jail::Used;
 
 const INPUT: [&str; 4] = ["input_tokens", "tokens_input", "prompt_tokens", "prompt_token_count"];
@@ -18,22 +19,32 @@ const OUTPUT: [&str; 5] = [
 ];
 const REASONING: [&str; 2] = ["reasoning_tokens", "tokens_reasoning"];
 const COST: [&str; 2] = ["cost_estimate_usd", "cost_usd"];
+const CACHE_READ: [&str; 4] =
+    ["cache_read_input_tokens", "cached_input_tokens", "cached_content_token_count", "tokens_cache_read"];
+const CACHE_WRITE: [&str; 3] =
+    ["cache_creation_input_tokens", "cache_write_input_tokens", "tokens_cache_write"];
+const MODEL: [&str; 3] = ["model", "model_used", "model_name"];
+/// Longest name of a model that is kept, in bytes.
+const MODEL_LEN_MAX: usize = 200;
 /// Objects in which a bare `cost` is a sum of money.
 const PRICED: [&str; 2] = ["usage", "pricing"];
 
 /// Tokens and cost of one run; `None` where the output does not say.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Usage {
     pub(super) input: Option<u64>,
     pub(super) output: Option<u64>,
     pub(super) reasoning: Option<u64>,
+    pub(super) cache_read: Option<u64>,
+    pub(super) cache_write: Option<u64>,
     pub(super) cost_usd: Option<f64>,
+    pub(super) model: Option<String>,
 }
 
 impl From<Used> for Usage {
     fn from(used: Used) -> Self {
-        let Used { input, output, reasoning, cost_usd } = used;
-        Self { input, output, reasoning, cost_usd }
+        let Used { input, output, reasoning, cache_read, cache_write, cost_usd } = used;
+        Self { input, output, reasoning, cache_read, cache_write, cost_usd, model: None }
     }
 }
 
@@ -70,6 +81,17 @@ impl Usage {
             tokens(&mut self.output);
         } else if REASONING.contains(&key) {
             tokens(&mut self.reasoning);
+        } else if CACHE_READ.contains(&key) {
+            tokens(&mut self.cache_read);
+        } else if CACHE_WRITE.contains(&key) {
+            tokens(&mut self.cache_write);
+        } else if MODEL.contains(&key) {
+            let named = value.as_str().map(|it| clip(it.trim(), MODEL_LEN_MAX)).filter(|it| !it.is_empty());
+            self.model = self.model.take().or_else(|| named.map(str::to_owned));
+        } else if key == "modelUsage" {
+            // By name; with several, the one that has done the work is not told.
+            let only = value.as_object().filter(|it| it.len() == 1).and_then(|it| it.keys().next());
+            self.model = self.model.take().or_else(|| only.map(|it| clip(it, MODEL_LEN_MAX).to_owned()));
         } else if COST.contains(&key)
             || key.ends_with("_cost_usd")
             || (key == "cost" && PRICED.contains(&within))

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
-use super::hints::{Hints, Wanted};
+use super::hints::{Hints, Queue, Wanted};
 use super::prepare::Place;
 use super::watch::{Look, Watch, changes, listed};
 use crate::base::limits::{WATCH_REPORTS_MAX, WATCHED_TASKS_MAX};
@@ -41,6 +41,7 @@ pub(super) struct Watchers {
     desk: Desk,
     place: Arc<Place>,
     slots: Arc<Semaphore>,
+    hints: Queue,
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
 
@@ -66,7 +67,8 @@ impl Watchers {
     /// Called within a runtime.
     pub(super) fn start(desk: Desk, place: Arc<Place>) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
-        let watchers = Arc::new(Self { desk, place, slots, known: Mutex::default() });
+        let watchers =
+            Arc::new(Self { desk, place, slots, hints: Queue::default(), known: Mutex::default() });
         // Before anything is watched, so that no end is missed.
         let events = watchers.desk.engine.subscribe();
         watchers.desk.tracker.spawn(watchers.clone().mind_ends(events));
@@ -91,7 +93,7 @@ impl Watchers {
         let full = |_| format!("not watched: {WATCHED_TASKS_MAX} tasks were watched already");
         let slot = self.slots.clone().try_acquire_owned().map_err(full)?;
         let patterns = WatchPatterns::parse(&task.order.watch_patterns).map_err(|err| err.to_string())?;
-        let (hints, wanted) = Hints::begin(place.path());
+        let (hints, wanted) = Hints::begin(&self.hints, place.path());
         let mut session = Session {
             desk: self.desk.clone(),
             task: task.id().clone(),

@@ -1,22 +1,103 @@
 //! Where the engine gets its time.
+//!
+//! Two clocks that do not agree are at work. The *system's clock* shows the time of day; a person, a time server or a
+//! virtual machine sets it, ahead or back. *Boot time* goes forward at one pace, sleep included, and means nothing to
+//! people. What is measured (leases, approvals, limits) has to go by the second, and what is written down should look
+//! like the first. [`SteadyClock`] goes by boot time, begins where the system's clock stands, and follows it so slowly
+//! that no duration is off by more than a hundredth. A clock that is far ahead is taken up at once when nothing is
+//! measured; one that was set back is waited for.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::base::Timestamp;
+use crate::base::limits::CLOCK_FOLLOWS_PART;
+use crate::system;
 
-/// A source of time. The real one reads the system clock; tests turn theirs by hand.
-pub trait Clock: Send {
+/// A source of time. The real one is a [`SteadyClock`]; tests turn theirs by hand.
+pub trait Clock: Send + Sync {
     /// The time now. The engine never lets it run backwards.
     fn now(&self) -> Timestamp;
+
+    /// What the system's clock shows, which may be another time.
+    fn wall(&self) -> Timestamp {
+        self.now()
+    }
+
+    /// From now on the time is not before this.
+    fn at_least(&self, _past: Timestamp) {}
+
+    /// Nothing is measured at the moment: what the system's clock is ahead may be taken up at once.
+    fn catch_up(&self) {}
 }
 
-/// The system clock.
+/// The system's clock as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        Timestamp(i64::try_from(system::wall_time().as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that goes forward only. All clones are the same clock.
+#[derive(Clone, Debug)]
+pub struct SteadyClock(Arc<Mutex<Steady>>);
+
+#[derive(Debug)]
+struct Steady {
+    /// Boot time when it was looked at last.
+    boot: Duration,
+    /// What this clock showed then, in nanoseconds since the epoch.
+    nanos: i128,
+}
+
+impl Default for SteadyClock {
+    fn default() -> Self {
+        let (boot, wall) = (system::boot_time(), system::wall_time());
+        Self(Arc::new(Mutex::new(Steady { boot, nanos: nanos(wall) })))
+    }
+}
+
+impl SteadyClock {
+    fn read(&self, change: impl FnOnce(&mut Steady)) -> Timestamp {
+        // The two numbers are replaced together, so a panic elsewhere has not harmed them.
+        let mut steady = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        steady.go_on(system::boot_time(), system::wall_time());
+        change(&mut steady);
+        Timestamp(i64::try_from(steady.nanos / 1_000_000).unwrap_or(i64::MAX))
+    }
+}
+
+impl Steady {
+    fn go_on(&mut self, boot: Duration, wall: Duration) {
+        let passed = nanos(boot.saturating_sub(self.boot));
+        let behind = nanos(wall) - (self.nanos + passed);
+        let most = passed / CLOCK_FOLLOWS_PART;
+        self.nanos += passed + behind.clamp(-most, most);
+        self.boot = self.boot.max(boot);
+    }
+}
+
+fn nanos(it: Duration) -> i128 {
+    i128::try_from(it.as_nanos()).unwrap_or(i128::MAX / 4)
+}
+
+impl Clock for SteadyClock {
+    fn now(&self) -> Timestamp {
+        self.read(|_| {})
+    }
+
+    fn wall(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn at_least(&self, past: Timestamp) {
+        self.read(|it| it.nanos = it.nanos.max(i128::from(past.0) * 1_000_000));
+    }
+
+    fn catch_up(&self) {
+        self.read(|it| it.nanos = it.nanos.max(nanos(system::wall_time())));
     }
 }

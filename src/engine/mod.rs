@@ -13,33 +13,34 @@ mod live;
 mod readers;
 mod worker;
 
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
 
 pub use board::{Board, Slot};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SteadyClock, SystemClock};
 pub use feed::Feed;
 pub use letterboxes::{Letterbox, Letterboxes};
 pub use live::Listener;
 use live::Live;
 
 use crate::base::limits::ENGINE_QUEUE_MAX;
-use crate::base::{EffectId, Fence, MailSeq, SymbolPath};
+use crate::base::{AgentId, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
 use crate::domain::command::{Collected, Locked};
 use crate::domain::post::Owner;
 use crate::domain::view::View;
 use crate::domain::{
-    Answer, Command, Core, Effect, Facts, Judge, Owed, Principal, Refusal, Reply, Settings, State, Verb,
+    Answer, Command, Core, Effect, Facts, Judge, Owed, Principal, Proof, Refusal, Reply, Settings, State,
+    Tokens, Verb,
 };
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use worker::Worker;
 
 type Answered = Result<Answer<Reply>, Refusal>;
-type Look = Box<dyn FnOnce(crate::base::Timestamp, &State) + Send>;
+type Look = Box<dyn FnOnce(Timestamp, &State) + Send>;
 
 /// What the thread is handed.
 enum Envelope {
@@ -67,8 +68,15 @@ pub struct Engine {
     events: Live,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
+    /// Tokens as they are committed, for doors to look at without asking.
+    tokens: Arc<RwLock<Tokens>>,
     readers: Arc<Readers>,
+    clock: Arc<dyn Clock>,
+    trouble: Trouble,
 }
+
+/// Why the store takes nothing, while it does not.
+type Trouble = Arc<std::sync::Mutex<Option<Box<str>>>>;
 
 /// A running engine.
 pub struct Started {
@@ -80,9 +88,18 @@ pub struct Started {
     pub owed: Vec<Owed>,
     /// Whether the last run stopped in order.
     pub clean: bool,
-    /// The thread; it ends after [`Engine::stop`].
-    pub thread: JoinHandle<()>,
+    /// The thread; it ends after [`Engine::stop`], or by itself, and then says why.
+    pub thread: JoinHandle<Option<Lost>>,
+    /// Is closed when the thread ends.
+    pub ended: oneshot::Receiver<()>,
 }
+
+/// Why an engine has ended by itself: what it held in memory was no longer what is stored.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the store cannot be read any more: {0}; the daemon has ended, so that nothing false is said: look at its disk, and run `provost doctor`"
+)]
+pub struct Lost(pub Box<str>);
 
 /// Loads the store and starts the engine's thread.
 ///
@@ -96,27 +113,46 @@ pub fn start(
     retention: Retention,
 ) -> Result<Started, StoreError> {
     let loaded = store.load(settings)?;
+    let clock: Arc<dyn Clock> = Arc::from(clock);
+    // What is in the log already is not later than what comes, whatever the system's clock shows by now.
+    clock.at_least(loaded.until);
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let events = Live::default();
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(Board::default());
     let letterboxes = Arc::new(Letterboxes::default());
     letterboxes.load(&loaded.state);
+    let tokens = Arc::new(RwLock::new(loaded.state.tokens.clone()));
     let engine = Engine {
         queue,
         events: events.clone(),
         board: board.clone(),
         letterboxes: letterboxes.clone(),
+        tokens: tokens.clone(),
         readers: Arc::default(),
+        clock: clock.clone(),
+        trouble: Trouble::default(),
     };
     let core = Core::new(loaded.state, judge);
-    let worker =
-        Worker::new(core, store, clock, retention, inbox, events.teller(), owe, (board, letterboxes));
+    let worker = Worker::new(
+        core,
+        store,
+        clock,
+        retention,
+        inbox,
+        events.teller(),
+        owe,
+        (board, letterboxes, tokens, engine.trouble.clone()),
+    );
+    let (running, ended) = oneshot::channel();
     let thread = std::thread::Builder::new()
         .name("engine".into())
-        .spawn(move || worker.run())
+        .spawn(move || {
+            let _running: oneshot::Sender<()> = running;
+            worker.run()
+        })
         .map_err(|err| StoreError::Stopped(format!("cannot start the engine's thread: {err}").into()))?;
-    Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread })
+    Ok(Started { engine, effects, owed: loaded.owed, clean: loaded.clean, thread, ended })
 }
 
 impl Engine {
@@ -206,6 +242,22 @@ impl Engine {
         self.hand_over(Envelope::SetCodeOwners(owners))
     }
 
+    /// The time that everything is measured in, and that the log has. It goes forward only.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Why the store takes nothing at present, for a person; none while it does.
+    pub fn trouble(&self) -> Option<Box<str>> {
+        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Has the thread look at the time, which may have gone on while the machine slept.
+    pub fn wake(&self) {
+        // A queue that is full wakes it as well.
+        let _ = self.hand_over(Envelope::Look(Box::new(|_, _| {})));
+    }
+
     /// Events after the newest, as they are committed.
     pub fn subscribe(&self) -> Listener {
         self.events.listen()
@@ -224,6 +276,11 @@ impl Engine {
     /// The newest number in every inbox of the broker's.
     pub fn letterboxes(&self) -> &Letterboxes {
         &self.letterboxes
+    }
+
+    /// Whether a name is somebody's by a token, so that this proof alone does not speak for it.
+    pub fn is_taken(&self, agent: &AgentId, proof: Proof) -> bool {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_taken(agent, proof, self.now())
     }
 
     /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.

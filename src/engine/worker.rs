@@ -7,21 +7,22 @@
 //! reason. The process ends only when memory cannot be rebuilt.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::live::Teller;
-use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look};
+use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
 use crate::base::limits::BATCH_MAX;
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{ReleaseLock, SettleMail};
 use crate::domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
+    Tokens,
 };
-use crate::store::{Retention, Store};
+use crate::store::{Retention, Store, StoreError};
 
 /// How often old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -43,18 +44,22 @@ struct Waiting {
 pub(super) struct Worker {
     core: Core,
     store: Box<dyn Store>,
-    clock: Box<dyn Clock>,
+    clock: Arc<dyn Clock>,
     retention: Retention,
     inbox: Receiver<Envelope>,
     events: Teller,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
+    tokens: Arc<RwLock<Tokens>>,
     out: Outbox,
     /// Tasks that ended in this batch, which the store does not know yet.
     ended: HashMap<TaskId, Arc<Task>>,
     now: Timestamp,
     broken: Option<Box<str>>,
+    /// Why nothing can be answered any more.
+    lost: Option<Lost>,
+    trouble: Trouble,
     probed: Instant,
     prune_at: Instant,
     prune_on: bool,
@@ -68,12 +73,12 @@ impl Worker {
     pub(super) fn new(
         core: Core,
         store: Box<dyn Store>,
-        clock: Box<dyn Clock>,
+        clock: Arc<dyn Clock>,
         retention: Retention,
         inbox: Receiver<Envelope>,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes): (Arc<Board>, Arc<Letterboxes>),
+        (board, letterboxes, tokens, trouble): (Arc<Board>, Arc<Letterboxes>, Arc<RwLock<Tokens>>, Trouble),
     ) -> Self {
         let now = clock.now();
         Self {
@@ -86,17 +91,21 @@ impl Worker {
             effects,
             board,
             letterboxes,
+            tokens,
             out: Outbox::default(),
             ended: HashMap::new(),
             now,
             broken: None,
+            lost: None,
+            trouble,
             probed: Instant::now(),
             prune_at: Instant::now() + PRUNE_FIRST,
             prune_on: false,
         }
     }
 
-    pub(super) fn run(mut self) {
+    /// Works until it is told to stop, or nothing can be answered any more.
+    pub(super) fn run(mut self) -> Option<Lost> {
         let mut waiting = Vec::with_capacity(BATCH_MAX);
         let mut looks = Vec::new();
         loop {
@@ -128,6 +137,10 @@ impl Worker {
             if !self.out.is_empty() {
                 self.commit(&mut []);
             }
+            // Whoever asks hears that there is no engine any more.
+            if self.lost.is_some() {
+                return self.lost;
+            }
             looks.drain(..).for_each(|look: Look| look(self.now, self.core.state()));
             if stop {
                 break;
@@ -135,6 +148,7 @@ impl Worker {
             self.housekeeping();
         }
         self.close();
+        None
     }
 
     /// How long to sleep when nothing comes in.
@@ -151,8 +165,12 @@ impl Worker {
         due.map_or(prune, |due| due.min(prune))
     }
 
-    /// Time never runs backwards, whatever the system clock does.
+    /// Time never runs backwards, whatever the system clock does. What the system's clock is ahead is taken up when
+    /// nothing runs that would end too soon.
     fn tell_time(&mut self) {
+        if self.core.state().next_deadline().is_none() {
+            self.clock.catch_up();
+        }
         self.now = self.now.max(self.clock.now());
     }
 
@@ -178,6 +196,8 @@ impl Worker {
             Envelope::SetJudge(judge) => self.core.set_judge(judge),
             Envelope::SetSettings(settings) => {
                 self.core.set_settings(*settings);
+                *self.tokens.write().unwrap_or_else(PoisonError::into_inner) =
+                    self.core.state().tokens.clone();
                 self.board.forget_all();
             }
             Envelope::SetCodeOwners(owners) => self.core.set_code_owners(owners),
@@ -201,7 +221,7 @@ impl Worker {
             _ => None,
         };
         let collects = matches!(command, Command::CollectMail(_));
-        let call = Call { now: self.now, who, facts, past };
+        let call = Call { now: self.now, wall: self.clock.wall(), who, facts, past };
         let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
         for change in &self.out.changes[before..] {
@@ -263,6 +283,9 @@ impl Worker {
                     self.prune_on |= matches!(change, PostChange::DropCorrespondent(_));
                     self.letterboxes.follow(change);
                 }
+                Change::PutToken(_) | Change::DropToken(_) => {
+                    self.tokens.write().unwrap_or_else(PoisonError::into_inner).follow(change);
+                }
                 _ => {}
             }
         }
@@ -277,7 +300,7 @@ impl Worker {
     }
 
     /// Memory is ahead of the store: rebuild it the way a start does, and refuse writes until the store answers.
-    fn fall_back(&mut self, err: &crate::store::StoreError, waiting: &mut [Waiting]) {
+    fn fall_back(&mut self, err: &StoreError, waiting: &mut [Waiting]) {
         let why = self.report("cannot commit", err);
         self.out.clear();
         // Refusals as well: they may rest on what has just been rolled back.
@@ -289,17 +312,34 @@ impl Worker {
             Ok(loaded) => self.core.restore(loaded.state),
             Err(err) => {
                 tracing::error!(%err, "memory cannot be rebuilt from the store; ending, so that nothing false is said");
-                std::process::abort();
+                self.lost = Some(Lost(err.to_string().into()));
             }
         }
         self.board.forget_all();
+        self.break_off(why, err);
+    }
+
+    /// Nothing is taken until the store answers again.
+    fn break_off(&mut self, why: Box<str>, err: &StoreError) {
+        self.tell_trouble(Some(err.to_string().into()));
         (self.broken, self.probed) = (Some(why), Instant::now());
     }
 
+    fn tell_trouble(&self, why: Option<Box<str>>) {
+        *self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = why;
+    }
+
     /// Logs the cause under a number, and returns a sentence without paths or statements.
-    fn report(&self, what: &str, err: &crate::store::StoreError) -> Box<str> {
+    fn report(&self, what: &str, err: &StoreError) -> Box<str> {
         let incident = format!("{:x}", self.now.0);
         tracing::error!(%err, incident, "{what}");
+        if let StoreError::Swapped { .. } = err {
+            return format!(
+                "the store's files were moved, removed or changed by another program, so nothing is written any more \
+                 (incident {incident}; `provost doctor` says what to do)"
+            )
+            .into();
+        }
         format!("the store failed (incident {incident}; see the log and the free space of its disk)").into()
     }
 
@@ -309,6 +349,13 @@ impl Worker {
             if self.store.probe().is_ok() {
                 tracing::warn!("the store answers again; writes go on");
                 self.broken = None;
+                self.tell_trouble(None);
+            }
+        } else if self.broken.is_none() && self.probed.elapsed() >= PROBE_EVERY {
+            self.probed = Instant::now();
+            if let Err(err) = self.store.look() {
+                let why = self.report("the store is not what it was", &err);
+                self.break_off(why, &err);
             }
         }
         if self.broken.is_none() && (self.prune_on || Instant::now() >= self.prune_at) {
@@ -331,6 +378,7 @@ impl Worker {
         }
         if let Err(err) = self.store.close() {
             tracing::error!(%err, "the stop could not be noted; the next start counts as one after a crash");
+            self.tell_trouble(Some(err.to_string().into()));
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) declared: bool,
     pub(super) bases: Box<[Word]>,
+    /// The class whose instance a variable or a field is; the empty word for a type of the language's own.
+    pub(super) instance: Option<Word>,
 }
 
 /// What of a module is meant.
@@ -94,6 +96,10 @@ pub(super) enum Way {
     Member { of: u32, guess: Option<u32> },
     /// A member of the classes above one of this file.
     Above(u32),
+    /// A member of an instance of the class of this name.
+    Instance(Word),
+    /// Nothing that has a name in the repository.
+    Nowhere,
     /// A member of something of unknown type.
     Other { guess: Option<u32> },
 }
@@ -264,6 +270,11 @@ impl<'a> Maker<'a> {
                     kind: first.kind,
                     declared: symbols().all(|it| it.declared),
                     bases: first.bases.iter().map(|base| words.word(base)).collect(),
+                    instance: match &first.instance {
+                        Some(Receiver::Instance(class)) => Some(words.word(class)),
+                        Some(_) => Some(words.word("")),
+                        None => None,
+                    },
                 }
             })
             .collect();
@@ -385,6 +396,8 @@ impl<'a> Maker<'a> {
                 (None, Some(of)) => Way::Above(of),
             },
             Receiver::Path(path) => self.way_along(call, path, found),
+            Receiver::Instance(class) => Way::Instance(self.words.word(class)),
+            Receiver::BuiltIn | Receiver::Local => Way::Nowhere,
             Receiver::Other => Way::Other { guess: found },
         }
     }

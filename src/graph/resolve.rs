@@ -65,7 +65,9 @@ impl<'g> Resolver<'g> {
             Way::Bare => self.bare(one.caller, name),
             Way::Path { path, guess } => match self.along(one.caller, self.outline.word(path)) {
                 Along::Found(value) => match self.member(value, name, 0) {
-                    None => return self.guess_of(one, Some(value), guess),
+                    None if self.instance(value).is_none() => {
+                        return self.guess_of(one, Some(value), guess);
+                    }
                     found => found,
                 },
                 Along::Outside => None,
@@ -85,6 +87,26 @@ impl<'g> Resolver<'g> {
                 let base = self.bases(self.at, of, 0).into_iter().next();
                 base.filter(|_| name == "constructor")
             }),
+            Way::Instance(class) => {
+                let class = self.outline.word(class);
+                let class = self.class(self.at, self.outline, Some(one.caller), class, 0);
+                let found = class.and_then(|class| self.member(class, name, 0));
+                let is_open = match found.or(class) {
+                    // What an interface declares, some class has the code of.
+                    Some(Value::Symbol { file, node }) => self.is_open(file, node, found.is_some()),
+                    Some(Value::Module(_)) => true,
+                    None => false,
+                };
+                if is_open {
+                    let (target, guess) = self.guess_of(one, class, None);
+                    match (target, found.and_then(|found| self.called(found))) {
+                        (Target::Unknown(_), Some(declared)) => return (declared, false),
+                        _ => return (target, guess),
+                    }
+                }
+                found
+            }
+            Way::Nowhere => None,
             Way::Other { guess } => return self.guess_of(one, None, guess),
         };
         (found.and_then(|value| self.called(value)).unwrap_or(Target::Unknown(one.name)), false)
@@ -94,6 +116,9 @@ impl<'g> Resolver<'g> {
     /// something is, in this file, among the classes that this file imports.
     fn guess_of(&mut self, one: &Use, of: Option<Value>, guess: Option<u32>) -> (Target, bool) {
         let name = self.outline.word(one.name);
+        if self.outline.language.has_built_in(name) {
+            return (Target::Unknown(one.name), false);
+        }
         let there = of.and_then(|of| match of {
             Value::Symbol { file, .. } if file != self.at => self.only_member_in(file, name),
             _ => None,
@@ -265,9 +290,43 @@ impl<'g> Resolver<'g> {
                 if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
                     return Some(Value::Symbol { file, node });
                 }
+                if let Some(class) = self.instance(of) {
+                    let around = outline.nodes[node as usize].parent;
+                    let class = self.class(file, outline, around, class, depth)?;
+                    return if class == of { None } else { self.member(class, name, depth) };
+                }
                 self.above(file, node, name, depth)
             }
         }
+    }
+
+    /// The name of the class whose instance a value is; empty for types of the language's own.
+    fn instance(&self, value: Value) -> Option<&'g str> {
+        let Value::Symbol { file, node } = value else { return None };
+        let outline = self.files.outline(file)?;
+        outline.nodes[node as usize].instance.map(|class| outline.word(class))
+    }
+
+    /// The class that a name means in a file, at a place within a symbol.
+    fn class(
+        &mut self,
+        file: u32,
+        outline: &'g Outline,
+        around: Option<u32>,
+        name: &str,
+        depth: u32,
+    ) -> Option<Value> {
+        let mut names = name.split('.');
+        let first = self.in_file(file, outline, around, names.next()?, depth)?;
+        names.try_fold(first, |of, name| self.member(of, name, depth))
+    }
+
+    /// Whether the member of an instance may be another one than what its type shows: that of an interface, or of
+    /// something that is no class.
+    fn is_open(&self, file: u32, node: u32, is_member: bool) -> bool {
+        let Some(outline) = self.files.outline(file) else { return true };
+        let node = &outline.nodes[node as usize];
+        if is_member { node.declared } else { node.kind != Kind::Class }
     }
 
     /// A member of the classes that one extends.
@@ -280,9 +339,7 @@ impl<'g> Resolver<'g> {
         let class = &outline.nodes[node as usize];
         let myself = Value::Symbol { file, node };
         let found = class.bases.iter().filter_map(|base| {
-            let mut names = outline.word(*base).split('.');
-            let first = self.in_file(file, outline, class.parent, names.next()?, depth)?;
-            names.try_fold(first, |of, name| self.member(of, name, depth)).filter(|base| *base != myself)
+            self.class(file, outline, class.parent, outline.word(*base), depth).filter(|base| *base != myself)
         });
         found.collect()
     }

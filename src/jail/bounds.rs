@@ -43,7 +43,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             processes: 256,
-            open_files: 1024,
+            open_files: 768,
             file_bytes: 1 << 30,
             data_bytes: 4 << 30,
             resident_bytes: 6 << 30,
@@ -107,6 +107,16 @@ impl Limits {
             ),
             format!("{} of output kept per stream (daemon)", size(self.output_bytes as u64)),
             "no core files, no locked memory beyond 64 KiB, no real-time priority (kernel)".into(),
+            match tier {
+                Tier::Ns => {
+                    "a share of the inotify instances and watches, waiting signals and message queues that this user \
+                     may have; half is left to the user (kernel)"
+                }
+                Tier::Ll | Tier::Job => {
+                    "a share of the waiting signals that this user may have, no inotify and no message queues (kernel)"
+                }
+            }
+            .into(),
         ]
     }
 

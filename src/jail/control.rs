@@ -47,6 +47,8 @@ pub enum Step {
     Outlets,
     /// No further user namespaces inside.
     NoNestedNamespaces,
+    /// No more than a share of what the kernel counts for the whole user.
+    UserCounts,
     /// Mounts no longer propagate to the host.
     PrivateMounts,
     /// Directories opened without symbolic links, recognised and restricted.
@@ -118,6 +120,7 @@ impl Step {
                 Loopback,
                 Outlets,
                 NoNestedNamespaces,
+                UserCounts,
                 PrivateMounts,
                 Sources,
                 NewRoot,
@@ -177,6 +180,7 @@ impl Step {
             Step::Loopback => "the empty network",
             Step::Outlets => "the listeners for what the worker may reach",
             Step::NoNestedNamespaces => "forbidding further namespaces",
+            Step::UserCounts => "the worker's share of what the kernel counts for the user",
             Step::PrivateMounts => "private mounts",
             Step::Sources => "opening the directories of the plan",
             Step::NewRoot => "the new root directory",
@@ -278,6 +282,9 @@ pub(super) struct Request {
     /// The folder in which placeholders are kept for the next run, if they are.
     #[serde(default)]
     pub(super) spares: Option<PathBuf>,
+    /// How many workers may run at once.
+    #[serde(default)]
+    pub(super) workers: u32,
 }
 
 /// What a descriptor that travels to the supervisor is for.
@@ -317,6 +324,8 @@ pub(super) enum Breach {
     Space(Space),
     /// A protected path is not any more what it was.
     Protection,
+    /// There is a repository that was not there before.
+    Repository,
 }
 
 /// How a worker ended, as its supervisor saw it.

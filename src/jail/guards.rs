@@ -1,8 +1,9 @@
 //! What stays read-only inside of a workspace that a worker may change, and what stands in for it where missing.
 //!
-//! Listed is what runs on the host without anybody meaning to run it: by opening the folder in an editor, by
-//! entering it with a shell, by using git or an agent there. What somebody runs on purpose (a build, a test) is
-//! a worker's business to change; the hand-off report names it.
+//! Listed here is git's; what else runs on the host without anybody meaning to run it (by opening the folder in an
+//! editor, by entering it with a shell, by using an agent there) is in the table of [`later`](crate::base::later). A
+//! missing file of that table is stood in for by a directory: git does not see an empty one, and would commit an empty
+//! file.
 #![forbid(unsafe_code)]
 
 use serde::{Deserialize, Serialize};
@@ -35,53 +36,36 @@ pub struct Guard {
     pub missing: Missing,
 }
 
+/// What a worker may do with the repository whose files it changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Git {
+    /// Read it. What is staged, ignored, hidden or replaced there decides what a person sees of a worker's changes,
+    /// and which programs their next git command starts.
+    #[default]
+    Read,
+    /// Commit to it: all of it but what names programs. For private copies, and where a rule says so by name.
+    Write,
+}
+
+impl Git {
+    /// What stays read-only of a repository.
+    pub(super) fn guards(self) -> &'static [(&'static str, Missing)] {
+        match self {
+            Git::Read => &[(".git", Missing::Directory)],
+            Git::Write => &GIT_GUARDS,
+        }
+    }
+}
+
 /// Git's files that name programs or lead to other files that do. `git` keeps working beside them.
-pub(super) const GIT_GUARDS: [(&str, Missing); 6] = [
+const GIT_GUARDS: [(&str, Missing); 6] = [
     (".git/hooks", Missing::Directory),
     (".git/config", Missing::File),
     (".git/config.worktree", Missing::File),
     (".git/commondir", Missing::FileSayingHere),
     (".git/modules", Missing::Directory),
     (".git/worktrees", Missing::Directory),
-];
-
-/// Settings that start programs on the host the next time someone works in the directory: of agents, of editors
-/// and development environments, of shells, of hook managers. A missing file is stood in for by a directory too:
-/// git does not see an empty one, and would commit an empty file.
-pub const SETTINGS: [&str; 33] = [
-    ".agents",
-    ".aider.conf.yml",
-    ".claude",
-    ".clinerules",
-    ".codex",
-    ".continue",
-    ".cursor",
-    ".gemini",
-    ".kiro",
-    ".mcp.json",
-    ".opencode",
-    ".roo",
-    ".windsurf",
-    "opencode.json",
-    ".devcontainer",
-    ".devcontainer.json",
-    ".dir-locals.el",
-    ".exrc",
-    ".fleet",
-    ".helix",
-    ".idea",
-    ".nvim",
-    ".nvim.lua",
-    ".nvimrc",
-    ".vim",
-    ".vimrc",
-    ".vscode",
-    ".zed",
-    ".envrc",
-    ".mise.toml",
-    ".husky",
-    ".pre-commit-config.yaml",
-    "lefthook.yml",
 ];
 
 /// Folders in which daemons meet their clients; a worker sees them empty.

@@ -322,6 +322,7 @@ fn exit_of(ended: Ended, forced: Option<ExitReason>) -> Exit {
         (None, Ended { breach: Some(Breach::Memory), .. }) => ExitReason::OverMemory,
         (None, Ended { breach: Some(Breach::Space(space)), .. }) => ExitReason::OverSpace(space),
         (None, Ended { breach: Some(Breach::Protection), .. }) => ExitReason::ProtectionLost,
+        (None, Ended { breach: Some(Breach::Repository), .. }) => ExitReason::RepositoryMade,
         (None, Ended { code: Some(code), .. }) => ExitReason::Code(code),
         (None, Ended { signal: Some(signal), .. }) => ExitReason::Signal(signal),
         (None, _) => ExitReason::SupervisorLost,

@@ -15,7 +15,7 @@ use super::control::{HandedOver, Request, SetupError, Step, frame};
 use super::keeper::start;
 use super::output::LiveOutput;
 use super::plan::{Entrance, Plan};
-use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX};
+use crate::base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
 
 /// How the supervisor is started: which executable has it.
 #[derive(Clone, Debug)]
@@ -24,6 +24,7 @@ pub struct Supervisor {
     user: Option<(u32, u32)>,
     groups: Option<Groups>,
     spares: Option<PathBuf>,
+    workers: u32,
 }
 
 /// Where a daemon makes the control groups of its workers, and which walls they have.
@@ -43,14 +44,15 @@ pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 impl Default for Supervisor {
     /// This very executable, even if its file has been replaced since.
     fn default() -> Self {
-        Self { executable: crate::system::this_program(), user: None, groups: None, spares: None }
+        Self::at(crate::system::this_program())
     }
 }
 
 impl Supervisor {
     /// Another executable that calls [`main_if_asked`](super::main_if_asked) first.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
-        Self { executable: executable.into(), user: None, groups: None, spares: None }
+        let executable = executable.into();
+        Self { executable, user: None, groups: None, spares: None, workers: WORKERS_USUAL }
     }
 
     /// Supervisors and workers run as this user and group, without others. Only root can do so.
@@ -84,6 +86,13 @@ impl Supervisor {
     #[must_use]
     pub fn without_spares(self) -> Self {
         Self { spares: None, ..self }
+    }
+
+    /// So many workers may run at once: what the kernel counts for the whole user, such as instances of inotify, is
+    /// shared among them, and half of it is left to the user.
+    #[must_use]
+    pub fn sharing_among(self, workers: u32) -> Self {
+        Self { workers, ..self }
     }
 
     /// Where workers get control groups, if they get any.
@@ -120,6 +129,8 @@ pub enum ExitReason {
     /// A protected file was replaced from outside (`git config` does that), which took its protection away. The
     /// worker was ended within a tenth of a second; the file should be looked at.
     ProtectionLost,
+    /// There was a repository that was not there before, which it may not make.
+    RepositoryMade,
     /// Its supervisor died; everything that was left has been killed.
     #[default]
     SupervisorLost,
@@ -304,7 +315,8 @@ fn request(
         return Err(SetupError::new(Step::Input, format!("more than {STDIN_BYTES_MAX} bytes of input")));
     }
     let spares = supervisor.spares.clone();
-    let request = Request { plan: plan.clone(), input: input.map(<[u8]>::len), handed, spares };
+    let workers = supervisor.workers;
+    let request = Request { plan: plan.clone(), input: input.map(<[u8]>::len), handed, spares, workers };
     let request = frame(&request).map_err(|e| SetupError::new(Step::Supervisor, e))?;
     if request.len() > PLAN_BYTES_MAX {
         return Err(SetupError::new(Step::Grant, format!("the plan has more than {PLAN_BYTES_MAX} bytes")));

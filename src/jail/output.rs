@@ -205,7 +205,8 @@ impl Capture {
         let kept = streams.iter().flat_map(|kept| kept.head.iter().chain(&kept.tail));
         let mut later: Vec<&Chunk> = kept.filter(|chunk| chunk.end() > offset).collect();
         later.sort_by_key(|chunk| chunk.at);
-        let (mut chunks, mut next, mut size) = (Vec::new(), offset, 0);
+        // A cursor behind the end was never given: the end is told.
+        let (mut chunks, mut next, mut size) = (Vec::new(), offset.min(self.total), 0);
         for chunk in later {
             if size >= OUTPUT_PAGE_BYTES_MAX {
                 return Page { chunks, next, finished: false };

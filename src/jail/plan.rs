@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::bounds::Limits;
 use super::control::Step;
 use super::environment::Environment;
-use super::guards::{GIT_GUARDS, Guard, MASKED, Missing, SETTINGS};
+use super::guards::{Git, Guard, MASKED, Missing};
 use super::home::HomeFile;
 use super::layer::Layer;
+use super::repositories::Repositories;
 use super::root::{Place, Program};
+use crate::base::later;
 use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
 /// How a worker is confined. Policy names the least that it accepts.
@@ -97,8 +99,14 @@ pub struct Draft {
     pub read_only: Vec<Place>,
     /// Paths beneath each of `writable` that stay read-only, besides git's and the agents' settings.
     pub guards: Vec<Guard>,
+    /// What it may do with the repositories at the top of `writable`.
+    pub git: Git,
+    /// The repositories that may be there; one more ends the run. `None` where it may make as many as it likes.
+    pub repositories: Option<Repositories>,
     /// Files and directories beneath `read_only` that it sees empty.
     pub hidden: Vec<PathBuf>,
+    /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty files.
+    pub sockets: Vec<PathBuf>,
     /// What it may reach.
     pub network: Network,
     /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the daemon,
@@ -125,7 +133,10 @@ impl Draft {
             writable: vec![workspace],
             read_only: Vec::new(),
             guards: Vec::new(),
+            git: Git::Read,
+            repositories: None,
             hidden: Vec::new(),
+            sockets: Vec::new(),
             network: Network::None,
             outlets: Vec::new(),
             home_files: Vec::new(),
@@ -166,6 +177,7 @@ impl Draft {
         }
         let utf8 = |path: &Path| path.to_str().is_some_and(|text| !text.contains(['\0', '\n']));
         let places = self.writable.iter().chain(&self.read_only).map(Place::path);
+        let places = places.chain(self.sockets.iter().map(PathBuf::as_path));
         if let Some(odd) = places.chain([self.program.asked(), grounds.home.as_path()]).find(|p| !utf8(p)) {
             return Err(PlanRefused::Spelling(odd.to_path_buf()));
         }
@@ -174,6 +186,8 @@ impl Draft {
         Ok(Plan {
             masked: masked.collect(),
             guards,
+            git: self.git,
+            repositories: self.repositories,
             program: self.program,
             args: self.args,
             environment: self.environment,
@@ -181,6 +195,7 @@ impl Draft {
             writable: self.writable,
             read_only: self.read_only,
             hidden: self.hidden,
+            sockets: self.sockets,
             home: grounds.home.clone(),
             network: self.network,
             outlets: self.outlets,
@@ -246,11 +261,11 @@ impl Draft {
     }
 
     fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
-        let settings = SETTINGS.iter().map(|path| (*path, Missing::Directory));
-        let usual = GIT_GUARDS.into_iter().chain(settings);
+        let settings = later::stood_in_for().map(|path| (path, Missing::Directory));
+        let usual: Vec<(&str, Missing)> = self.git.guards().iter().copied().chain(settings).collect();
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
         for root in self.writable.iter().map(Place::path) {
-            guards.extend(usual.clone().map(|(path, missing)| (root.join(path), missing)));
+            guards.extend(usual.iter().map(|(path, missing)| (root.join(path), *missing)));
             guards.extend(
                 self.guards
                     .iter()
@@ -260,7 +275,17 @@ impl Draft {
         }
         guards.sort();
         guards.dedup_by(|a, b| a.0 == b.0);
-        guards
+        // Sorted, so that what holds another one comes before it. A mount of its own would be lost when somebody
+        // outside replaces that file.
+        let mut outermost: Vec<(PathBuf, Missing)> = Vec::new();
+        for (path, missing) in guards {
+            let is_held =
+                |(above, there): &(PathBuf, Missing)| *there != Missing::Leave && path.starts_with(above);
+            if !outermost.iter().any(is_held) {
+                outermost.push((path, missing));
+            }
+        }
+        outermost
     }
 }
 
@@ -348,8 +373,14 @@ pub struct Plan {
     pub(super) writable: Vec<Place>,
     pub(super) read_only: Vec<Place>,
     pub(super) guards: Vec<(PathBuf, Missing)>,
+    #[serde(default)]
+    pub(super) git: Git,
+    #[serde(default)]
+    pub(super) repositories: Option<Repositories>,
     pub(super) masked: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
+    #[serde(default)]
+    pub(super) sockets: Vec<PathBuf>,
     pub(super) home: PathBuf,
     pub(super) network: Network,
     pub(super) outlets: Vec<u16>,
@@ -377,6 +408,8 @@ pub enum Topic {
     Read,
     /// What stays read-only inside of what it may change.
     Protected,
+    /// What becomes of repositories.
+    Git,
     /// What it sees empty.
     Masked,
     /// Its home directory.
@@ -455,7 +488,8 @@ impl Plan {
         match self.tier {
             Tier::Ns => {
                 list(Topic::Protected, self.guards.iter().map(|(path, _)| path.as_path()).collect());
-                list(Topic::Masked, self.masked.iter().chain(&self.hidden).map(PathBuf::as_path).collect());
+                let masked = self.masked.iter().chain(&self.hidden).chain(&self.sockets);
+                list(Topic::Masked, masked.map(PathBuf::as_path).collect());
             }
             Tier::Ll => list(Topic::Masked, self.hidden.iter().map(PathBuf::as_path).collect()),
             Tier::Job => {
@@ -463,6 +497,7 @@ impl Plan {
                 lines.push((Topic::Masked, "nothing: tier job hides no file".into()));
             }
         }
+        lines.push((Topic::Git, self.describe_git()));
         if self.tier != Tier::Ns {
             let none = format!("nothing: tier {} cannot protect files in the workspace", self.tier.name());
             lines.push((Topic::Protected, none));
@@ -489,6 +524,22 @@ impl Plan {
         lines.push((Topic::Tier, tier.into()));
         lines.extend(self.limits.describe(self.tier).into_iter().map(|text| (Topic::Limits, text)));
         lines
+    }
+
+    fn describe_git(&self) -> String {
+        let own = match (self.git, self.tier) {
+            (Git::Read, Tier::Ns) => "read-only",
+            (Git::Read, Tier::Ll | Tier::Job) => {
+                "to be left as it is: what a worker changes in it is reported"
+            }
+            (Git::Write, _) => "may be written, hooks and settings excepted",
+        };
+        let others = match &self.repositories {
+            Some(_) if self.tier == Tier::Ns => "; so is every other one, and making one more ends the run",
+            Some(_) => "; making one more ends the run",
+            None => "",
+        };
+        format!("{own}{others}")
     }
 
     fn describe_network(&self) -> String {

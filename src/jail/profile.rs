@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::guards::Git;
 use super::transcript::Reader;
 use crate::base::{AgentId, Digest, Json, RepoPath, Ttl};
 
@@ -48,6 +49,10 @@ pub struct Profile {
     pub read_only: Vec<PathBuf>,
     /// Paths in the workspace that stay read-only for it, besides the usual.
     pub protect: Vec<RepoPath>,
+    /// Command lines that are run outside of any jail, in the workspace: what they name there stays read-only, too.
+    pub run_outside: Vec<String>,
+    /// What it may do with the repository that it works in; with that of a copy it does what it likes.
+    pub git: Git,
     /// Whether it works in a copy of the workspace that is thrown away.
     pub copy: bool,
     /// What it may use, other than the usual.
@@ -139,8 +144,10 @@ impl Profile {
     /// What an allowed run is bound to: the executable's content, and everything that says how it is started. A
     /// worker that is configured otherwise afterwards is another one.
     pub fn fingerprint(&self, program: Digest) -> Digest {
-        // Every field is in the debugging text, in a fixed order; it is hashed and never shown.
-        Digest::of_fields([program.as_bytes().as_slice(), format!("{self:?}").as_bytes()])
+        // Every field is in the debugging text, in a fixed order; it is hashed and never shown. What is run elsewhere
+        // takes something away from a worker and gives it nothing.
+        let own = Self { run_outside: Vec::new(), ..self.clone() };
+        Digest::of_fields([program.as_bytes().as_slice(), format!("{own:?}").as_bytes()])
     }
 
     /// The same worker with another program in its place, which is given no goal, no model and no secrets, and whose

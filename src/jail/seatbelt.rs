@@ -13,6 +13,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::guards::Git;
 use super::plan::{Network, Plan};
 
 /// What a plan of tier `ll` promises and Seatbelt does not keep, for people who run workers on a Mac.
@@ -118,6 +119,11 @@ fn protecting(text: &mut String, plan: &Plan) {
             line(text, &format!("(deny file-write-unlink {})", any_case(&root, above, "")));
         }
     }
+    if plan.repositories.is_some() && plan.git == Git::Read {
+        for place in &plan.writable {
+            line(text, &format!("(deny file-write* {})", repositories_below(place.path())));
+        }
+    }
     for path in &plan.masked {
         let Some(root) = root_of(path) else { continue };
         line(text, &format!("(deny file-read* file-write* {})", any_case(&root, path, "(/.*)?")));
@@ -147,6 +153,15 @@ fn subpath(path: &Path) -> String {
 /// A string of the profile's language.
 fn quoted(text: impl AsRef<str>) -> String {
     format!("\"{}\"", text.as_ref().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Every repository's folder or file below a folder, whether there or not.
+fn repositories_below(root: &Path) -> String {
+    let mut expression = String::from("^");
+    for c in root.to_string_lossy().trim_end_matches('/').chars() {
+        literal(&mut expression, c);
+    }
+    format!("(regex #\"{expression}/(.*/)?\\.[gG][iI][tT](/.*)?$\")")
 }
 
 /// A path, the part below `root` in any spelling of upper and lower case; what may follow it is an expression.

@@ -10,6 +10,7 @@ mod codex;
 
 use std::collections::VecDeque;
 
+pub use claude::why_in_words;
 use serde_json::Value;
 
 use super::output::{Page, Stream, plain_text};
@@ -37,6 +38,10 @@ pub struct Used {
     pub output: Option<u64>,
     /// Tokens of thinking.
     pub reasoning: Option<u64>,
+    /// Tokens that came out of the service's cache.
+    pub cache_read: Option<u64>,
+    /// Tokens that were put into it.
+    pub cache_write: Option<u64>,
     /// Money.
     pub cost_usd: Option<f64>,
 }
@@ -72,6 +77,7 @@ struct Said {
     messages: u64,
     steps: u64,
     used: Used,
+    model: Option<Box<str>>,
     log: VecDeque<String>,
     log_bytes: usize,
     log_lost: u64,
@@ -159,6 +165,11 @@ impl Transcript {
         self.said.used
     }
 
+    /// The model that it says it has worked with.
+    pub fn model(&self) -> Option<&str> {
+        self.said.model.as_deref()
+    }
+
     /// Why it says that it has failed.
     pub fn failure(&self) -> Option<&str> {
         self.said.failure.as_deref()
@@ -243,6 +254,14 @@ impl Said {
         let why = clip(why.trim(), STREAM_LOG_LINE_MAX);
         self.failure = Some(if why.is_empty() { "it says that it has failed" } else { why }.into());
         self.log(why);
+    }
+
+    fn names_model(&mut self, model: &str) {
+        let model = plain_text(model);
+        let model = clip(model.trim(), STREAM_LOG_LINE_MAX);
+        if !model.is_empty() {
+            self.model = Some(model.into());
+        }
     }
 
     fn log_each(&mut self, text: &str) {

@@ -99,12 +99,13 @@ async fn plan(client: &Client, goal: &str) -> Result<String, ClientError> {
     Ok(format!(
         "Plan this change, then carry it out: {goal}\n\n{locks}\n{intents}\n\
          1. Name the files and symbols that it will touch.\n\
-         2. Declare that with intent_declare, and look at what it collides with. Where it does, plan around it, or \
-         write to the other agent with message_send; do not wait idly.\n\
-         3. Take lock_acquire for each symbol right before you change it, `file:symbol`, and a whole file only where \
-         you must. Take them in the order of their names, so that nobody waits in a circle.\n\
-         4. Where a signature changes that others call, offer it with contract_propose first.\n\
-         5. Give each lock back with lock_release as soon as its part is done, and end with intent_update.\n"
+         2. Look with conflicts_check at what that collides with. Where it does, plan around it, or write to the other \
+         agent with message_send; do not wait idly.\n\
+         3. Begin with work_begin, which announces the change and locks its places: symbols as `file:symbol`, and a \
+         whole file only where you must. Take what you need besides with lock_acquire, right before you change it.\n\
+         4. Where a signature changes that others call, tell them first: with contract_propose if you have it, else \
+         with message_send.\n\
+         5. End with work_end as soon as the change is written, and give back with lock_release what you have taken besides.\n"
     ))
 }
 
@@ -139,8 +140,9 @@ fn hand_off(to: &str, about: Option<&str>) -> String {
          2. Sum up what is done, what is not, what you have found out, and what you would do next. No secrets.\n\
          3. Give back your locks and claims on it (lock_release, and those that claims lists), so that {to} can \
          take them.\n\
-         4. Offer it with handoff_offer to {to}, with that summary and the files.\n\
-         5. Tell {to} with message_send that it waits, and end your own intent with intent_update.\n"
+         4. Offer it with handoff_offer to {to}, with that summary and the files; without that tool, send them with \
+         message_send.\n\
+         5. Tell {to} with message_send that it waits, and end your own work with work_end.\n"
     )
 }
 

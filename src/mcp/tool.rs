@@ -12,6 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::words::{marked, one_line};
+use super::{advice, places, shape};
 use crate::base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
 use crate::client::ClientError;
 
@@ -50,12 +52,12 @@ impl Fault {
 impl From<ClientError> for Fault {
     fn from(error: ClientError) -> Self {
         let hint = match &error {
-            ClientError::Refused { fault, .. } => fault.hint.clone(),
-            ClientError::NotRunning(_) => Some("`provost up` starts it".into()),
+            ClientError::Refused { fault, .. } => advice::next_step(fault),
+            ClientError::NotRunning(_) => Some("a person starts it with `provost up`".into()),
             _ => None,
         };
         let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-        Self(format!("{error}{hint}"))
+        Self(format!("{}{hint}", advice::for_models(&error.to_string())))
     }
 }
 
@@ -120,18 +122,26 @@ impl About {
         Doing: Future<Output = Result<CallToolResponse, Fault>> + Send + 'static,
     {
         let hints = self.kind.annotations(self.title, self.name == "delegate");
-        let tool = Tool::new(self.name, self.description, schema::<In>())
+        let (taken, answered) = (shape::taken::<In>(), shape::answered::<Out>());
+        let tool = Tool::new(self.name, self.description, taken.clone())
             .with_title(self.title)
-            .with_raw_output_schema(schema::<Out>())
+            .with_raw_output_schema(answered.clone())
             .with_annotations(hints);
+        let answered = Arc::new(Value::Object((*answered).clone()));
         let run: Run = Box::new(move |call| {
-            let act = act.clone();
+            let (act, taken, answered) = (act.clone(), taken.clone(), answered.clone());
             Box::pin(async move {
-                let asked = match read::<In>(call.arguments()) {
+                let asked = match taken_from::<In>(&call, &taken).await {
                     Ok(asked) => asked,
                     Err(fault) => return Ok(failed(fault).into()),
                 };
-                Ok(act(call, asked).await.unwrap_or_else(|fault| failed(fault).into()))
+                let mut said = act(call, asked).await.unwrap_or_else(|fault| failed(fault).into());
+                if let CallToolResponse::Complete(result) = &mut said
+                    && let Some(answer) = &mut result.structured_content
+                {
+                    shape::fit(answer, &answered);
+                }
+                Ok(said)
             })
         });
         Entry { tool, run }
@@ -148,7 +158,7 @@ impl About {
         Doing: Future<Output = Result<CallToolResult, AliasFault>> + Send + 'static,
     {
         let hints = self.kind.annotations(self.title, self.name == "devit_delegate");
-        let tool = Tool::new(self.name, self.description, schema::<In>())
+        let tool = Tool::new(self.name, self.description, shape::taken_by_alias::<In>())
             .with_title(self.title)
             .with_annotations(hints);
         let run: Run = Box::new(move |call| {
@@ -187,6 +197,25 @@ impl From<ClientError> for AliasFault {
     }
 }
 
+/// Whether a tool knows everything that it is called with: what is misspelt would be left out without a word.
+fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), Fault> {
+    match shape::unknown(arguments, taken) {
+        Some((strange, known)) => {
+            let strange = one_line(strange, 60);
+            Err(Fault::new(format!("there is no argument `{strange}` here; there are: {known}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a tool is called with, with every path from the root of the repository.
+async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<T, Fault> {
+    let mut arguments = call.arguments();
+    known(&arguments, taken)?;
+    places::from_the_root(call.client(), &mut arguments).await?;
+    read(arguments)
+}
+
 /// Reads what a tool is called with. A model that gets it wrong is told which member, and can try again.
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
     let arguments = Value::Object(arguments);
@@ -205,7 +234,7 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
 /// A result with what was said.
 pub(super) fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(said.text.clone())]);
-    match serde_json::to_value(&said.answer) {
+    match serde_json::to_value(&said.answer).map(marked) {
         Ok(answer) if said.text.len() + answer.to_string().len() > MCP_ANSWER_BYTES_MAX => {
             return failed(Fault::new("the answer is larger than hosts take; ask for less at once"));
         }
@@ -217,30 +246,4 @@ pub(super) fn done<T: Serialize>(said: &Said<T>) -> CallToolResult {
 
 fn failed(Fault(why): Fault) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
-}
-
-/// A type as hosts want to have it described: without names of formats that JSON does not know.
-fn schema<T: JsonSchema>() -> Arc<JsonObject> {
-    let mut schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-    plain(&mut schema);
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => Arc::default(),
-    }
-}
-
-fn plain(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            let foreign = |value: &Value| {
-                value.as_str().is_some_and(|it| it.starts_with("uint") || it.starts_with("int"))
-            };
-            if members.get("format").is_some_and(foreign) {
-                members.remove("format");
-            }
-            members.values_mut().for_each(plain);
-        }
-        Value::Array(items) => items.iter_mut().for_each(plain),
-        _ => {}
-    }
 }

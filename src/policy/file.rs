@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::request::Request;
 use super::units::Hours;
 use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Credentials, Door, Proof, Rate, Tier, WorkerKind};
+use crate::domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
 
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
@@ -91,8 +91,17 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("approve", Action::Approve),
     ("token", Action::Token),
 ];
-pub(super) const DOORS: &[(&str, Door)] =
-    &[("devit", Door::Devit), ("own", Door::Own), ("worker", Door::Worker)];
+/// Every door that a caller can come in through; what the daemon does by itself is not judged.
+pub(super) const DOORS: &[(&str, Door)] = &[
+    ("devit", Door::Devit),
+    ("own", Door::Own),
+    ("worker", Door::Worker),
+    ("wit", Door::Wit),
+    ("agent_protocol", Door::AgentProtocol),
+    ("broker", Door::Broker),
+    ("a6s", Door::A6s),
+    ("mcp", Door::Mcp),
+];
 pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("shared_key", Proof::SharedKey),
     ("own_key", Proof::OwnKey),
@@ -106,6 +115,7 @@ pub(super) const KINDS: &[(&str, WorkerKind)] = &[("cli", WorkerKind::Cli), ("po
 pub(super) const TIERS: &[(&str, Tier)] = &[("job", Tier::Job), ("ll", Tier::Ll), ("ns", Tier::Ns)];
 pub(super) const CREDENTIALS: &[(&str, Credentials)] =
     &[("proxy", Credentials::Proxy), ("file", Credentials::File), ("env", Credentials::Env)];
+pub(super) const GITS: &[(&str, Git)] = &[("read", Git::Read), ("write", Git::Write)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];
 
 /// The conditions of a rule. All that are stated must hold; within one, any of the listed values will do. A
@@ -130,6 +140,9 @@ pub struct When {
     pub tier: Option<Vec<Tier>>,
     /// What the worker wants of the network.
     pub network: Option<Vec<Net>>,
+    /// What the worker may do with the repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<Vec<Git>>,
     /// Patterns over the working directory, links resolved.
     pub cwd: Option<Vec<Box<str>>>,
     /// Patterns over the tool's name (DevIt: `task.action`).

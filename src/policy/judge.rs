@@ -17,7 +17,8 @@ use super::rule::Rule;
 use super::subject::{Subject, Work};
 use crate::base::{Digest, RuleId, Ttl};
 use crate::domain::{
-    Approver, Command, Credentials, Decision, Facts, Judge, Network, Principal, Rate, Terms, Tier, WorkerKind,
+    Approver, Command, Credentials, Decision, Facts, Git, Judge, Network, Principal, Rate, Terms, Tier,
+    WorkerKind,
 };
 
 /// Why nothing matched.
@@ -26,6 +27,10 @@ const NO_RULE: &str = "no rule allows this";
 /// Why a rule that does not speak of tier `job` is not enough for it.
 pub(super) const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
      network is open; only a rule that names the tier lets it run: when.tier = [\"job\"]";
+
+/// Why a rule that does not speak of writing to the repository is not enough for it.
+pub(super) const GIT_UNNAMED: &str = "the worker may write to the repository itself, where what it stages, hides or moves decides what \
+     a review shows; only a rule that names that lets it run: when.git = [\"write\"]";
 
 /// The rules of one file, checked and compiled.
 #[derive(Clone, Debug)]
@@ -123,6 +128,11 @@ impl RuleSet {
         Self::layered(base, Vec::new())
     }
 
+    /// Digest of all of them, by which one state of the rules is told from another.
+    pub fn digest(&self) -> Digest {
+        self.version
+    }
+
     /// Rules, and others over them that can only tighten.
     pub fn layered(base: Layer, tighter: Vec<Layer>) -> Self {
         let layers: Arc<[Layer]> = std::iter::once(base).chain(tighter).collect();
@@ -165,6 +175,7 @@ impl RuleSet {
                 }
                 found.add(matched.rule);
                 found.names_job |= height == 0 && names_job(matched.rule);
+                found.names_git |= height == 0 && names_git(matched.rule);
                 found.let_secrets(matched.rule.limit.credentials, height == 0);
             }
             if height == 0 && found.is_empty() {
@@ -218,6 +229,11 @@ pub(super) fn names_job(rule: &super::file::Rule) -> bool {
     listed || rule.limit.tier_min == Some(Tier::Job)
 }
 
+/// Whether whoever wrote a rule has thought of workers that write to the repository.
+fn names_git(rule: &super::file::Rule) -> bool {
+    rule.when.git.as_ref().is_some_and(|may| may.contains(&Git::Write))
+}
+
 /// What the rules that let something through add up to.
 #[derive(Default)]
 struct Found<'r> {
@@ -226,6 +242,7 @@ struct Found<'r> {
     terms: Terms,
     tier_by: Option<&'r RuleId>,
     names_job: bool,
+    names_git: bool,
     hosts: Option<Vec<&'r str>>,
     ask: Option<(Vec<&'r Approver>, Ttl)>,
 }
@@ -290,6 +307,12 @@ impl<'r> Found<'r> {
             && let Some(rule) = self.approve.map(|(rule, _)| rule).or(self.allow)
         {
             return deny(rule, JOB_UNNAMED);
+        }
+        if subject.work.as_ref().is_some_and(|work| work.git == Git::Write)
+            && !self.names_git
+            && let Some(rule) = self.approve.map(|(rule, _)| rule).or(self.allow)
+        {
+            return deny(rule, GIT_UNNAMED);
         }
         if let Some(why) = subject.work.as_ref().and_then(|work| too_far(work, self.terms.credentials))
             && let Some(rule) = self.approve.map(|(rule, _)| rule).or(self.allow)

@@ -7,7 +7,7 @@
 use super::file::{Action, File, Net, Rule, Ruling, When};
 use super::request::Request;
 use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Credentials, Decision, Rate, Terms, Tier, WorkerKind};
+use crate::domain::{Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
 
 /// Judges a request by the files given, the base first.
 pub fn decide(files: &[&File], request: &Request) -> Decision {
@@ -169,6 +169,7 @@ fn applies_to_work(when: &When, request: &Request, place: &Located) -> bool {
             .is_none_or(|kinds| request.worker_kind.is_some_and(|it| kinds.contains(&it)))
         && when.tier.as_ref().is_none_or(|tiers| tier_of(request).is_some_and(|it| tiers.contains(&it)))
         && one_of(&when.network, &request.network)
+        && one_of(&when.git, &request.git)
         && when.cwd.as_ref().is_none_or(cwd)
         && when.path.as_ref().is_none_or(|patterns| covers(patterns) == Some(true))
         && when.path_outside.as_ref().is_none_or(|patterns| covers(patterns) == Some(false))
@@ -284,7 +285,12 @@ fn confinement(rules: &[Rule], base: &[Rule], terms: &Terms, request: &Request) 
     too_weak(rules, terms, request).or_else(|| {
         let asking = rules.iter().find(|rule| rule.decision == Ruling::Approve);
         let named = asking.unwrap_or(&rules[0]).id.as_str();
-        (!names_job(base, request)).then(|| no(named, super::judge::JOB_UNNAMED))
+        if !names_job(base, request) {
+            return Some(no(named, super::judge::JOB_UNNAMED));
+        }
+        let says = |rule: &Rule| rule.when.git.iter().flatten().any(|it| *it == Git::Write);
+        let unnamed = request.git == Git::Write && !base.iter().any(says);
+        unnamed.then(|| no(named, super::judge::GIT_UNNAMED))
     })
 }
 

@@ -1,8 +1,8 @@
 //! From TOML to rules: every key known, every value in its type, every complaint with its line.
 
 use super::file::{
-    ACTIONS, APPROVAL_WAIT, Action, Ask, CREDENTIALS, DOORS, Example, File, KINDS, Limit, NETS, Net, PROOFS,
-    RULINGS, Rule, Ruling, TIERS, When,
+    ACTIONS, APPROVAL_WAIT, Action, Ask, CREDENTIALS, DOORS, Example, File, GITS, KINDS, Limit, NETS, Net,
+    PROOFS, RULINGS, Rule, Ruling, TIERS, When,
 };
 use super::glob::{name_pattern, path_pattern};
 use super::reader::{Notes, Problems, Section, choice, words};
@@ -24,6 +24,7 @@ const WHEN_KEYS: &[&str] = &[
     "worker_kind",
     "tier",
     "network",
+    "git",
     "cwd",
     "tool",
     "path",
@@ -168,6 +169,7 @@ fn read_when(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> When {
             .map(|it| in_order(KINDS, &it)),
         tier: from.texts(notes, "tier", |text| choice(TIERS, text)).map(|it| in_order(TIERS, &it)),
         network: read_networks(notes, from),
+        git: from.texts(notes, "git", |text| choice(GITS, text)).map(|it| in_order(GITS, &it)),
         cwd: from.texts(notes, "cwd", cwd).map(sorted),
         tool: from.texts(notes, "tool", name_pattern).map(sorted),
         path: from.texts(notes, "path", path).map(sorted),

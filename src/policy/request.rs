@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{ACTIONS, Action, CREDENTIALS, DOORS, KINDS, NETS, Net, PROOFS, RULINGS, Ruling, TIERS};
+use super::file::{
+    ACTIONS, Action, CREDENTIALS, DOORS, GITS, KINDS, NETS, Net, PROOFS, RULINGS, Ruling, TIERS,
+};
 use super::reader::{Notes, Problems, Section, choice, words};
 use super::subject::{Place, Subject, Work};
 use super::units::size;
 use crate::base::{RuleId, Timestamp, normalised_path};
-use crate::domain::{Command, Credentials, Door, Facts, Network, Principal, Proof, Tier, WorkerKind};
+use crate::domain::{Command, Credentials, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind};
 
 /// Where a repository is imagined to be when a request does not say.
 const ROOT: &str = "/workspace";
@@ -25,6 +27,7 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
     "tier",
     "network",
     "hosts",
+    "git",
     "credentials",
     "root",
     "cwd",
@@ -63,6 +66,8 @@ pub struct Request {
     pub network: Net,
     /// Which hosts, when it is hosts.
     pub hosts: Vec<Box<str>>,
+    /// What it may do with the repository.
+    pub git: Git,
     /// The furthest that any secret of the worker would go.
     pub credentials: Option<Credentials>,
     /// Where the repository is; the working directory itself when that is absolute and this is absent.
@@ -101,6 +106,7 @@ impl Default for Request {
             tier: None,
             network: Net::None,
             hosts: Vec::new(),
+            git: Git::Read,
             credentials: None,
             root: None,
             cwd: None,
@@ -143,7 +149,7 @@ impl Request {
         if let Network::Hosts(hosts) = &*work.network {
             request.hosts = hosts.clone();
         }
-        request.credentials = work.credentials;
+        (request.git, request.credentials) = (work.git, work.credentials);
         if let Some(place) = work.place {
             request.root = Some(place.root().into());
             request.cwd = Some(place.relative.into());
@@ -172,6 +178,7 @@ impl Request {
                 Net::Ports => Network::Ports(Vec::new()),
                 Net::Hosts => Network::Hosts(self.hosts.clone()),
             }),
+            git: self.git,
             credentials: self.credentials,
             tier: self.tier.or(own_tier),
             goal_bytes: self.goal_bytes,
@@ -218,6 +225,7 @@ impl Request {
             tier: from.text(notes, "tier", |text| choice(TIERS, text)),
             network: from.text(notes, "network", |text| choice(NETS, text)).unwrap_or(d.network),
             hosts: from.texts(notes, "hosts", words).unwrap_or_default(),
+            git: from.text(notes, "git", |text| choice(GITS, text)).unwrap_or_default(),
             credentials: from.text(notes, "credentials", |text| choice(CREDENTIALS, text)),
             root: from.text(notes, "root", absolute),
             cwd: from.text(notes, "cwd", words),

@@ -2,12 +2,12 @@
 //!
 //! Cheap ones come first, so that a rule that is about something else costs next to nothing.
 
-use super::file::{ACTIONS, Action, DOORS, KINDS, NETS, Net, PROOFS, Ruling, TIERS, When};
+use super::file::{ACTIONS, Action, DOORS, GITS, KINDS, NETS, Net, PROOFS, Ruling, TIERS, When};
 use super::glob::{NameGlobs, PathGlobs};
 use super::subject::{Subject, Work};
 use super::units::Hours;
 use crate::base::Ttl;
-use crate::domain::{Door, Proof, Tier, WorkerKind};
+use crate::domain::{Door, Git, Proof, Tier, WorkerKind};
 
 /// A rule's conditions, ready to be asked.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ enum Condition {
     WorkerKind(Vec<WorkerKind>),
     Tier(Vec<Tier>),
     Network(Vec<Net>),
+    Git(Vec<Git>),
     PathMissing,
     MaxBytesOver(u64),
     TimeoutOver(Ttl),
@@ -95,6 +96,9 @@ fn compile_words(when: &When, out: &mut Vec<Clause>) {
     }
     if let Some(it) = &when.network {
         out.push(Clause::new("network", names(NETS, it), Condition::Network(it.clone())));
+    }
+    if let Some(it) = &when.git {
+        out.push(Clause::new("git", names(GITS, it), Condition::Git(it.clone())));
     }
     if let Some(it) = &when.door {
         out.push(Clause::new("door", names(DOORS, it), Condition::Door(it.clone())));
@@ -194,6 +198,7 @@ fn holds_for(condition: &Condition, work: &Work<'_>) -> bool {
         Condition::WorkerKind(it) => work.kind.is_some_and(|kind| it.contains(&kind)),
         Condition::Tier(it) => work.tier.is_some_and(|tier| it.contains(&tier)),
         Condition::Network(it) => it.contains(&Net::of(&work.network)),
+        Condition::Git(it) => it.contains(&work.git),
         Condition::PathMissing => work.path.is_none(),
         Condition::MaxBytesOver(it) => work.max_bytes.is_some_and(|bytes| bytes > *it),
         Condition::TimeoutOver(it) => {
@@ -228,6 +233,7 @@ fn found_in(condition: &Condition, work: &Work<'_>) -> Option<String> {
         Condition::WorkerKind(_) => work.kind.map(|it| names(KINDS, &[it])),
         Condition::Tier(_) => work.tier.map(|it| names(TIERS, &[it])),
         Condition::Network(_) => Some(work.network.name().to_owned()),
+        Condition::Git(_) => Some(names(GITS, &[work.git])),
         Condition::Path(_) | Condition::PathOutside(_) | Condition::PathMissing => {
             work.path.as_ref().map(ToString::to_string)
         }

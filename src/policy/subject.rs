@@ -7,7 +7,7 @@ use super::glob::is_normal;
 use crate::base::Timestamp;
 use crate::base::normalised_path;
 use crate::domain::{
-    Command, Credentials, Delegate, Door, Facts, Network, Principal, Proof, Tier, WorkerKind,
+    Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind,
 };
 
 /// A request, flat, borrowed from wherever it lives.
@@ -36,6 +36,7 @@ pub(super) struct Work<'a> {
     pub(super) max_bytes: Option<u64>,
     pub(super) timeout_s: Option<u64>,
     pub(super) network: Cow<'a, Network>,
+    pub(super) git: Git,
     /// The furthest that any of its secrets would go; `None` without secrets.
     pub(super) credentials: Option<Credentials>,
     pub(super) tier: Option<Tier>,
@@ -95,6 +96,7 @@ impl<'a> Work<'a> {
             max_bytes: verb.tool.max_bytes,
             timeout_s: verb.tool.timeout_s,
             network: Cow::Borrowed(&facts.network),
+            git: facts.git,
             credentials: facts.secrets.iter().map(|it| it.by).max(),
             tier: facts.tier,
             goal_bytes: verb.goal.len() as u64,

@@ -11,10 +11,12 @@ mod diff;
 mod file;
 mod outlook;
 mod path;
+mod places;
 mod plan;
 mod record;
 mod settle;
 mod shelves;
+mod shown;
 mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,9 +37,11 @@ use crate::domain::command::ApplyFiles;
 use crate::domain::view::{InTheWay, WaitingOne};
 use crate::domain::{Answer, ApplyFile, Artifact, EventKind, Principal, Refusal, Stake, StakeKind};
 use diff::Budget;
+use file::Found;
 use plan::{Check, Order, Plan, Want};
 use record::Records;
 use shelves::Shelves;
+use shown::Shown;
 pub use undo::PastApply;
 
 /// What becomes of a file.
@@ -110,6 +114,8 @@ pub struct ApplyRules<'a> {
     pub deny: &'a [String],
     /// Whether anything is written that no run here has left exactly so.
     pub unknown: bool,
+    /// Whether settings that run later are written.
+    pub settings: bool,
 }
 
 /// The same, as it is asked.
@@ -117,13 +123,18 @@ struct Bounds {
     /// Or why the list cannot be used; then nothing is written.
     deny: Result<WatchPatterns, String>,
     unknown: bool,
+    settings: bool,
 }
 
 impl Bounds {
     fn of(rules: ApplyRules<'_>) -> Arc<Self> {
         let deny = WatchPatterns::parse(rules.deny);
         let deny = deny.map_err(|err| format!("the configuration's a6s.deny is wrong: {err}"));
-        Arc::new(Self { deny, unknown: rules.unknown })
+        Arc::new(Self { deny, unknown: rules.unknown, settings: rules.settings })
+    }
+
+    fn set_apart(&self, path: &RepoPath) -> Result<(), String> {
+        if self.settings { Ok(()) } else { path::set_apart(path) }
     }
 }
 
@@ -200,11 +211,12 @@ impl Provost {
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
         let compared = move || {
+            let leaving = leaving(&asked, &keepers);
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
             let (mut shelves, mut left) = (provost.shelves(), DIFFS_BYTES_MAX);
             let one = |(asked, keeper)| {
                 let budget = Budget { until, bytes: left.min(DIFF_BYTES_MAX) };
-                let previewed = provost.compare(asked, keeper, &mut shelves, budget);
+                let previewed = provost.compare(asked, keeper, (&mut shelves, &leaving), budget);
                 left = left.saturating_sub(previewed.diff.as_ref().map_or(0, String::len));
                 previewed
             };
@@ -264,21 +276,28 @@ impl Provost {
         sorted: Sorted,
         undoes: Option<ApplyId>,
     ) -> Result<Answer<Applied>, ApplyFault> {
-        let Sorted { orders, mut applied } = sorted;
+        let Sorted { orders, mut applied, shown } = sorted;
         if orders.is_empty() {
             return Ok(Answer::Done(applied));
         }
         let files = orders.iter().map(|it| ApplyFile { path: it.path.clone(), gone: it.is_removal() });
-        let verb = ApplyFiles { digest: digest_of(&orders, undoes), files: files.collect(), undoes };
-        let apply = match self.submit(who, verb).await? {
-            Answer::Done(begun) => begun.apply,
+        let later = orders.iter().filter(|it| path::setting(&it.path).is_some());
+        let verb = ApplyFiles {
+            digest: digest_of(&orders, undoes),
+            files: files.collect(),
+            later: later.map(|it| it.path.clone()).collect(),
+            diff: shown.done(),
+            undoes,
+        };
+        let begun = match self.submit(who, verb).await? {
+            Answer::Done(begun) => begun,
             Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
             Answer::Denied(denial) => return Ok(Answer::Denied(denial)),
         };
         let outcome = tokio::spawn(carry::out(
             self.clone(),
             who.agent().clone(),
-            apply,
+            begun,
             orders,
             undoes,
             Applied::clone(&applied),
@@ -296,12 +315,11 @@ impl Provost {
         let (bounds, mut seen) = (self.0.applying.bounds(), BTreeSet::new());
         let one = |artifact: Artifact| {
             let shown = shown(&artifact.path);
-            let way = read_one(&root, &bounds.deny, artifact).and_then(|order| {
-                match seen.insert(order.path.clone()) {
+            let way =
+                read_one(&root, &bounds, artifact).and_then(|order| match seen.insert(order.path.clone()) {
                     true => Ok(order),
                     false => Err(Instead::Refused("the same call names this file twice".into())),
-                }
-            });
+                });
             Asked { shown, way }
         };
         Ok(artifacts.into_iter().map(one).collect())
@@ -334,7 +352,7 @@ impl Provost {
         &self,
         asked: Asked,
         keeper: Option<Stake>,
-        shelves: &mut Shelves,
+        (shelves, leaving): (&mut Shelves, &BTreeSet<RepoPath>),
         budget: Budget,
     ) -> Previewed {
         let skip = |path: String, reason: Option<String>| Previewed {
@@ -355,9 +373,9 @@ impl Provost {
         if let Err(why) = shelves.complete(&mut order) {
             return skip(path, Some(why));
         }
-        let found = match file::look(self.root().handle(), &order.path) {
+        let found = match places::look_past(self.root().handle(), &order.path, leaving) {
             Ok(found) => found,
-            Err(trouble) => return skip(path, Some(trouble.to_string())),
+            Err(why) => return skip(path, Some(why)),
         };
         let old = found.as_ref().map(|it| it.bytes.as_slice());
         let mode = found.as_ref().and_then(|it| it.mode);
@@ -365,7 +383,8 @@ impl Provost {
         let diff = match plan::plan(found.as_ref(), &order.want, &order.check, budget.until) {
             Ok(Plan::Same) => return skip(path, None),
             Ok(Plan::Says { bytes, mode: new }) => {
-                diff::unified(&path, mode.or(new), old, Some(&*bytes), budget)
+                let text = diff::unified(&path, mode.or(new), old, Some(&*bytes), budget);
+                diff::with_mode(text, (mode, new), old == Some(&*bytes))
             }
             Ok(Plan::Gone) => diff::unified(&path, mode, old, None, budget),
             Err(why) => return skip(path, Some(why)),
@@ -376,6 +395,7 @@ impl Provost {
     /// Leaves what an apply would really do, and counts the rest.
     fn sort(&self, asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
         let (mut sorted, mut shelves) = (Sorted::default(), self.shelves());
+        let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
         let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
         for (asked, keeper) in asked.into_iter().zip(keepers) {
             let mut order = match asked.way {
@@ -386,6 +406,7 @@ impl Provost {
                 }
                 Err(Instead::Refused(why)) => {
                     sorted.applied.errors.push(format!("{}: {why}", asked.shown));
+                    failed.extend(RepoPath::parse(&asked.shown).map(|path| (path, false)));
                     continue;
                 }
             };
@@ -395,17 +416,29 @@ impl Provost {
                 if let Some(stake) = keeper {
                     return Err(kept_by(&stake));
                 }
-                let found = file::look(self.root().handle(), &order.path).map_err(|it| it.to_string())?;
-                plan::plan(found.as_ref(), &order.want, &order.check, until).map(|plan| plan.is_nothing())
+                let found = places::look_past(self.root().handle(), &order.path, &leaving)?;
+                let plan = plan::plan(found.as_ref(), &order.want, &order.check, until)?;
+                Ok((found, plan))
             };
             match looked() {
-                Ok(true) => sorted.applied.skipped += 1,
-                Ok(false) => sorted.orders.push(order),
-                Err(why) => sorted.applied.errors.push(format!("{}: {why}", order.path)),
+                Ok((_, plan)) if plan.is_nothing() => sorted.applied.skipped += 1,
+                Ok((found, plan)) => sorted.put(order, found.as_ref(), &plan, None),
+                Err(why) => {
+                    sorted.applied.errors.push(format!("{}: {why}", order.path));
+                    failed.push((order.path.clone(), order.is_removal()));
+                }
             }
         }
+        sorted.keep_together(failed);
         sorted
     }
+}
+
+/// Files that a call removes, as far as nobody keeps it from that.
+fn leaving(asked: &[Asked], keepers: &[Option<Stake>]) -> BTreeSet<RepoPath> {
+    let free = asked.iter().zip(keepers).filter(|(_, keeper)| keeper.is_none());
+    let orders = free.filter_map(|(asked, _)| asked.way.as_ref().ok());
+    orders.filter(|order| order.is_removal()).map(|order| order.path.clone()).collect()
 }
 
 /// Artifacts of a call: what is to be done, and what has become of the others.
@@ -413,14 +446,24 @@ impl Provost {
 struct Sorted {
     orders: Vec<Order>,
     applied: Applied,
+    shown: Shown,
+}
+
+impl Sorted {
+    /// One that is to be done, as somebody would be shown it; `kept` is what is written where the plan does not have it.
+    fn put(&mut self, mut order: Order, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
+        order.sides = plan.sides(found, &order.want);
+        self.shown.add(&order.path, found, plan, kept);
+        self.orders.push(order);
+    }
 }
 
 const LOG: &str = "a worker's log is no file of the workspace; to keep it, give it another path";
 
 /// What is to be done with one artifact.
-fn read_one(root: &str, deny: &Result<WatchPatterns, String>, artifact: Artifact) -> Result<Order, Instead> {
+fn read_one(root: &str, bounds: &Bounds, artifact: Artifact) -> Result<Order, Instead> {
     let refuse = |why: &str| Err(Instead::Refused(why.into()));
-    let deny = deny.as_ref().map_err(|why| Instead::Refused(why.clone()))?;
+    let deny = bounds.deny.as_ref().map_err(|why| Instead::Refused(why.clone()))?;
     let in_our_folder = artifact.path.starts_with(".provost/");
     match &*artifact.kind {
         "log" if in_our_folder => return Err(Instead::Log),
@@ -434,19 +477,21 @@ fn read_one(root: &str, deny: &Result<WatchPatterns, String>, artifact: Artifact
     }
     let path = path::read(root, &artifact.path).map_err(Instead::Refused)?;
     path::denied(deny, &path).map_err(Instead::Refused)?;
+    bounds.set_apart(&path).map_err(Instead::Refused)?;
     let want = match &*artifact.kind {
         "delete" => Want::Gone { sweep: Vec::new() },
         "binary" => Want::Bytes,
         _ => Want::Says {
             bytes: artifact.content.into_string().into_bytes().into(),
             mode: artifact.mode.map(file::plain_mode),
+            program: None,
         },
     };
     let check = match artifact.base_hash {
         Some(hash) => Check::Base { hash, content: None },
         None => Check::Nothing,
     };
-    Ok(Order { id: artifact.id, kind: artifact.kind, path, want, check })
+    Ok(Order { id: artifact.id, kind: artifact.kind, path, want, check, sides: (None, None) })
 }
 
 /// A path as it was asked for, for people.

@@ -98,6 +98,39 @@ impl Provost {
         tokio::task::spawn_blocking(move || ask(&index)).await.unwrap_or_default()
     }
 
+    /// Why callers and callees may be missing: the repository is still being read, or is not read whole.
+    pub(super) async fn graph_gaps(&self) -> Vec<Box<str>> {
+        match self.graph_state().await {
+            Ok(state) if state.complete && state.missing.is_empty() => Vec::new(),
+            Ok(state) if !state.complete => vec!["the call graph is still being read".into()],
+            Ok(state) => vec![format!("the call graph is not whole: {}", state.missing.join("; ")).into()],
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Who calls some symbols of a file, in any file: the symbol as it was asked for, and its caller.
+    pub(super) async fn callers_of_all(
+        &self,
+        base: &Base,
+        source: &Source,
+        symbols: &[Box<str>],
+    ) -> Vec<(SymbolPath, SymbolPath)> {
+        let Some(reading) = source.reading() else { return Vec::new() };
+        let mut found = Vec::new();
+        for asked in symbols {
+            let Ok(named) = SymbolPath::of(source.path.clone(), asked) else { continue };
+            let paths: std::collections::BTreeSet<&str> =
+                reading.find(asked).into_iter().map(|symbol| &*symbol.path).collect();
+            for path in paths {
+                let Ok(full) = SymbolPath::of(source.path.clone(), path) else { continue };
+                let callers = self.callers_of(base, source, &full).await;
+                found.extend(callers.into_iter().map(|caller| (named.clone(), caller)));
+            }
+        }
+        found.truncate(CALLERS_MAX);
+        found
+    }
+
     /// How much of the repository is known.
     pub async fn graph_state(&self) -> Result<State, GraphFault> {
         let index = self.index().clone();

@@ -67,10 +67,11 @@ impl Provost {
         let paths: Vec<RepoPath> = order.files.iter().map(|(path, _)| path.clone()).collect();
         let sources = self.sources(base, &paths, order.symbols.is_empty()).await;
         let mut files = Vec::with_capacity(order.files.len());
-        let mut calls = Vec::new();
+        let (mut calls, mut callers) = (Vec::new(), Vec::new());
         for ((_, asked), source) in order.files.iter().zip(&sources) {
             files.push(intended(source, asked, &order.symbols));
             calls.extend(self.calls_from(base, source, &order.symbols).await);
+            callers.extend(self.callers_of_all(base, source, &order.symbols).await);
         }
         let on: Vec<RepoPath> = sources.iter().map(|it| it.path.clone()).collect();
         let fresh = self.fresh_spans(&self.view(IntentsOn(on)).await?, &sources);
@@ -81,6 +82,7 @@ impl Provost {
             symbols: order.symbols,
             ttl: order.ttl,
             calls,
+            callers,
             fresh,
         })
     }

@@ -26,6 +26,7 @@ use plan::Order;
 pub use plan::Plan;
 pub use pulse::Pulse;
 pub(super) use pulse::Pulses;
+pub use runs::KEPT_WITHIN;
 
 use super::{Provost, unreadable};
 use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
@@ -66,6 +67,12 @@ pub struct JobAsk {
 
 /// A job that ran when its daemon ended.
 const RESTARTED: &str = "daemon restarted";
+
+/// A job that ran when its daemon was stopped.
+const STOPPED: &str = "daemon stopped";
+
+/// How long a daemon that stops waits for what its jobs had brought about.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
 impl Provost {
     /// Puts a job on record and begins it; or answers with the one that does the same already.
@@ -131,6 +138,33 @@ impl Provost {
             }
         }
         Ok(())
+    }
+
+    /// Ends what runs, since the daemon stops; what waits goes on with the next one. Which those are.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn end_running_jobs(&self) -> Result<Vec<JobId>, Refusal> {
+        let mut ended = Vec::new();
+        for job in self.view(UnfinishedJobs).await? {
+            if job.state != JobState::Running || job.step.is_some() {
+                continue;
+            }
+            let (state, error) = (JobState::Failed, Some(STOPPED.into()));
+            let end = EndJob { job: job.id.clone(), state, error, result: None, steps: job.steps };
+            if self.submit(self.host(), end).await.is_ok() {
+                ended.push(job.id.clone());
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Waits for a moment until what these had brought about is on record, after their runs have ended.
+    pub async fn settle_jobs(&self, ended: &[JobId]) {
+        let until = Instant::now() + SETTLED_WITHIN;
+        while ended.iter().any(|job| self.pulses().of(job).is_some()) && Instant::now() < until {
+            tokio::time::sleep(LOOK_EVERY / 5).await;
+        }
     }
 
     /// What was asked of a job that is not over, where it can be read.

@@ -6,6 +6,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::Provost;
 use super::code::{Base, Content, Source};
+use crate::base::limits::CALLERS_MAX;
 use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use crate::domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
@@ -14,6 +15,9 @@ use crate::domain::view::{LiveLocks, LockWaiters, Named};
 use crate::domain::{Answer, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
 use crate::engine::Listener;
 use crate::syntax::Reading;
+
+/// How long a lock lasts whose asker names no time.
+const LOCK_TTL: Ttl = Ttl::minutes(30);
 
 /// A lock that somebody wants.
 #[derive(Clone, Debug)]
@@ -24,8 +28,8 @@ pub struct LockOrder {
     pub at: SymbolPath,
     /// The same as the caller wrote it.
     pub asked: Box<str>,
-    /// For how long.
-    pub ttl: Ttl,
+    /// For how long; without one, the usual time, and no less than a lock of the caller's own has left.
+    pub ttl: Option<Ttl>,
     /// How long to wait when somebody else has it.
     pub wait: Option<Ttl>,
     /// What for.
@@ -58,7 +62,8 @@ impl Provost {
             seen: self.facts_about(base, &source, &at).await,
             at,
             asked: order.asked,
-            ttl: order.ttl,
+            ttl: order.ttl.unwrap_or(LOCK_TTL),
+            ttl_by_default: order.ttl.is_none(),
             wait: order.wait,
             ticket: None,
             reason: order.reason,
@@ -76,13 +81,11 @@ impl Provost {
                 Answer::Done(Locked::Queued { ticket, until, .. }) => (ticket, until),
                 Answer::Parked(_) | Answer::Denied(_) => return Err(Refusal::busy("locks are not judged")),
             };
+            // From now on it is the ticket that waits. When its time is up, the last word is the conflict itself.
             (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
             let remaining = Ttl::from_millis(until.since_ms(self.now().await?)).map(Ttl::as_duration);
             let changed = change_in(&mut news, verb.at.file());
-            // When the time is up, the last word is the conflict itself.
-            if tokio::time::timeout(remaining.unwrap_or_default(), changed).await.is_err() {
-                verb.wait = None;
-            }
+            let _its_time_is_up = tokio::time::timeout(remaining.unwrap_or_default(), changed).await;
         }
     }
 
@@ -148,7 +151,8 @@ impl Provost {
             Content::Code(reading) => reading,
             // Of `?:name`, which nobody defines, callers are known all the same.
             Content::None => {
-                return SymbolFacts { callers: self.callers_of_unknown(at), ..SymbolFacts::default() };
+                let known = if is_missing(base, at.file()).await { Known::NoFile } else { Known::Unasked };
+                return SymbolFacts { callers: self.callers_of_unknown(at), known, ..SymbolFacts::default() };
             }
             Content::Unreadable(why) => {
                 return SymbolFacts { known: Known::Unreadable(why.clone()), ..SymbolFacts::default() };
@@ -157,12 +161,26 @@ impl Provost {
         let (known, names) = known_as(reading, at.symbol());
         let path = names.iter().find(|name| name.contains('.')).map_or(at.symbol(), |name| name);
         let full = SymbolPath::of(at.file().clone(), path);
-        let callers = match full {
-            Ok(full) => self.callers_of(base, source, &full).await,
+        let callers = match &full {
+            Ok(full) => self.callers_of(base, source, full).await,
             Err(_) => Vec::new(),
         };
-        SymbolFacts { known, names, callers }
+        let called = self.calls_from(base, source, &[path.into()]).await;
+        let mut callees: Vec<SymbolPath> = called.into_iter().map(|(_, callee)| callee).collect();
+        callees.retain(|callee| full.as_ref() != Ok(callee));
+        let mut gaps = self.graph_gaps().await;
+        if callers.len().max(callees.len()) >= CALLERS_MAX {
+            gaps.push(format!("only the first {CALLERS_MAX} callers and callees were looked at").into());
+        }
+        SymbolFacts { known, names, callers, callees, gaps }
     }
+}
+
+/// Whether there is no such file. Of `?:name` none is looked for.
+async fn is_missing(base: &Base, file: &RepoPath) -> bool {
+    let at = base.root().place().path().join(file.as_str());
+    let found = tokio::fs::symlink_metadata(&at).await;
+    file.as_str() != "?" && found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// What a file says of a name, and the other names of the same symbol.

@@ -92,11 +92,12 @@ impl Provost {
         for pause in SETTLE_PAUSES_MS {
             match self.submit(who, SettleMail { seq: mail.seq, delivered }).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(pause)).await,
+                // Or whoever got it was faster with what comes of it: work that has begun is in no queue any more.
+                Ok(_) | Err(Refusal::MailNotFound) => return,
                 Err(err) => {
                     tracing::warn!(agent = %who.agent(), mail = %mail.seq, %err, "delivery not recorded");
                     return;
                 }
-                Ok(_) => return,
             }
         }
         tracing::warn!(agent = %who.agent(), mail = %mail.seq, "delivery not recorded: too much to do");

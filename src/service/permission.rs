@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Provost;
-use crate::domain::command::{AskPermission, Permitted};
+use crate::domain::command::{AskPermission, Permitted, WithdrawPermission};
 use crate::domain::{Answer, Principal, Refusal};
 
 impl Provost {
@@ -20,16 +20,42 @@ impl Provost {
         patience: Duration,
     ) -> Result<Answer<Permitted>, Refusal> {
         let until = Instant::now() + patience;
+        let mut question = Question { provost: self, who, id: None };
         loop {
             let approval = match self.submit(who, verb.clone()).await? {
                 Answer::Parked(approval) => approval,
-                answer => return Ok(answer),
+                answer => {
+                    question.id = None;
+                    return Ok(answer);
+                }
             };
+            question.id = Some(verb.id.clone());
             let left = until.saturating_duration_since(Instant::now());
             // Asked again when it was answered: then the word is there, and is used up.
             if left.is_zero() || !self.answered(approval, left).await? {
+                question.id = None;
                 return Ok(Answer::Parked(approval));
             }
+        }
+    }
+}
+
+/// A question that waits, and is taken back when its asker hangs up.
+struct Question<'a> {
+    provost: &'a Provost,
+    who: &'a Principal,
+    id: Option<Box<str>>,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let (provost, who) = (self.provost.clone(), self.who.clone());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                // One that cannot be taken back now ends with its time.
+                let _ = provost.submit(&who, WithdrawPermission { id }).await;
+            });
         }
     }
 }

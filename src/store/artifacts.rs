@@ -70,6 +70,7 @@ impl Artifacts {
         let kept = Kept {
             artifacts: harvest.gathered.iter().map(|it| it.artifact.clone()).collect(),
             left_out: harvest.left_out.clone(),
+            incomplete: harvest.incomplete,
             answer: answer.into(),
         };
         let list = List { task: task.clone(), kept };

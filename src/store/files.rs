@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError};
-use crate::base::Secret;
+use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_ON};
+use crate::base::{Secret, Timestamp};
 use crate::system;
 
 /// Length of the journal's key, in bytes: as long as the MAC.
@@ -42,12 +42,162 @@ pub(super) fn database(dir: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// The database file, which has to be there.
+/// The database file, which has to be there. It is not opened to find that out: when a process closes any descriptor of a
+/// file, the system drops all locks that SQLite has on it in the same process.
 pub(super) fn existing_database(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(DATABASE);
-    let file = private::open(OpenOptions::new().read(true), &path).map_err(StoreError::io(&path))?;
-    private::check_file(&file, &path)?;
+    let meta = std::fs::symlink_metadata(&path).map_err(StoreError::io(&path))?;
+    private::check_meta(&meta, &path)?;
     Ok(path)
+}
+
+/// Whether there is a database at all.
+pub(super) fn has_database(dir: &Path) -> bool {
+    dir.join(DATABASE).symlink_metadata().is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Refuses a folder that has the key of a journal, or its marks, and no database: a new one would give the same numbers again.
+pub(super) fn must_not_be_gone(dir: &Path, marked: bool) -> Result<(), StoreError> {
+    let keyed = dir.join(JOURNAL_KEY).symlink_metadata().is_ok();
+    if has_database(dir) || !(keyed || marked) {
+        return Ok(());
+    }
+    let what = if keyed { "its key beside it" } else { "what was noted of its journal" };
+    Err(StoreError::Gone { path: dir.join(DATABASE).display().to_string().into(), what })
+}
+
+/// The database and its companions, as SQLite names them.
+fn companions(dir: &Path) -> [PathBuf; 3] {
+    ["", "-wal", "-shm"].map(|end| dir.join(format!("{DATABASE}{end}")))
+}
+
+/// How the files of an open database look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Stamps([Option<private::Stamp>; 3]);
+
+impl Stamps {
+    /// How they look now. What readers write in the last one says nothing.
+    pub(super) fn of(dir: &Path) -> Self {
+        let [database, log, shared] = companions(dir).map(|path| private::stamp(&path));
+        Self([database, log, shared.map(private::Stamp::identity)])
+    }
+
+    /// Takes over how they look after a write of ours, where they are the same files.
+    pub(super) fn renew(&mut self, dir: &Path) {
+        for (then, now) in self.0.iter_mut().zip(Self::of(dir).0) {
+            let same =
+                then.clone().map(private::Stamp::identity) == now.clone().map(private::Stamp::identity);
+            if same {
+                *then = now;
+            }
+        }
+    }
+
+    /// Whether they are the same files, and look the same. What a write of ours has left that failed is not known:
+    /// then it has to be the same files alone.
+    pub(super) fn check(&self, dir: &Path, settled: bool) -> Result<(), StoreError> {
+        let seen = |it: &Option<private::Stamp>| match settled {
+            true => it.clone(),
+            false => it.clone().map(private::Stamp::identity),
+        };
+        let now = Self::of(dir);
+        let other = self.0.iter().zip(&now.0).position(|(then, now)| seen(then) != seen(now));
+        other.map_or(Ok(()), |n| {
+            Err(StoreError::Swapped { path: companions(dir)[n].display().to_string().into() })
+        })
+    }
+}
+
+/// Puts the database and its companions out of the way; the new name of the first of them.
+pub(super) fn set_aside(dir: &Path, now: Timestamp) -> Result<Option<PathBuf>, StoreError> {
+    let aside = dir.join(format!("{DATABASE}.damaged-{}", now.0));
+    let mut done = None;
+    for (from, end) in companions(dir).iter().zip(["", "-wal", "-shm"]) {
+        let to = dir.join(format!("{DATABASE}.damaged-{}{end}", now.0));
+        match std::fs::rename(from, &to) {
+            Ok(()) => done = Some(aside.clone()),
+            Err(err) if err.kind() == ErrorKind::NotFound => {}
+            Err(err) => return Err(StoreError::io(from)(err)),
+        }
+    }
+    sync_dir(dir)?;
+    Ok(done)
+}
+
+/// Puts the key out of the way.
+pub(super) fn set_key_aside(dir: &Path, now: Timestamp) -> Result<(), StoreError> {
+    let path = dir.join(JOURNAL_KEY);
+    match std::fs::rename(&path, dir.join(format!("{JOURNAL_KEY}.damaged-{}", now.0))) {
+        Err(err) if err.kind() != ErrorKind::NotFound => Err(StoreError::io(&path)(err)),
+        _ => sync_dir(dir),
+    }
+}
+
+/// Puts another key in the place of the one that is there, which is kept beside it.
+pub(super) fn replace_journal_key(dir: &Path, key: &Secret, now: Timestamp) -> Result<(), StoreError> {
+    set_key_aside(dir, now)?;
+    put_journal_key(dir, key)
+}
+
+/// Where a backup is until it is known to be one.
+pub(super) fn half(dir: &Path) -> PathBuf {
+    dir.join("provost.db.new")
+}
+
+/// The name of a file that is to be made, without links in it: SQLite follows none.
+pub(super) fn to_be_made(path: &Path) -> Result<PathBuf, StoreError> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = system::real_path(folder).map_err(StoreError::io(folder))?;
+    Ok(folder.join(path.file_name().unwrap_or_default()))
+}
+
+/// A new file that is ours alone.
+pub(super) fn new_private(path: &Path) -> Result<File, StoreError> {
+    let file = private::create_new(path).map_err(StoreError::io(path))?;
+    private::make_private(&file, path)?;
+    Ok(file)
+}
+
+/// Copies a file of the user's to a new one that is private.
+pub(super) fn fetch(from: &Path, to: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(to) {
+        Err(err) if err.kind() != ErrorKind::NotFound => return Err(StoreError::io(to)(err)),
+        _ => {}
+    }
+    let mut source = File::open(from).map_err(StoreError::io(from))?;
+    let mut target = new_private(to)?;
+    std::io::copy(&mut source, &mut target).map(drop).map_err(StoreError::io(to))
+}
+
+/// Gives a checked backup the database's name.
+pub(super) fn rename_into_place(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(DATABASE);
+    std::fs::rename(half(dir), &path).map_err(StoreError::io(&path))?;
+    sync_dir(dir)
+}
+
+/// Waits until a file is on the disk.
+pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
+    let file = OpenOptions::new().read(true).write(true).open(path);
+    file.and_then(|file| file.sync_all()).map_err(StoreError::io(path))
+}
+
+/// A file with marks; made, with its folder, if that is asked for.
+pub(super) fn open_mark(path: &Path, make: bool) -> Result<File, StoreError> {
+    if make && let Some(folder) = path.parent() {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        private::dir_mode(&mut builder);
+        builder.create(folder).map_err(StoreError::io(folder))?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(make).create(make).truncate(false);
+    let file = private::open(&mut options, path).map_err(StoreError::io(path))?;
+    if make {
+        private::make_private(&file, path)?;
+    }
+    private::check_file(&file, path)?;
+    Ok(file)
 }
 
 /// The journal's key, if it is there.
@@ -64,18 +214,24 @@ pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     Read::by_ref(&mut file).take(most).read_to_end(&mut bytes).map_err(StoreError::io(&path))?;
     if bytes.len() != KEY_LEN {
         return Err(StoreError::Key(
-            format!("{} is not a journal key: bring it back from a backup", path.display()).into(),
+            format!("{} is not a journal key: bring it back{WAYS_ON}", path.display()).into(),
         ));
     }
     Ok(Some(Secret::new(bytes)))
 }
 
-/// Makes a key. It appears under its name only when it is whole and on disk.
+/// Makes a key.
 pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
-    let (path, half) = (dir.join(JOURNAL_KEY), dir.join("journal.key.new"));
     let mut bytes = vec![0; KEY_LEN];
     getrandom::fill(&mut bytes).map_err(|err| StoreError::Key(format!("no random numbers: {err}").into()))?;
     let key = Secret::new(bytes);
+    put_journal_key(dir, &key)?;
+    Ok(key)
+}
+
+/// Writes a key. It appears under its name only when it is whole and on disk.
+fn put_journal_key(dir: &Path, key: &Secret) -> Result<(), StoreError> {
+    let (path, half) = (dir.join(JOURNAL_KEY), dir.join("journal.key.new"));
     match std::fs::remove_file(&half) {
         Err(err) if err.kind() != ErrorKind::NotFound => return Err(StoreError::io(&half)(err)),
         _ => {}
@@ -84,8 +240,7 @@ pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
     private::make_private(&file, &half)?;
     file.write_all(key.expose()).and_then(|()| file.sync_all()).map_err(StoreError::io(&half))?;
     std::fs::rename(&half, &path).map_err(StoreError::io(&path))?;
-    sync_dir(dir)?;
-    Ok(key)
+    sync_dir(dir)
 }
 
 /// How long a lease may outlive its daemon, and how often one looks whether it does.
@@ -153,6 +308,26 @@ mod private {
         builder.mode(0o700);
     }
 
+    /// Which file it is, how long, and when somebody has written in it.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub(in crate::store) struct Stamp {
+        file: (u64, u64),
+        wrote: Option<(u64, i64, i64)>,
+    }
+
+    impl Stamp {
+        /// Which file it is alone.
+        pub(in crate::store) fn identity(self) -> Self {
+            Self { wrote: None, ..self }
+        }
+    }
+
+    pub(super) fn stamp(path: &Path) -> Option<Stamp> {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        let wrote = Some((meta.len(), meta.mtime(), meta.mtime_nsec()));
+        Some(Stamp { file: (meta.dev(), meta.ino()), wrote })
+    }
+
     /// Opens without following a link, and without waiting should someone have put a pipe there.
     pub(super) fn open(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -174,8 +349,11 @@ mod private {
     }
 
     pub(super) fn check_file(file: &File, path: &Path) -> Result<(), StoreError> {
-        let meta = file.metadata().map_err(StoreError::io(path))?;
-        check_ours(&meta, path)?;
+        check_meta(&file.metadata().map_err(StoreError::io(path))?, path)
+    }
+
+    pub(super) fn check_meta(meta: &Metadata, path: &Path) -> Result<(), StoreError> {
+        check_ours(meta, path)?;
         if meta.mode() & 0o077 != 0 {
             return Err(not_safe(path, "can be read or changed by other users: run `chmod 600` on it"));
         }
@@ -225,6 +403,24 @@ mod private {
     use crate::store::StoreError;
 
     pub(super) fn dir_mode(_: &mut DirBuilder) {}
+
+    /// An open file can be neither moved nor removed here.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub(in crate::store) struct Stamp;
+
+    impl Stamp {
+        pub(in crate::store) fn identity(self) -> Self {
+            self
+        }
+    }
+
+    pub(super) fn stamp(_: &Path) -> Option<Stamp> {
+        None
+    }
+
+    pub(super) fn check_meta(_: &std::fs::Metadata, _: &Path) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     pub(super) fn open(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
         options.open(path)

@@ -133,6 +133,25 @@ impl Key {
         Ok(checkpoint)
     }
 
+    /// Passes numbers over.
+    pub(super) fn gap(&self, after: JournalHead, to: EventSeq) -> Gap {
+        let (from, upto) = (after.seq.0.to_le_bytes(), to.0.to_le_bytes());
+        let seal = self.mac(b"provost-gap-v1", &[&from, after.mac.as_bytes(), &upto]);
+        Gap { after, to, seal }
+    }
+
+    /// Seals a mark, which is kept outside of the journal.
+    pub(super) fn mark(&self, head: &Anchor, counters: &Counters, boot: &str) -> Result<Digest, StoreError> {
+        let (seq, counters) = (head.seq.0.to_le_bytes(), Digest::of(codec::text(counters)?.as_bytes()));
+        let fields: [&[u8]; 4] = [&seq, head.mac.as_bytes(), counters.as_bytes(), boot.as_bytes()];
+        Ok(self.mac(b"provost-mark-v1", &fields))
+    }
+
+    /// Whether a checkpoint is as it was made.
+    pub(super) fn is_sealed(&self, it: &Checkpoint) -> bool {
+        self.seal(it) == it.seal
+    }
+
     fn seal(&self, it: &Checkpoint) -> Digest {
         let (seq, pruned_to) = (it.head.seq.0.to_le_bytes(), it.pruned_to.0.to_le_bytes());
         let fields: [&[u8]; 4] = [&seq, it.head.mac.as_bytes(), &pruned_to, it.counters.as_bytes()];
@@ -149,6 +168,23 @@ pub(super) struct Checkpoint {
     /// As JSON text, to the letter.
     pub(super) counters: String,
     pub(super) seal: Digest,
+}
+
+/// Numbers that were passed over, after newer history was lost: nobody gets one of them a second time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Gap {
+    /// Where the journal had ended.
+    pub(super) after: JournalHead,
+    /// The last number that has no event.
+    pub(super) to: EventSeq,
+    pub(super) seal: Digest,
+}
+
+impl Gap {
+    /// Where the chain goes on from.
+    pub(super) fn head(&self) -> JournalHead {
+        Anchor { seq: self.to, mac: self.seal }
+    }
 }
 
 /// The first thing that is wrong.
@@ -182,26 +218,42 @@ pub(super) struct Walk<'a> {
     head: JournalHead,
     pruned_to: EventSeq,
     checkpoints: BTreeMap<EventSeq, Checkpoint>,
+    gaps: BTreeMap<EventSeq, Gap>,
     anchor: Option<Anchor>,
+    /// Where the journal had ended, if the anchor is of what was lost after that.
+    lost: Option<JournalHead>,
 }
 
 impl<'a> Walk<'a> {
     /// A walk over everything.
-    pub(super) fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, anchor: Option<Anchor>) -> Self {
+    pub(super) fn whole(
+        key: &'a Key,
+        checkpoints: Vec<Checkpoint>,
+        gaps: Vec<Gap>,
+        anchor: Option<Anchor>,
+    ) -> Self {
         let sealed = checkpoints.iter().filter(|it| key.seal(it) == it.seal);
         let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
         let checkpoints = checkpoints.into_iter().map(|it| (it.head.seq, it)).collect();
-        Self { key, head: JournalHead::default(), pruned_to, checkpoints, anchor }
+        let gaps = gaps.into_iter().map(|it| (it.after.seq, it)).collect();
+        Self { key, head: JournalHead::default(), pruned_to, checkpoints, gaps, anchor, lost: None }
     }
 
     /// A walk from the last checkpoint on; the link of the event there is `mac`.
-    pub(super) fn tail(key: &'a Key, from: &Checkpoint, mac: Option<Digest>) -> Result<Self, Fault> {
+    pub(super) fn tail(
+        key: &'a Key,
+        from: &Checkpoint,
+        gaps: Vec<Gap>,
+        mac: Option<Digest>,
+    ) -> Result<Self, Fault> {
         let walk = Self {
             key,
             head: from.head,
             pruned_to: from.pruned_to,
             checkpoints: BTreeMap::new(),
+            gaps: gaps.into_iter().map(|it| (it.after.seq, it)).collect(),
             anchor: None,
+            lost: None,
         };
         walk.check_seal(from)?;
         if mac != Some(from.head.mac) {
@@ -220,8 +272,29 @@ impl<'a> Walk<'a> {
         self.head
     }
 
+    /// The last event whose body may be missing.
+    pub(super) fn pruned_to(&self) -> EventSeq {
+        self.pruned_to
+    }
+
+    /// Passes over the numbers that were lost here.
+    pub(super) fn leap(&mut self) -> Result<(), Fault> {
+        while let Some(gap) = self.gaps.remove(&self.head.seq) {
+            let sealed = self.key.gap(self.head, gap.to);
+            if sealed != gap || gap.to < gap.after.seq {
+                return Err(Fault::new(self.next(), "numbers are passed over that were not lost"));
+            }
+            if self.anchor.is_some_and(|it| it.seq > gap.after.seq && it.seq <= gap.to) {
+                self.lost.get_or_insert(gap.after);
+            }
+            self.head = gap.head();
+        }
+        Ok(())
+    }
+
     /// Checks one event more.
     pub(super) fn step(&mut self, event: &StoredEvent) -> Result<(), Fault> {
+        self.leap()?;
         let expected = self.next();
         if event.seq != expected {
             let first = event.seq.min(expected);
@@ -266,8 +339,14 @@ impl<'a> Walk<'a> {
     }
 
     /// What the walk comes to, when no event is left and `counted` have been counted.
-    pub(super) fn finish(self, counted: EventSeq) -> Verdict {
+    pub(super) fn finish(mut self, counted: EventSeq) -> Verdict {
+        if let Err(fault) = self.leap() {
+            return fault.into();
+        }
         let head = self.head;
+        if let (Some(anchor), Some(head)) = (self.anchor, self.lost) {
+            return Verdict::Truncated { anchor, head };
+        }
         if let Some(checkpoint) = self.checkpoints.values().find(|it| self.check_seal(it).is_err()) {
             return Fault::new(checkpoint.head.seq, "the checkpoint was changed").into();
         }

@@ -288,7 +288,8 @@ impl Store for MemoryStore {
         }
         self.head = disk.rows.head();
         let (state, owed) = disk.rows.state(settings);
-        Ok(Loaded { state, owed, clean: self.clean })
+        let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
+        Ok(Loaded { state, owed, clean: self.clean, until })
     }
 
     fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
@@ -446,7 +447,7 @@ impl Reader for MemoryReader {
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         let disk = lock(&self.0);
         let (rows, key) = (disk.read()?, key());
-        let mut walk = Walk::whole(&key, rows.checkpoints.clone(), anchor);
+        let mut walk = Walk::whole(&key, rows.checkpoints.clone(), Vec::new(), anchor);
         for event in &rows.events {
             if let Err(fault) = walk.step(event) {
                 return Ok(fault.into());

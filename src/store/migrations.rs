@@ -94,6 +94,14 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE job_order (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- of jobs that are not over
 ",
+    "
+    CREATE TABLE gap (
+        seq  INTEGER PRIMARY KEY,               -- the last event before it
+        mac  BLOB NOT NULL,                     -- the chain there
+        upto INTEGER NOT NULL,                  -- the last number that is passed over
+        seal BLOB NOT NULL                      -- MAC over all of these; the chain goes on from it
+    ) STRICT;
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

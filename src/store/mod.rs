@@ -15,6 +15,7 @@ mod codec;
 mod files;
 mod job_logs;
 pub mod journal;
+mod marks;
 mod memory;
 mod migrations;
 mod sqlite;
@@ -32,7 +33,7 @@ pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Verdict, export};
 #[doc(hidden)]
 pub use memory::{Kept, MemoryControl, MemoryStore};
-pub use sqlite::{ForeignEvent, SqliteStore, foreign_events};
+pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 
 /// The database in the state folder.
 pub const DATABASE: &str = "provost.db";
@@ -90,6 +91,14 @@ pub trait Store: Send {
     /// # Errors
     /// When it does not.
     fn probe(&mut self) -> Result<(), StoreError>;
+
+    /// Whether what is open is still what lies at its path, and what nobody else has written in.
+    ///
+    /// # Errors
+    /// [`StoreError::Swapped`] when it is not.
+    fn look(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Notes that this stop was clean. Nothing can be written afterwards.
     ///
@@ -201,6 +210,8 @@ pub struct Loaded {
     pub owed: Vec<Owed>,
     /// Whether the last daemon stopped cleanly. Also true for a store that is new.
     pub clean: bool,
+    /// When the newest event was; the epoch where there is none.
+    pub until: Timestamp,
 }
 
 /// Which finished tasks.
@@ -307,7 +318,13 @@ pub struct Options {
     pub always_durable: bool,
     /// Where the journal's head is written down besides the store.
     pub anchors: Vec<Box<dyn AnchorSink>>,
+    /// A file outside of the state folder, in which a start finds how far the journal had come.
+    pub outside: Option<std::path::PathBuf>,
 }
+
+/// What to do about a store that cannot be gone on with.
+const WAYS_ON: &str = ". `provost restore FILE` brings a backup back; `provost restore --as-it-is` goes on with what is left, \
+                       and `provost restore --empty` with nothing, both with numbers that were never given";
 
 /// Why something could not be stored or read. The texts are for the person who runs the daemon.
 #[derive(Debug, thiserror::Error)]
@@ -340,12 +357,45 @@ pub enum StoreError {
     #[error("{0}")]
     Key(Box<str>),
     /// Somebody has changed the journal.
-    #[error("the journal has been tampered with at event {seq}: {what}")]
+    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_ON}")]
     Tampered {
         /// The first event that is wrong.
         seq: EventSeq,
         /// How it shows.
         what: Box<str>,
+    },
+    /// The database is not there, though it was.
+    #[error("{path} is gone, and {what} shows that there was one{WAYS_ON}")]
+    Gone {
+        /// The database.
+        path: Box<str>,
+        /// What shows it.
+        what: &'static str,
+    },
+    /// The store ends before a point that it is known to have reached.
+    #[error(
+        "the newest history is missing: the journal ends at event {head}, and was at event {} once, or had given more \
+         numbers; {at} says so{WAYS_ON}", .anchor.seq
+    )]
+    Behind {
+        /// The point.
+        anchor: Anchor,
+        /// Where it ends.
+        head: EventSeq,
+        /// Where that is written.
+        at: Box<str>,
+    },
+    /// The database's pages are not what they should be.
+    #[error("the database is malformed: {0}{WAYS_ON}")]
+    Malformed(Box<str>),
+    /// A file was moved, removed or written while we have it open.
+    #[error(
+        "{path} was moved, removed or changed by another program while the daemon has it open, so nothing more is written; \
+         put it back as it was, or stop the daemon{WAYS_ON}"
+    )]
+    Swapped {
+        /// Which.
+        path: Box<str>,
     },
     /// What is stored makes no sense.
     #[error("the store is damaged: {0}")]
@@ -398,6 +448,9 @@ impl From<rusqlite::Error> for StoreError {
     fn from(err: rusqlite::Error) -> Self {
         match err.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(err),
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                StoreError::Malformed(err.to_string().into())
+            }
             _ => StoreError::Sqlite(err),
         }
     }
@@ -410,6 +463,14 @@ impl From<rusqlite::Error> for StoreError {
 /// its files; [`StoreError::Newer`] and [`StoreError::Key`] as they say.
 pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> {
     Ok(Box::new(SqliteStore::open(dir, options)?))
+}
+
+/// Looks whether the store of a state folder can be gone on with; one that is not there yet can. Changes nothing.
+///
+/// # Errors
+/// Why not, with what to do.
+pub fn look(dir: &Path, outside: Option<&Path>) -> Result<(), StoreError> {
+    sqlite::look(dir, outside)
 }
 
 /// Opens the store of a state folder for reading, whether or not a daemon runs.

@@ -6,6 +6,7 @@
 //! Only a running store can be written; a store that is dropped while running has not stopped cleanly.
 
 mod crew;
+mod epoch;
 mod foreign;
 mod posts;
 mod read;
@@ -18,16 +19,22 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
-use super::files::{self, Lease};
-use super::journal::{Checkpoint, Key, Walk};
-use super::{AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError};
+use super::files::{self, Lease, Stamps};
+use super::journal::{Checkpoint, Key};
+use super::marks::{self, As, Known, Marks};
+use super::{
+    AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_ON,
+};
 use super::{codec, migrations};
-use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
+use crate::base::limits::{
+    CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, STORE_CHECKED_BYTES_MAX, WAL_PAGES,
+};
 use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
+pub use epoch::{Restore, Restored, backup, restore};
 pub use foreign::{ForeignEvent, foreign_events};
-pub(super) use read::open_reader;
+pub(super) use read::{look, open_reader};
 
 /// How long signs of life of the crew can be asked for. They happened all the same, and stay in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,6 +52,13 @@ pub struct SqliteStore {
     /// What the connection waits for at the moment, if that is known.
     waits: Option<Waits>,
     anchors: Vec<Box<dyn AnchorSink>>,
+    /// What a start finds again, and what this one has found.
+    marks: Marks,
+    known: Known,
+    /// The files as we have left them; nobody else writes in them.
+    stamps: Option<Stamps>,
+    /// Whether the last write of ours has succeeded, so that it is known how it has left them.
+    settled: bool,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
 }
@@ -83,13 +97,26 @@ impl SqliteStore {
     pub fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
         let dir = files::state_dir(dir)?;
         let lease = Lease::take(&dir)?;
+        Self::open_with(dir, lease, options, false)
+    }
+
+    /// The same for who has the lease already; `empty` where a database is to be made though there was one.
+    fn open_with(dir: PathBuf, lease: Lease, options: Options, empty: bool) -> Result<Self, StoreError> {
+        let places = marks::places(&dir, options.outside.as_deref());
+        if !empty {
+            files::must_not_be_gone(&dir, marks::exist(&places))?;
+        }
         let path = files::database(&dir)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut db = connect(&path, flags)?;
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+        if std::fs::metadata(&path).is_ok_and(|it| it.len() <= STORE_CHECKED_BYTES_MAX) {
+            read::whole(&db)?;
+        }
         migrations::migrate(&mut db)?;
         let key = journal_key(&dir, &db)?;
+        let (known, marks) = (marks::read(&places, &key), Marks::open(&places));
         Ok(Self {
             db,
             dir,
@@ -100,6 +127,10 @@ impl SqliteStore {
             always_durable: options.always_durable,
             waits: None,
             anchors: options.anchors,
+            marks,
+            known,
+            stamps: None,
+            settled: true,
             _lease: lease,
         })
     }
@@ -135,20 +166,37 @@ impl SqliteStore {
         if self.stage == Stage::Running { Ok(()) } else { Err(StoreError::NotRunning) }
     }
 
+    /// What is open has to be what lies at its path, as we have left it: what is written into a file without a name is gone.
+    fn must_be_ours(&self) -> Result<(), StoreError> {
+        self.must_run()?;
+        self.stamps.as_ref().map_or(Ok(()), |it| it.check(&self.dir, self.settled))
+    }
+
+    /// The same before a write.
+    fn about_to_write(&mut self) -> Result<(), StoreError> {
+        self.must_be_ours()?;
+        self.settled = false;
+        Ok(())
+    }
+
+    /// Notes how a write of ours has left the files.
+    fn settle(&mut self) {
+        match &mut self.stamps {
+            Some(stamps) => stamps.renew(&self.dir),
+            None => self.stamps = Some(Stamps::of(&self.dir)),
+        }
+        self.settled = true;
+    }
+
+    /// The same, and how far the journal has come.
+    fn wrote(&mut self, safe: As) {
+        self.marks.write(&self.key, &self.written.head, &self.written.counters, safe);
+        self.settle();
+    }
+
     /// Checks the journal from the last checkpoint on, and takes up where it ends.
     fn take_up(&mut self) -> Result<Written, StoreError> {
-        let last = read::last_checkpoint(&self.db)?;
-        let mut walk = match &last {
-            None => Walk::whole(&self.key, Vec::new(), None),
-            Some(it) => Walk::tail(&self.key, it, read::event_mac(&self.db, it.head.seq)?)?,
-        };
-        read::walk_after(&self.db, &mut walk)?;
-        let head = walk.head();
-        let counters: Counters = read::counters(&self.db)?;
-        if counters.event != head.seq {
-            let what = "the newest events do not agree with their number";
-            return Err(StoreError::Tampered { seq: head.seq.next(), what: what.into() });
-        }
+        let read::Tail { last, head, counters } = read::tail(&self.db, &self.key)?;
         if let Some(last) = &last {
             must_have_grown(codec::parse(&last.counters)?, counters)?;
         }
@@ -188,14 +236,17 @@ impl Store for SqliteStore {
         }
         self.written = self.take_up()?;
         if self.stage == Stage::Opened {
+            read::reached(&self.db, &self.known, self.written.head)?;
             // A store that never had a daemon has nobody who could have crashed.
             self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
             self.start()?;
             self.stage = Stage::Running;
+            self.wrote(As::Durable);
             self.publish();
         }
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
-        Ok(Loaded { state, owed, clean: self.clean })
+        let until = read::event_time(&self.db, self.written.head.seq)?;
+        Ok(Loaded { state, owed, clean: self.clean, until })
     }
 
     fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
@@ -203,10 +254,10 @@ impl Store for SqliteStore {
     }
 
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError> {
-        self.must_run()?;
         if batch.is_empty() {
-            return Ok(());
+            return self.must_run();
         }
+        self.about_to_write()?;
         let events = self.key.extend(&self.written.head, &batch.events)?;
         let mut next = self.written.clone();
         next.head = events.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
@@ -235,6 +286,7 @@ impl Store for SqliteStore {
         }
         tx.commit()?;
         self.written = next;
+        self.wrote(if full { As::Durable } else { As::Written });
         if anchored {
             self.publish();
         }
@@ -250,7 +302,7 @@ impl Store for SqliteStore {
     }
 
     fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError> {
-        self.must_run()?;
+        self.about_to_write()?;
         let most = most.max(1);
         self.wait_for(if self.always_durable { Waits::Full } else { Waits::Normal })?;
         let mut next = self.written.clone();
@@ -267,25 +319,32 @@ impl Store for SqliteStore {
         }
         tx.commit()?;
         self.written = next;
+        self.settle();
         Ok(Pruned { tasks, events, more: [tasks, events, beats, swept].contains(&most) })
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        self.must_run()?;
+        self.must_be_ours()?;
         open_reader(&self.dir)
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {
-        self.must_run()?;
+        self.about_to_write()?;
         self.wait_for(Waits::Full)?;
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let probes = rows::meta(&tx, "probes")?.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
         rows::set_meta(&tx, "probes", &probes.saturating_add(1).to_string())?;
-        Ok(tx.commit()?)
+        tx.commit()?;
+        self.settle();
+        Ok(())
+    }
+
+    fn look(&self) -> Result<(), StoreError> {
+        self.must_be_ours()
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
-        self.must_run()?;
+        self.about_to_write()?;
         self.wait_for(Waits::Full)?;
         let mut next = self.written.clone();
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -298,6 +357,8 @@ impl Store for SqliteStore {
         tx.commit()?;
         self.written = next;
         self.stage = Stage::Closed;
+        self.wrote(As::Durable);
+        self.marks.sync();
         self.publish();
         Ok(())
     }
@@ -325,10 +386,7 @@ fn journal_key(dir: &Path, db: &Connection) -> Result<Key, StoreError> {
         Some(secret) => secret,
         None if known.is_none() && begun.is_none() => files::make_journal_key(dir)?,
         None => {
-            let path = dir.join(super::JOURNAL_KEY);
-            let what = "is missing, and the journal cannot be continued without it: bring it back from a backup, or \
-                        move the whole state folder away to begin anew";
-            return Err(StoreError::Key(format!("{} {what}", path.display()).into()));
+            return Err(StoreError::Key(no_key(dir)));
         }
     };
     let key = Key::new(&secret);
@@ -340,9 +398,22 @@ fn journal_key(dir: &Path, db: &Connection) -> Result<Key, StoreError> {
     }
 }
 
+fn no_key(dir: &Path) -> Box<str> {
+    let path = dir.join(super::JOURNAL_KEY);
+    format!(
+        "{} is missing, and the journal cannot be continued without it: bring it back{WAYS_ON}",
+        path.display()
+    )
+    .into()
+}
+
 fn wrong_key(dir: &Path) -> Box<str> {
     let path = dir.join(super::JOURNAL_KEY);
-    format!("{} is not the key that this journal was begun with: bring that one back", path.display()).into()
+    format!(
+        "{} is not the key that this journal was begun with: bring that one back{WAYS_ON}",
+        path.display()
+    )
+    .into()
 }
 
 /// Numbers are handed out upwards only; somebody who set them back could have one used twice.

@@ -39,7 +39,13 @@ pub enum Receiver {
     Super,
     /// Names: `a` of `a.f()`, `a.b` of `a.b.f()`.
     Path(Box<str>),
-    /// Anything else: `g().f()`, `this.a.f()`.
+    /// An instance of the class of this name, as far as the file shows: `s.f()` after `s = new S()`.
+    Instance(Box<str>),
+    /// A value of a type that the language brings: `[].f()`.
+    BuiltIn,
+    /// Nothing, and the name is that of a parameter or a variable: `f()` in `function g(f) {}`.
+    Local,
+    /// Anything else: `g().f()`, `this.a.f()` with an `a` of unknown type.
     Other,
 }
 
@@ -101,6 +107,13 @@ impl Reading {
                 }
                 .or_else(|| self.only_member(name))
             }
+            Receiver::Instance(class) => {
+                let mut names = class.split('.');
+                let first = self.in_scope(call.caller, names.next()?)?;
+                let class = names.try_fold(first, |of, name| self.member_of(of, name))?;
+                self.member_of(class, name)
+            }
+            Receiver::BuiltIn | Receiver::Local => None,
             Receiver::Other => self.only_member(name),
         }
     }
@@ -125,7 +138,7 @@ impl Reading {
     }
 
     /// The nearest symbol of this name, looking outwards from a caller through functions, not through classes.
-    fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
+    pub(super) fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
         let mut around = caller;
         for _ in 0..SCOPES_MAX {
             let Some(at) = around else { break };
@@ -140,7 +153,7 @@ impl Reading {
     }
 
     /// The first symbol of this name directly within another, or at the top.
-    fn child(&self, parent: Option<u32>, name: &str) -> Option<u32> {
+    pub(super) fn child(&self, parent: Option<u32>, name: &str) -> Option<u32> {
         match parent {
             Some(parent) => self.at_path(&format!("{}.{name}", self.symbols[parent as usize].path)).next(),
             None => self.at_path(name).next(),
@@ -171,7 +184,7 @@ impl Reading {
             .collect()
     }
 
-    fn class_around(&self, caller: Option<u32>) -> Option<u32> {
+    pub(super) fn class_around(&self, caller: Option<u32>) -> Option<u32> {
         let mut around = caller;
         while let Some(at) = around {
             let symbol = &self.symbols[at as usize];
@@ -188,7 +201,11 @@ impl Reading {
     }
 
     /// The member with this name, if all that have it share one path: the best guess for a receiver of unknown type.
+    /// None for names that members of the language's own types have.
     fn only_member(&self, name: &str) -> Option<u32> {
+        if self.language.has_built_in(name) {
+            return None;
+        }
         let mut found: Option<u32> = None;
         for at in self.numbers(name).take(NAMESAKES_MAX) {
             let symbol = &self.symbols[at as usize];

@@ -9,12 +9,14 @@
 //! everything else knows none. To add a language, write `lang/<name>.rs` and its line in `language.rs`.
 #![forbid(unsafe_code)]
 
+mod built_in;
 mod cache;
 mod calls;
 mod canon;
 mod imports;
 mod lang;
 mod language;
+mod locals;
 mod reading;
 mod signature;
 mod symbols;

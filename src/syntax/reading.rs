@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
+use super::locals::{self, Locals};
 use super::walk::Walk;
 use super::{
     Call, Export, Exported, Import, Imported, ImportedName, Kind, Language, NoSignature, Patience, Receiver,
@@ -60,6 +61,7 @@ pub(super) struct Facts {
     pub(super) aliases: Vec<(Box<str>, u32)>,
     pub(super) lost: BTreeSet<Box<str>>,
     pub(super) lost_too_many: bool,
+    pub(super) locals: Locals,
 }
 
 /// Reads a file's bytes. The same bytes give the same reading, unless time is up.
@@ -125,7 +127,7 @@ impl<'a> Limit<'a> {
 impl Reading {
     fn of(language: Language, facts: Facts) -> Self {
         let Facts { mut symbols, mut calls, mut imports, mut exports, .. } = facts;
-        let Facts { mut trouble, mut aliases, lost, lost_too_many, .. } = facts;
+        let Facts { mut trouble, mut aliases, lost, lost_too_many, locals, .. } = facts;
         // They have grown by doubling, and are kept for long.
         symbols.shrink_to_fit();
         calls.shrink_to_fit();
@@ -140,7 +142,10 @@ impl Reading {
         };
         let (by_path, by_name) = (sorted(|symbol| &symbol.path), sorted(Symbol::name));
         let lost = (!lost_too_many).then_some(lost);
-        Self { language, symbols, calls, imports, exports, trouble, by_path, by_name, aliases, lost }
+        let mut reading =
+            Self { language, symbols, calls, imports, exports, trouble, by_path, by_name, aliases, lost };
+        locals::settle(&mut reading, locals);
+        reading
     }
 
     /// What has this name: whole paths first; then whatever ends with it, where code goes before declarations; then
@@ -249,11 +254,15 @@ impl Reading {
         let symbols = self.symbols.iter().map(|symbol| {
             let bases: usize = symbol.bases.iter().map(|base| text(base)).sum();
             let signed = symbol.signature.as_ref().map_or(0, |it| text(&it.text) + text(&it.canon));
-            text(&symbol.path) + signed + bases + piece(size_of_val(&*symbol.bases))
+            let of = match &symbol.instance {
+                Some(Receiver::Instance(class)) => text(class),
+                _ => 0,
+            };
+            text(&symbol.path) + signed + bases + of + piece(size_of_val(&*symbol.bases))
         });
         let calls = self.calls.iter().map(|call| {
             let before = match &call.callee.receiver {
-                Receiver::Path(path) => text(path),
+                Receiver::Path(path) | Receiver::Instance(path) => text(path),
                 _ => 0,
             };
             text(&call.callee.name) + before

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Signature;
+use super::{Receiver, Signature};
 
 /// What sort of thing a symbol is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -71,6 +71,9 @@ pub struct Symbol {
     pub exported: bool,
     /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`.
     pub bases: Box<[Box<str>]>,
+    /// What a variable or a field is before a call of its members: an instance of a class, or a value of a type that
+    /// the language brings. None where the file does not show it.
+    pub instance: Option<Receiver>,
 }
 
 impl Symbol {

@@ -10,6 +10,7 @@ use tree_sitter::{Node, Tree};
 
 use super::canon::Scribe;
 use super::language::Table;
+use super::locals::Seen;
 use super::reading::{Facts, Limit, offset};
 use super::{
     Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
@@ -39,6 +40,15 @@ pub(super) struct Scope {
 pub(super) struct Above {
     pub(super) kind: u8,
     pub(super) id: usize,
+    start: u32,
+    end: u32,
+}
+
+impl Above {
+    /// Its bytes.
+    pub(super) fn range(&self) -> Range<u32> {
+        self.start..self.end
+    }
 }
 
 /// Decorators that were met and wait for what they decorate.
@@ -67,11 +77,12 @@ pub(super) struct Found<'n> {
     pub(super) signature: Option<Result<Signature, Broken>>,
     pub(super) overload: bool,
     pub(super) declared: bool,
+    pub(super) seen: Seen,
 }
 
 impl<'n> Found<'n> {
     pub(super) fn new(name: &'n str, kind: Kind, range: Range<usize>) -> Self {
-        Self { name, kind, range, signature: None, overload: false, declared: false }
+        Self { name, kind, range, signature: None, overload: false, declared: false, seen: Seen::Unknown }
     }
 }
 
@@ -146,7 +157,8 @@ impl<'a> Walk<'a> {
             let kind = self.table.kind(node.kind_id());
             let inside = kind == 0 || (dialect.enter)(&mut self, node, kind);
             if inside && node.child_count() > 0 && !self.is_too_deep(node) && cursor.goto_first_child() {
-                self.above.push(Above { kind, id: node.id() });
+                let (start, end) = (offset(node.start_byte()), offset(node.end_byte()));
+                self.above.push(Above { kind, id: node.id(), start, end });
                 continue;
             }
             self.leave();
@@ -205,6 +217,20 @@ impl<'a> Walk<'a> {
     /// Whether a node is this punctuation or keyword.
     pub(super) fn is_token(&self, node: Node<'_>, token: &str) -> bool {
         !node.is_named() && self.source.get(node.byte_range()) == Some(token.as_bytes())
+    }
+
+    /// Where the innermost node above of some kinds begins and ends.
+    pub(super) fn range_above(&self, is_one: impl Fn(u8) -> bool) -> Option<Range<u32>> {
+        self.above.iter().rev().find(|above| is_one(above.kind)).map(Above::range)
+    }
+
+    // Locals.
+
+    /// Records a parameter or a variable of a function.
+    pub(super) fn local(&mut self, name: &str, scope: Range<u32>, seen: Seen, typed: bool) {
+        if self.spend(name.len()) {
+            self.facts.locals.add(name, scope, seen, typed);
+        }
     }
 
     // Opening scopes. They end with the current node.
@@ -290,6 +316,7 @@ impl<'a> Walk<'a> {
             declared: found.declared,
             exported: false,
             bases: Box::default(),
+            instance: found.seen.receiver(),
         });
         // Outside functions nothing calls a decorator but what it decorates.
         if let Some(decorators) = decorators.filter(|_| self.scope.caller.is_none()) {

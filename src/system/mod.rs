@@ -7,7 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
+mod clock;
 pub mod descriptor;
+#[cfg(unix)]
+mod headroom;
 #[cfg_attr(not(unix), path = "inside_elsewhere.rs")]
 mod inside;
 mod memory;
@@ -24,6 +27,9 @@ mod windows;
 #[cfg(windows)]
 pub use windows::*;
 
+pub use clock::{boot_name, boot_time, wall_time};
+#[cfg(unix)]
+pub use headroom::check_headroom;
 pub use inside::{
     file_inside, folder_inside, make_folder_inside, mode_of, name_inside, new_file_inside, set_mode,
     swap_inside, sync_folder,

@@ -286,6 +286,19 @@ pub fn take_all_descriptors() {
     let _raised = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most });
 }
 
+/// How many descriptors this process may have open.
+pub fn descriptors_max() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Whether something failed because this process or the system has no more of what it takes: descriptors, or memory.
+/// It says nothing about what was looked at, and may work the next moment.
+pub fn is_out_of_something(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let out = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
+    Errno::from_io_error(error).is_some_and(|it| out.contains(&it))
+}
+
 /// A process whose end somebody waits for; nothing when it has ended already.
 #[derive(Debug)]
 pub struct Process(Option<OwnedFd>);

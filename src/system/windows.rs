@@ -301,6 +301,19 @@ pub fn own_session() {}
 /// Nothing to do: handles are bounded by memory alone.
 pub fn take_all_descriptors() {}
 
+/// Whether a daemon can run with the limits of this process: there are none of this kind here.
+///
+/// # Errors
+/// None here.
+pub fn check_headroom() -> Result<(), String> {
+    Ok(())
+}
+
+/// How many descriptors this process may have open: there is no such number here.
+pub fn descriptors_max() -> u64 {
+    u64::MAX
+}
+
 /// Threads keep their priority here.
 pub fn lower_priority() {}
 

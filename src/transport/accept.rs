@@ -4,7 +4,6 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -13,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Stream;
 use super::connections::Connections;
-pub use super::connections::{Busy, Guard};
+pub use super::connections::{AllDoors, Busy, Capacity, Guard};
 
 /// The first pause when the system has no descriptors left; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -37,7 +36,7 @@ pub trait Listening: Send + Sync {
 /// what is left. The socket is gone as soon as `stop` is.
 pub async fn accept_loop<L, S, F>(
     bound: L,
-    connections_max: usize,
+    capacity: impl Into<Capacity>,
     stop: CancellationToken,
     grace: Duration,
     serve: S,
@@ -46,7 +45,7 @@ pub async fn accept_loop<L, S, F>(
     S: Fn(L::Stream, Guard) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
-    let connections = Arc::new(Connections::new(connections_max));
+    let connections = Connections::new(capacity.into());
     let tasks = TaskTracker::new();
     let mut pause = PAUSE_MIN;
     loop {
@@ -69,7 +68,7 @@ pub async fn accept_loop<L, S, F>(
         };
         pause = PAUSE_MIN;
         let Some((entry, close)) = connections.enter() else {
-            tracing::warn!(address = bound.address(), connections_max, "full; one refused");
+            tracing::warn!(address = bound.address(), "full; one refused");
             continue;
         };
         // A token of its own: waiting for a shared one takes a lock that all connections would queue for.
@@ -80,6 +79,8 @@ pub async fn accept_loop<L, S, F>(
             let _entry = entry;
             tokio::select! { biased; () = close.cancelled() => {}, () = work => {} }
         });
+        // One that had to close for it may not have yet.
+        connections.settled().await;
     }
     drop(bound);
     tasks.close();
@@ -95,7 +96,7 @@ where
     S: FnOnce(Stream, Guard) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
-    let connections = Arc::new(Connections::new(1));
+    let connections = Connections::new(1.into());
     let Some((entry, _close)) = connections.enter() else { return };
     let guard = entry.guard(stop.child_token());
     let mut work = std::pin::pin!(serve(stream, guard));

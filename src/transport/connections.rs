@@ -7,14 +7,113 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+
+use crate::base::limits::{
+    CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_KEPT_MAX, DESCRIPTORS_KEPT_MIN, LOOPBACK_ARRIVING_MAX,
+};
+
+/// How long a door waits for connections that were told to close before it takes a further one.
+const SETTLE_MAX: Duration = Duration::from_secs(1);
+
+/// The connections of all doors of a process, which share its descriptors.
+#[derive(Debug)]
+pub struct AllDoors {
+    max: usize,
+    /// Those that are open, also where they have been told to close and have not yet.
+    open: AtomicUsize,
+    closed: Notify,
+    doors: Mutex<Vec<Weak<Connections>>>,
+}
+
+impl AllDoors {
+    /// As many as a process may have that may open so many descriptors: some are kept for its own files, workers and
+    /// looks at who has connected.
+    pub fn of_a_process_with(descriptors: u64) -> Arc<Self> {
+        let kept = (descriptors / 4).clamp(DESCRIPTORS_KEPT_MIN, DESCRIPTORS_KEPT_MAX).min(descriptors / 2);
+        let max = (descriptors - kept) / CONNECTION_DESCRIPTORS_MAX;
+        Arc::new(Self {
+            max: usize::try_from(max).unwrap_or(usize::MAX),
+            open: AtomicUsize::new(0),
+            closed: Notify::new(),
+            doors: Mutex::default(),
+        })
+    }
+
+    /// How many there may be.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Whether there is room for one more. If not, the door that has most of them closes one that is idle, or the next one;
+    /// several, where doors have let some in at the same moment.
+    fn have_room(&self) -> bool {
+        let doors: Vec<Arc<Connections>> = {
+            let mut doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
+            doors.retain(|door| door.strong_count() > 0);
+            doors.iter().filter_map(Weak::upgrade).collect()
+        };
+        loop {
+            let mut counted: Vec<_> = doors.iter().map(|door| (door.open().all.len(), door)).collect();
+            if counted.iter().map(|(count, _)| count).sum::<usize>() < self.max {
+                return true;
+            }
+            counted.sort_by(|(a, _), (b, _)| b.cmp(a));
+            if !counted.iter().any(|(_, door)| door.open().close_longest_idle()) {
+                return false;
+            }
+        }
+    }
+
+    /// Waits for those that were told to close, but not for long: whoever does not will be closed with the door.
+    async fn settled(&self) {
+        let until = Instant::now() + SETTLE_MAX;
+        loop {
+            let mut closed = std::pin::pin!(self.closed.notified());
+            closed.as_mut().enable();
+            if self.open.load(Ordering::Relaxed) <= self.max || timeout_at(until, closed).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn has_door(&self, door: &Arc<Connections>) {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(door));
+    }
+}
+
+/// How many connections one door may have, and what it shares with others.
+#[derive(Clone, Debug)]
+pub struct Capacity {
+    max: usize,
+    all: Option<Arc<AllDoors>>,
+}
+
+impl Capacity {
+    /// So many, and no more than all doors together may have.
+    pub fn within(all: &Arc<AllDoors>, max: usize) -> Self {
+        Self { max, all: Some(all.clone()) }
+    }
+}
+
+impl From<usize> for Capacity {
+    /// So many, whatever others have.
+    fn from(max: usize) -> Self {
+        Self { max, all: None }
+    }
+}
 
 /// A door's connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     max: usize,
+    all: Option<Arc<AllDoors>>,
     open: Mutex<Open>,
 }
 
@@ -93,9 +192,16 @@ impl Guard {
         }
     }
 
-    /// Whether its door has more connections than this.
-    pub fn is_among_more_than(&self, count: usize) -> bool {
-        self.connections.open().all.len() > count
+    /// Remembers which process has connected.
+    pub fn is_process(&self, pid: i32) {
+        if let Some(connection) = self.connections.open().all.get_mut(&self.id) {
+            connection.whose = Whose::Process(pid);
+        }
+    }
+
+    /// Whether its door has more connections than may stay; see [`Guard::makes_room`].
+    pub fn is_among_too_many(&self) -> bool {
+        self.connections.open().all.len() > self.connections.most()
     }
 
     /// Sockets of its door's connections whose process nobody has looked for; empty when that of this one is known.
@@ -130,12 +236,14 @@ impl Guard {
         }
     }
 
-    /// Whether this connection may stay, where the door has more than `most`. Whoever is not let in gives way first;
+    /// Whether this connection may stay, where the door has more than may stay: somewhat fewer than the accept loop lets in,
+    /// for those who arrive, and those who are refused. Whoever is not let in gives way first;
     /// then the process that has most of them loses those that have been idle longest, up to `spare` more than needed, so
     /// that room is not made for each newcomer anew. One that has all of its connections in use may have no further one;
     /// for anybody else's it loses its oldest. Those of others are never touched.
-    pub fn makes_room(&self, most: usize, spare: usize) -> bool {
-        self.connections.open().make_room_for(self.id, most, spare)
+    pub fn makes_room(&self, spare: usize) -> bool {
+        let most = self.connections.most();
+        self.connections.open().make_room_for(self.id, most, spare.min(most / 4))
     }
 
     /// Returns when the door is about to close: finish what was begun, begin nothing new. Cheapest when it is made
@@ -174,12 +282,27 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         self.connections.open().forget(self.id);
+        if let Some(all) = &self.connections.all {
+            all.open.fetch_sub(1, Ordering::Relaxed);
+            all.closed.notify_waiters();
+        }
     }
 }
 
 impl Connections {
-    pub(super) fn new(max: usize) -> Self {
-        Self { max, open: Mutex::default() }
+    pub(super) fn new(capacity: Capacity) -> Arc<Self> {
+        let Capacity { max, all } = capacity;
+        let connections = Arc::new(Self { max, all, open: Mutex::default() });
+        if let Some(all) = &connections.all {
+            all.has_door(&connections);
+        }
+        connections
+    }
+
+    /// How many may stay.
+    fn most(&self) -> usize {
+        let max = self.all.as_ref().map_or(self.max, |all| self.max.min(all.max));
+        max - (2 * LOOPBACK_ARRIVING_MAX).min(max / 4)
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -189,6 +312,9 @@ impl Connections {
 
     /// Registers a connection, closing an idle one if need be. `None` when there is none.
     pub(super) fn enter(self: &Arc<Self>) -> Option<(Entry, CancellationToken)> {
+        if self.all.as_ref().is_some_and(|all| !all.have_room()) {
+            return None;
+        }
         let mut open = self.open();
         if open.all.len() >= self.max && !open.close_longest_idle() {
             return None;
@@ -198,7 +324,17 @@ impl Connections {
         open.all
             .insert(id, Connection { close: close.clone(), whose: Whose::Unknown, turn: Some(id), busy: 0 });
         open.idle.insert(id, id);
+        if let Some(all) = &self.all {
+            all.open.fetch_add(1, Ordering::Relaxed);
+        }
         Some((Entry { id, connections: Arc::clone(self) }, close))
+    }
+
+    /// Returns when there are no more of them, at all doors, than there may be.
+    pub(super) async fn settled(&self) {
+        if let Some(all) = &self.all {
+            all.settled().await;
+        }
     }
 
     /// Closes the one that has been idle longest, if one is idle.

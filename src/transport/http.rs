@@ -1,11 +1,13 @@
 //! HTTP on one connection: heads within a bound, bodies bounded each, and all of a door together.
 
 use std::error::Error;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::HttpService;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use super::accept::Guard;
+use super::accept::{Busy, Guard};
 use crate::base::limits::HTTP_HEAD_BYTES_MAX;
 
 /// What bodies are counted in.
@@ -56,6 +58,40 @@ where
     }
     // What was asked before the stop is still answered; the accept loop bounds how long.
     let _ended = connection.await;
+}
+
+/// The body of an answer, which keeps its connection busy until it has been sent; see [`Guard::busy`].
+#[derive(Debug)]
+pub struct Kept<B> {
+    body: B,
+    _busy: Busy,
+}
+
+impl<B> Kept<B> {
+    /// This body, for as long as it lasts.
+    pub fn new(body: B, busy: Busy) -> Self {
+        Self { body, _busy: busy }
+    }
+}
+
+impl<B: Body + Unpin> Body for Kept<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// What a door holds of bodies.

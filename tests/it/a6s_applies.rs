@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::a6s_artifacts::{ALL, APPLY, Editor, PREVIEW, desk, file, made, socket};
+use crate::a6s_artifacts::{ALL, APPLY, Editor, PREVIEW, desk, file, made, nothing_written, socket};
 use crate::a6s_client::Socket;
-use crate::applying::{Desk, errors};
+use crate::applying::Desk;
 use crate::support::eventually;
 
 fn answer_question(desk: &Desk, status: &str, note: &str) {
@@ -45,6 +45,27 @@ fn an_apply_that_needs_somebodys_word_waits_for_it_and_is_carried_out() {
 }
 
 #[test]
+fn a_word_is_for_the_bytes_that_a_merge_made() {
+    let desk = desk("", "apply_wait = \"1s\"\n", "");
+    let base = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
+    desk.put("a.txt", base);
+    let mut socket = socket(&desk);
+    let artifacts = made(&mut socket, "DO write a.txt 1\\ntwo\\nthree\\nfour\\nfive\\nsix\\nseven\\n");
+    desk.put("a.txt", base.replace("seven", "7"));
+    error(&Editor::Neovim.answer(&mut socket, APPLY, &artifacts));
+    answer_question(&desk, "granted", "");
+    // What would be written now is another merge.
+    let later = base.replace("seven", "sieben");
+    desk.put("a.txt", &later);
+    let asked = error(&Editor::Neovim.answer(&mut socket, APPLY, &artifacts));
+    assert!(asked.starts_with("Waits for approval"), "{asked}");
+    assert_eq!(desk.text("a.txt"), later);
+    desk.put("a.txt", base.replace("seven", "7"));
+    assert_eq!(Editor::Neovim.result(&mut socket, APPLY, &artifacts)["applied"], 1);
+    assert_eq!(desk.text("a.txt"), base.replace("seven", "7").replace("one", "1"));
+}
+
+#[test]
 fn an_apply_that_nobody_allows_in_time_says_how_it_goes_on() {
     let desk = desk("", "apply_wait = \"1s\"\n", "");
     let mut socket = socket(&desk);
@@ -69,8 +90,8 @@ fn a_rule_that_denies_an_apply_is_named() {
     assert!(denied.starts_with("Denied by rule no-rule: "), "{denied}");
     assert!(!desk.at("a.txt").exists());
     // What is refused anyhow is nobody's question.
-    let applied = Editor::Neovim.result(&mut socket, APPLY, &[file("../a.txt", "x")]);
-    assert_eq!(errors(&applied).len(), 1);
+    let refused = Editor::Neovim.answer(&mut socket, APPLY, &[file("../a.txt", "x")]);
+    assert_eq!(nothing_written(&refused).len(), 1);
 }
 
 fn many(count: usize, content: &str) -> Vec<Value> {
@@ -108,14 +129,15 @@ fn of_two_editors_that_apply_the_same_files_at_once_each_file_is_one_ones_whole(
         let mut socket = socket(&desk);
         let mut artifacts = many(60, content);
         artifacts.iter_mut().for_each(|it| it["baseHash"] = json!(crate::applying::sha("base\n")));
-        move || Editor::Neovim.result(&mut socket, APPLY, &artifacts)
+        move || Editor::Neovim.answer(&mut socket, APPLY, &artifacts)
     };
     let (mut first, mut second) = (race("first\n"), race("second\n"));
     let (first, second) = std::thread::scope(|scope| {
         let first = scope.spawn(&mut first);
         (second(), first.join().unwrap())
     });
-    let applied = |it: &Value| it["applied"].as_u64().unwrap();
+    // Who has written nothing at all is told so by an error.
+    let applied = |it: &Value| it["result"]["applied"].as_u64().unwrap_or(0);
     assert_eq!(applied(&first) + applied(&second), 60, "{first} {second}");
 }
 

@@ -130,6 +130,14 @@ pub(crate) fn file(path: &str, content: &str) -> Value {
     json!({ "id": "x", "type": "file", "path": path, "content": content, "language": "" })
 }
 
+/// The reasons in the error of an apply that has written nothing.
+pub(crate) fn nothing_written(answer: &Value) -> Vec<String> {
+    let error = answer["error"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    let mut lines = error.lines();
+    assert_eq!(lines.next(), Some("Nothing was written"), "{error}");
+    lines.map(str::to_owned).collect()
+}
+
 pub(crate) fn row<'a>(preview: &'a Value, path: &str) -> &'a Value {
     let files = preview["files"].as_array().unwrap();
     files.iter().find(|it| it["path"] == path).unwrap_or_else(|| panic!("{path}: {preview}"))
@@ -227,7 +235,8 @@ fn what_is_refused_is_listed_with_its_reason_and_the_others_are_written() {
         assert_eq!(rows.len(), artifacts.len());
         for row in &rows[3..] {
             assert_eq!(row["action"], "skip", "{row}");
-            assert!(row.get("diff").is_none() && row["reason"].is_string(), "{row}");
+            let (shown, why) = (row["diff"].as_str().unwrap(), row["reason"].as_str().unwrap());
+            assert!(shown.ends_with(&format!(" is not written: {why}\n")), "{row}");
         }
         for (row, (_, why)) in rows[4..].iter().zip(&refused) {
             assert!(row["reason"].as_str().unwrap().contains(why), "{why}: {row}");
@@ -283,8 +292,8 @@ fn an_artifact_is_known_by_its_id_whatever_else_was_dropped() {
     let applied = Editor::Sublime.result(&mut socket, APPLY, &[edited.clone(), unknown]);
     assert_eq!(applied["applied"], 2, "{applied}");
     assert_eq!((desk.text("both.txt"), desk.text("same.txt")), (lines("by hand", "7"), "whatever\n".into()));
-    let applied = Editor::Neovim.result(&mut socket, APPLY, &[wrong.clone()]);
-    assert_eq!(errors(&applied), [format!("new.txt: {changed}")]);
+    let refused = Editor::Neovim.answer(&mut socket, APPLY, &[wrong.clone()]);
+    assert_eq!(nothing_written(&refused), [format!("new.txt: {changed}")]);
     wrong["baseHash"] = json!("short");
     let answer = Editor::Neovim.answer(&mut socket, APPLY, &[file("fine.txt", "x"), wrong]);
     let error = answer["error"].as_str().unwrap();
@@ -318,15 +327,15 @@ fn where_the_configuration_says_so_only_what_was_made_here_is_written() {
         let why = "no run here has left it exactly so, and a6s.apply_unknown is false";
         let preview = Editor::Neovim.result(&mut socket, PREVIEW, std::slice::from_ref(artifact));
         assert_eq!(preview["files"][0]["reason"], why, "{artifact}");
-        let applied = Editor::Neovim.result(&mut socket, APPLY, std::slice::from_ref(artifact));
-        assert!(errors(&applied)[0].ends_with(why), "{applied}");
+        let refused = Editor::Neovim.answer(&mut socket, APPLY, std::slice::from_ref(artifact));
+        assert!(nothing_written(&refused)[0].ends_with(why), "{refused}");
     }
     assert_eq!(desk.files(), ["a.txt", "gone.txt"]);
     // Whoever says that it was made for what is there now is not believed.
     desk.put("a.txt", "edited since\n");
     let lied = but("a.txt", "baseHash", &crate::applying::sha("edited since\n"));
-    let applied = Editor::Neovim.result(&mut socket, APPLY, &[lied]);
-    assert_eq!(errors(&applied), ["a.txt: changed on disk since it was generated"]);
+    let refused = Editor::Neovim.answer(&mut socket, APPLY, &[lied]);
+    assert_eq!(nothing_written(&refused), ["a.txt: changed on disk since it was generated"]);
     desk.put("a.txt", "old\n");
     for editor in [Editor::Sublime, Editor::Emacs] {
         let applied = editor.result(&mut socket, APPLY, &artifacts);

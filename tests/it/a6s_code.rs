@@ -405,8 +405,8 @@ fn new_text_is_merged_with_what_the_user_has_written_since_and_a_snippet_goes_no
     let one = &shown["files"][0];
     let why = "a snippet belongs to no file of the workspace; insert it where it should be";
     assert_eq!((&one["action"], &one["reason"]), (&json!("skip"), &json!(why)));
-    let applied = socket.result("artifacts.apply", &json!({ "artifacts": snippet }));
-    assert_eq!(applied["errors"], json!([format!("*scratch*: {why}")]));
+    let refused = socket.error("artifacts.apply", &json!({ "artifacts": snippet }));
+    assert_eq!(refused, format!("Nothing was written\n*scratch*: {why}"));
 }
 
 #[test]

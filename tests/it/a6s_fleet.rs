@@ -209,3 +209,31 @@ fn an_agent_that_is_stopped_takes_nothing_on_from_anybody_until_it_is_started() 
     let done = completed(&mut socket, &begun);
     assert_eq!(done["status"], "success", "{done}");
 }
+
+#[test]
+fn what_somebody_holds_back_begins_again_when_they_say_so_or_a_person() {
+    use provost::domain::command::SwitchWorker;
+    use provost::domain::{Principal, Switch};
+
+    use crate::script::{Script, client, named, person};
+
+    let mut s = Script::new();
+    let mut switch = |who: &Principal, to: Switch| {
+        let said = s.say(who, SwitchWorker { worker: named("cli"), to, command: "c".into() });
+        (said.is_ok(), s.core.state().switches.of(&named("cli")))
+    };
+    let (ada, bob, owner) = (client("ada"), client("bob"), person("owner"));
+    assert_eq!(switch(&owner, Switch::Off), (true, Switch::Off));
+    for to in [Switch::On, Switch::Paused] {
+        assert_eq!(switch(&ada, to), (false, Switch::Off));
+    }
+    // Nor by way of holding it back oneself.
+    assert_eq!(switch(&ada, Switch::Off), (true, Switch::Off));
+    assert_eq!(switch(&ada, Switch::On), (false, Switch::Off));
+    assert_eq!(switch(&owner, Switch::On), (true, Switch::On));
+    assert_eq!(switch(&ada, Switch::Paused), (true, Switch::Paused));
+    assert_eq!(switch(&bob, Switch::On), (false, Switch::Paused));
+    assert_eq!(switch(&ada, Switch::On), (true, Switch::On));
+    assert_eq!(switch(&ada, Switch::Off), (true, Switch::Off));
+    assert_eq!(switch(&owner, Switch::On), (true, Switch::On), "a person decides over all");
+}

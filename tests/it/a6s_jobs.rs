@@ -260,7 +260,11 @@ fn one_that_needs_somebodys_word_waits_for_it_where_the_editor_sees_it() {
         let task = question["payload"]["task_id"].as_str().unwrap().to_owned();
         assert_eq!(task, execution.replace("exec_", "job_"));
         let now = status(&mut socket, &execution);
-        assert_eq!((&now["status"], &now["phase"]), (&json!("running"), &json!("inspect")), "{now}");
+        let number = question["payload"]["approval_id"].as_u64().map(|it| it.to_string());
+        let waits = now["phase"].as_str().unwrap().strip_prefix("inspect, waits for approval ").unwrap();
+        let (id, how) = waits.split_once(": ").unwrap();
+        assert!(number.is_none_or(|number| number == id) && how == format!("provost approve {id}"), "{now}");
+        assert_eq!(now["status"], "running", "{now}");
         let status = if approved { "granted" } else { "denied" };
         let decision = json!({ "status": status, "note": "looked at" });
         approver.say_to("APPROVAL_DECISION", question["msg_id"].as_str().unwrap(), "orchestrator", decision);

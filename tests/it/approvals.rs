@@ -1,6 +1,6 @@
 //! Questions that wait for someone's word, as scripts over the core.
 
-use provost::base::limits::PARKED_MAX;
+use provost::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
 use provost::base::{ApprovalId, Digest, Ttl};
 use provost::domain::command::{AnswerApproval, Status};
 use provost::domain::{
@@ -250,11 +250,25 @@ fn asking_is_limited_like_doing() {
 #[test]
 fn more_questions_than_people_can_read_are_refused() {
     let mut s = Script::new();
-    for _ in 0..PARKED_MAX {
-        s.ask(&client("ada"), "ask", "cli");
+    for nth in 0..PARKED_MAX {
+        s.ask(&approver(&format!("keyed{}", nth / PARKED_OF_ONE_MAX)), "ask", "cli");
     }
     let order = s.order("ask", "cli");
-    assert!(matches!(s.say(&client("bob"), order), Err(Refusal::Busy { .. })));
+    assert!(matches!(s.say(&approver("late"), order), Err(Refusal::Busy { .. })));
+}
+
+#[test]
+fn nobody_fills_the_queue_of_questions_for_others_under_however_many_names() {
+    let mut s = Script::new();
+    for nth in 0..PARKED_OF_ONE_MAX {
+        s.ask(&client(&format!("name{nth}")), "ask", "cli");
+    }
+    for name in ["ada", "another"] {
+        let order = s.order("ask", "cli");
+        assert!(matches!(s.say(&client(name), order), Err(Refusal::Busy { .. })), "{name}");
+    }
+    // Who has a key is asked about, and has a share of its own.
+    s.ask(&approver("carol"), "ask", "cli");
 }
 
 /// Asks about answers too.

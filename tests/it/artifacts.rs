@@ -21,6 +21,7 @@ fn harvest(task: &TaskId) -> Harvest {
         language: language_by_name(path).into(),
         base_hash: (number == 1).then(|| Digest::of(b"old")),
         mode: Some(0o644),
+        base_mode: None,
     };
     let text = artifact(1, "file", "a.rs", "new\r\n\u{1f980}");
     let image = artifact(2, "binary", "b.png", "");
@@ -30,6 +31,7 @@ fn harvest(task: &TaskId) -> Harvest {
             Gathered { artifact: image, bytes: Some(vec![0, 255, 10]), base: None },
         ],
         left_out: vec!["c: is a symbolic link".into()],
+        incomplete: false,
     }
 }
 

@@ -31,6 +31,7 @@ fn harvest(base: Option<&str>) -> Harvest {
         language: Box::default(),
         base_hash: base.map(|it| Digest::of(it.as_bytes())),
         mode: Some(0o4777),
+        base_mode: base.map(|_| 0o4777),
     };
     let binary = Artifact {
         id: artifact_id(&task(), 2),
@@ -68,7 +69,7 @@ impl World {
         let state = dir.path().join(".state");
         let kept = (
             Versions::open(&state).unwrap(),
-            Applying::open(&state, ApplyRules { deny: &[], unknown: true }).unwrap(),
+            Applying::open(&state, ApplyRules { deny: &[], unknown: true, settings: false }).unwrap(),
         );
         let (artifacts, job_logs) = (Artifacts::at(&state), JobLogs::at(&state));
         artifacts.keep(&task(), &harvest(base), "").unwrap();

@@ -1,8 +1,10 @@
 //! Whether somebody may have files written is policy's word.
 
+use provost::base::later::ROWS;
+use provost::base::limits::APPROVAL_DIFF_BYTES_MAX;
 use serde_json::{Value, json};
 
-use crate::applying::{Desk, file};
+use crate::applying::{Desk, FREELY, errors, file};
 
 fn answer_approval(desk: &Desk, id: &str, status: &str, note: &str) {
     let approver = desk.world.approver(&desk.daemon);
@@ -73,4 +75,73 @@ fn a_rule_that_denies_is_named() {
     let answer = desk.apply(&json!([file("a", "new")]));
     assert_eq!((&answer["state"], &answer["rule"]), (&json!("denied"), &json!("no-rule")), "{answer}");
     assert_eq!(desk.files(), [""; 0]);
+}
+
+#[test]
+fn settings_that_run_later_are_written_only_where_a_setting_says_so() {
+    let desk = Desk::new();
+    let examples = || ROWS.iter().flat_map(|row| row.examples().map(move |path| (row, path)));
+    for below in ["", "sub/deep/"] {
+        let asked: Vec<Value> = examples().map(|(_, path)| file(&format!("{below}{path}"), "x")).collect();
+        desk.apply(&Value::from(asked));
+        for (row, path) in examples() {
+            // The list of files that are denied by default has some that are reported only.
+            let written = !row.is_read_only() && !path.starts_with(".env");
+            assert_eq!(desk.at(&format!("{below}{path}")).exists(), written, "{below}{path}");
+        }
+    }
+    let other = [".CLAUDE/x", ".claude./x", "a/.vsc\u{200d}ode/x", "CLAUDE~1/x", "VSCODE~2/x", "mise.X.toml"];
+    let asked: Vec<Value> = other.iter().map(|path| file(path, "x")).collect();
+    let answer = desk.apply(&Value::from(asked.clone()));
+    assert_eq!((&answer["applied"], errors(&answer).len()), (&json!(0), other.len()), "{answer}");
+    assert!(errors(&answer).iter().all(|it| it.contains("a6s.apply_settings")), "{answer}");
+    let shown = desk.preview(&Value::from(asked));
+    assert!(shown.iter().all(|it| it["action"] == "skip"), "{shown:?}");
+
+    let desk = Desk::with(FREELY, "[a6s]\napply_settings = true\n");
+    let answer = desk.apply(&json!([file(".vscode/tasks.json", "x"), file(".hg/hgrc", "x")]));
+    assert_eq!((&answer["applied"], errors(&answer).len()), (&json!(1), 1), "{answer}");
+    assert_eq!(desk.text(".vscode/tasks.json"), "x");
+}
+
+#[test]
+fn who_is_asked_sees_the_difference_and_what_runs_later_apart() {
+    let desk = Desk::with("", "[a6s]\napply_settings = true\n");
+    desk.put("a", "old\n");
+    let long = "line\n".repeat(10_000);
+    let work = json!([
+        file("a", "new\n"),
+        file("b", &long),
+        file(".vscode/tasks.json", "x"),
+        file("sub/AGENTS.md", "y")
+    ]);
+    assert_eq!(desk.apply(&work)["state"], "awaiting");
+    let shown = question(&desk);
+    let details = &shown["payload"]["details"];
+    assert_eq!(details["settings"], json!([".vscode/tasks.json", "sub/AGENTS.md"]), "{shown}");
+    let diff = details["diff"].as_str().unwrap();
+    assert!(diff.contains("diff --git a/a b/a\n") && diff.contains("-old\n+new\n"), "{diff}");
+    assert!(
+        diff.contains("too long to be shown") && diff.len() < APPROVAL_DIFF_BYTES_MAX + 1_000,
+        "{}",
+        diff.len()
+    );
+    let said = desk.world.command(&["approvals"]).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("setting") && said.contains("sub/AGENTS.md") && said.contains("+new"), "{said}");
+}
+
+#[test]
+fn a_word_is_for_what_was_shown_and_for_no_file_that_has_changed_since() {
+    let desk = Desk::with("", "");
+    desk.put("a", "old");
+    let work = json!([file("a", "new")]);
+    desk.apply(&work);
+    let shown = question(&desk);
+    answer_approval(&desk, shown["msg_id"].as_str().unwrap(), "granted", "");
+    desk.put("a", "edited since");
+    let again = desk.apply(&work);
+    assert_eq!((&again["state"], desk.text("a")), (&json!("awaiting"), "edited since".into()), "{again}");
+    desk.put("a", "old");
+    assert_eq!(desk.apply(&work)["applied"], 1, "it is what was shown");
 }

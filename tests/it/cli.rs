@@ -1,6 +1,7 @@
 //! The command line, tried as people use it: the real program, in a repository, with a home of its own.
 //! This file has what needs no daemon; every command is listed here.
 
+mod first_steps;
 mod running;
 
 use std::fs;
@@ -20,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 101] = [
+const COMMANDS: [&str; 103] = [
     "init",
     "up",
     "down",
@@ -113,6 +114,8 @@ const COMMANDS: [&str; 101] = [
     "hooks remove",
     "hooks status",
     "hooks run",
+    "backup",
+    "restore",
     "journal",
     "journal verify",
     "journal head",
@@ -214,7 +217,8 @@ impl Desk {
     /// The same, typed at a terminal: `script` makes one. What is said on it comes as one text.
     fn type_in(&self, line: &str) -> Said {
         let line = format!("{} {line}", provost().display());
-        self.plain("script").args(["-qec", &line, "/dev/null"]).output().unwrap().into()
+        let mut script = self.plain("script");
+        crate::support::apart(script.args(["-qec", &line, "/dev/null"])).into()
     }
 
     /// The user's rules, which no one else could have written.

@@ -30,6 +30,7 @@ pub(crate) fn acquire(symbol: &str) -> AcquireLock {
         at: at(symbol),
         asked: symbol.into(),
         ttl: Ttl::minutes(30),
+        ttl_by_default: false,
         wait: None,
         ticket: None,
         reason: None,
@@ -145,7 +146,7 @@ fn a_lease_ends_exactly_when_it_says_and_its_late_holder_hears_the_same_however_
 }
 
 #[test]
-fn two_names_of_one_symbol_are_one_lock_and_containment_is_a_warning() {
+fn two_names_of_one_symbol_are_one_lock_and_of_what_is_had_as_a_whole_nobody_gets_a_part() {
     let mut s = Script::new();
     let (ada, bob) = (client("ada"), client("bob"));
     held(s.say(&ada, also_named("a.ts:run", &["Base.run"])));
@@ -153,14 +154,18 @@ fn two_names_of_one_symbol_are_one_lock_and_containment_is_a_warning() {
     assert_eq!(conflict_with(s.say(&bob, also_named("a.ts:x", &["Base.run"]))).as_str(), "ada");
     let (_, warnings) = held(s.say(&bob, acquire("a.ts:Base")));
     assert!(matches!(&warnings[..], [Warning::Around(lock)] if lock.at == at("a.ts:run")), "{warnings:?}");
-    let (_, warnings) = held(s.say(&client("eve"), acquire("a.ts:Base.stop")));
-    assert!(matches!(&warnings[..], [Warning::Inside(lock)] if lock.at == at("a.ts:Base")), "{warnings:?}");
+    assert_eq!(conflict_with(s.say(&client("eve"), acquire("a.ts:Base.stop"))).as_str(), "bob");
     let (_, warnings) = held(s.say(&client("zoe"), acquire("a.ts:")));
-    assert_eq!(warnings.len(), 3, "a whole file holds everything in it: {warnings:?}");
+    assert_eq!(warnings.len(), 2, "a whole file holds everything in it: {warnings:?}");
     let (_, warnings) = held(s.say(&client("kim"), acquire("b.ts:Base.run")));
     assert!(warnings.is_empty(), "another file is another matter: {warnings:?}");
-    let (_, warnings) = held(s.say(&ada, acquire("a.ts:Based.run")));
-    assert!(matches!(&warnings[..], [Warning::Inside(lock)] if lock.holder == named("zoe")), "{warnings:?}");
+    assert_eq!(conflict_with(s.say(&ada, acquire("a.ts:Based.run"))).as_str(), "zoe");
+    // What was there before stays, and is refreshed.
+    let (_, warnings) = held(s.say(&ada, also_named("a.ts:run", &["Base.run"])));
+    assert!(
+        warnings.iter().all(|it| matches!(it, Warning::Inside(_))) && warnings.len() == 2,
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -236,6 +241,20 @@ fn a_place_in_the_queue_ends_with_its_time_or_by_leaving_and_the_next_one_moves_
     );
     s.say(&ada, release("a.ts:f")).unwrap();
     held(s.say(&eve, AcquireLock { ticket: Some(ticket), ..wait(Ttl::minutes(1)) }));
+}
+
+#[test]
+fn a_ticket_whose_time_is_up_begins_no_other_wait() {
+    let mut s = Script::new();
+    let (ada, bob) = (client("ada"), client("bob"));
+    let wait = AcquireLock { wait: Some(Ttl::minutes(1)), ..acquire("a.ts:f") };
+    held(s.say(&ada, acquire("a.ts:f")));
+    let (ticket, _) = queued(s.say(&bob, wait.clone()));
+    s.pass(Ttl::minutes(1));
+    let again = AcquireLock { ticket: Some(ticket), ..wait };
+    assert_eq!(conflict_with(s.say(&bob, again.clone())).as_str(), "ada");
+    s.say(&ada, release("a.ts:f")).unwrap();
+    held(s.say(&bob, again));
 }
 
 #[test]
@@ -345,6 +364,7 @@ pub(crate) fn intent(number: u64, files: &[(&str, &[(u32, u32)])], symbols: &[&s
         symbols: symbols.iter().map(|it| (*it).into()).collect(),
         ttl: None,
         calls: Vec::new(),
+        callers: Vec::new(),
         fresh: Vec::new(),
     }
 }

@@ -51,8 +51,11 @@ impl World {
         let (profiles, agents, fleet) = (Arc::default(), Arc::default(), Arc::new([]));
         let workers =
             Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
-        let applying =
-            Applying::open(&dir.path().join(".state"), ApplyRules { deny: &[], unknown: true }).unwrap();
+        let applying = Applying::open(
+            &dir.path().join(".state"),
+            ApplyRules { deny: &[], unknown: true, settings: false },
+        )
+        .unwrap();
         let kept = (versions, applying);
         let provost =
             Provost::new(started.engine, host(), root, OutputBoard::default(), workers, index, kept);
@@ -70,7 +73,10 @@ impl World {
     }
 
     async fn lock(&self, who: &str, symbol: &str) -> Result<Granted, Refusal> {
-        self.provost.lock(&client(who), order(symbol)).await
+        let mut granted = self.provost.lock(&client(who), order(symbol)).await?;
+        // Nothing has read this repository whole.
+        granted.warnings.retain(|it| !matches!(it, Warning::Incomplete(_)));
+        Ok(granted)
     }
 
     async fn declare(&self, who: &str, number: u64, file: &str, symbols: &[&str]) -> Vec<Conflict> {
@@ -113,7 +119,7 @@ fn order(symbol: &str) -> LockOrder {
         base: None,
         at: at(symbol),
         asked: symbol.into(),
-        ttl: Ttl::minutes(30),
+        ttl: Some(Ttl::minutes(30)),
         wait: None,
         reason: None,
         process: None,
@@ -168,6 +174,9 @@ async fn names_of_one_symbol_are_one_lock_and_a_misspelt_one_is_told() {
     };
     assert_eq!(two.warnings.iter().find_map(names).unwrap(), "Other.end Session.end");
     assert!(two.warnings.iter().any(|it| matches!(it, Warning::Around(_))), "{:?}", two.warnings);
+    let nowhere = world.lock("zoe", "nowhere.go:main").await.unwrap();
+    assert!(matches!(&nowhere.warnings[..], [Warning::NoFile]), "{:?}", nowhere.warnings);
+    world.put("main.go", "package main");
     let none = world.lock("zoe", "main.go:main").await.unwrap();
     assert!(none.warnings.is_empty(), "a language that is not read has nothing to say: {:?}", none.warnings);
 }
@@ -414,22 +423,24 @@ async fn an_edit_is_stopped_by_locks_on_what_it_changes() {
     let edit = |before: &str, after: &str| Edit {
         path: path("src/auth.ts"),
         change: Some((before.as_bytes().into(), after.as_bytes().into())),
+        symbol: None,
     };
     world.put("src/auth.ts", AUTH);
     world.lock("ada", "src/auth.ts:check").await.unwrap();
     let bob = AgentId::parse("bob").unwrap();
     let provost = &world.provost;
-    let guard =
-        |who: AgentId, edit: Edit| async move { provost.guard(&who, vec![edit]).await.unwrap().len() };
+    let guard = |who: AgentId, edit: Edit| async move {
+        provost.guard(&who, vec![edit]).await.unwrap().blocked.len()
+    };
     let elsewhere = AUTH.replace("end(): void {}", "end(): void { return }");
     let there = AUTH.replace("return true", "return false");
     assert_eq!(guard(bob.clone(), edit(AUTH, &elsewhere)).await, 0);
     assert_eq!(guard(bob.clone(), edit(AUTH, &there)).await, 1);
     assert_eq!(guard(bob.clone(), edit(AUTH, "")).await, 1, "what is gone has changed");
     assert_eq!(guard(bob.clone(), edit(AUTH, "function (((")).await, 1, "what cannot be told counts");
-    assert_eq!(guard(bob.clone(), Edit { path: path("./src/auth.ts"), change: None }).await, 1);
+    assert_eq!(guard(bob.clone(), Edit { path: path("./src/auth.ts"), change: None, symbol: None }).await, 1);
     assert_eq!(guard(AgentId::parse("ada").unwrap(), edit(AUTH, &there)).await, 0, "her own");
-    assert_eq!(guard(bob, Edit { path: path("src/none.ts"), change: None }).await, 0);
+    assert_eq!(guard(bob, Edit { path: path("src/none.ts"), change: None, symbol: None }).await, 0);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The DevIt door as today's clients use it: a real daemon, a real socket or pipe, signed frames. Workers collect
 //! their tasks here, so that all of it holds where nothing can be confined.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -86,6 +87,30 @@ fn a_polling_worker_gets_every_task_in_order_and_its_words_reach_the_delegator()
     let shown = client.task(&tasks[0]).unwrap();
     assert_eq!(shown["status"], "completed");
     assert_eq!(shown["notifications"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_fast_worker_is_no_warning_in_the_log() {
+    let world = World::new();
+    let daemon = world.start();
+    let (client, worker) = (world.client(&daemon, "orch:a"), world.client(&daemon, "worker:code"));
+    for status in ["progress", "completed"] {
+        let (task, reply) = client.delegate("worker:code", "quick", json!({}));
+        reply.ack();
+        // It has its task, and is done with it, before it says anything more on the connection that brought it.
+        let mut first = Connection::to(&worker.socket).unwrap();
+        let frame = worker.frame("HEARTBEAT", &fresh("msg"), "orchestrator", &json!({}));
+        first.write_all(format!("{frame}\n").as_bytes()).unwrap();
+        assert_eq!(read_line(&mut first).message()["msg_id"], task);
+        let done = json!({ "task_id": task, "status": status, "artifacts": { "summary": "done" } });
+        worker.say("NOTIFY", done).ack();
+        drop(first);
+        // The end of that connection is noticed before the next task is brought.
+        eventually("an empty queue", || worker.say("HEARTBEAT", json!({})) == Reply::Nothing);
+    }
+    daemon.stop();
+    let log = world.log();
+    assert!(!log.contains("delivery not recorded"), "{log}");
 }
 
 #[test]

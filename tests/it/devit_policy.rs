@@ -194,8 +194,10 @@ fn a_stricter_policy_between_question_and_answer_wins() {
             .replace("decision = \"approve\"", "decision = \"deny\"")
             .replace("approve.by = [\"client:approver\", \"human\"]\napprove.expires = \"5m\"\n", ""),
     );
-    let denied =
-        || client.delegate("shell", "echo something long", json!({})).1.message()["msg_type"] == "ERR";
+    let denied = || {
+        let answer = client.delegate("shell", "echo something long", json!({})).1.message();
+        answer["payload"]["code"] == "E_POLICY_DENIED"
+    };
     eventually("the reload", denied);
     let ack = decide(&approver, &question, json!({ "status": "granted" })).ack();
     assert_eq!(ack["ok"], false, "{ack}");

@@ -14,7 +14,7 @@ use provost::domain::{
     Answer, Command, Decision, Effect, Event, EventKind, Facts, Judge, Owed, Principal, Refusal, Report,
     TaskState,
 };
-use provost::engine::{Clock, Engine, Started, start};
+use provost::engine::{Clock, Engine, Lost, Started, start};
 use provost::store::{MemoryControl, MemoryStore, Options, Retention, Store, Verdict, open};
 use tempfile::TempDir;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -77,7 +77,7 @@ struct Ran {
     effects: UnboundedReceiver<(EffectId, Effect)>,
     owed: Vec<Owed>,
     clean: bool,
-    thread: std::thread::JoinHandle<()>,
+    thread: std::thread::JoinHandle<Option<Lost>>,
     clock: Turned,
     gate: Arc<Bar>,
 }
@@ -89,7 +89,7 @@ fn run(store: Box<dyn Store>) -> Ran {
 fn run_for(store: Box<dyn Store>, retention: Retention) -> Ran {
     let (clock, gate) = (Turned::new(), Arc::new(Bar::default()));
     let judge = Box::new(Gate(gate.clone()));
-    let Started { engine, effects, owed, clean, thread } =
+    let Started { engine, effects, owed, clean, thread, .. } =
         start(store, judge, settings(), Box::new(clock.clone()), retention).unwrap();
     Ran { engine, effects, owed, clean, thread, clock, gate }
 }

@@ -277,3 +277,32 @@ fn runs_in_a_folder_and_around_it_come_and_go_without_harm_to_each_other() {
         assert_eq!(left.len(), 2, "{left:?}");
     }
 }
+
+#[test]
+fn what_notification_hooks_run_in_the_workspace_stays_read_only() {
+    let world = World::new();
+    write(&world, "tools/notify.sh", "mine\n");
+    write(&world, "tools/inner.py", "mine\n");
+    write(&world, "tools/other.sh", "anybody's\n");
+    for line in [
+        "sh ./tools/notify.sh; cd tools && python3 inner.py; true",
+        "A=b exec 'tools/notify.sh' \\\"$PWD/tools/inner.py\\\" ./later.sh",
+    ] {
+        world.configure(&format!("[hooks.notify]\ncommand = \"{line}\"\n"));
+        let daemon = world.start();
+        let client = world.client(&daemon, "orch:a");
+        in_vain(
+            &client,
+            "echo x >> tools/notify.sh; mv tools t; echo x > n; mv -f n tools/inner.py; rm -f n tools/notify.sh; \
+             echo x > tools/other.sh; mkdir -p tools",
+        );
+        assert_eq!(read(&world, "tools/notify.sh"), "mine\n", "{line}");
+        assert_eq!(read(&world, "tools/inner.py"), "mine\n", "{line}");
+        assert_eq!(read(&world, "tools/other.sh"), "x\n", "{line}");
+        if line.contains("later") {
+            in_vain(&client, "echo x > later.sh");
+            assert!(!world.repo().join("later.sh").exists(), "one that is not there yet");
+        }
+        daemon.stop();
+    }
+}

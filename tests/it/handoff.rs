@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -67,7 +68,7 @@ fn ordinary_work_is_not_tainted() {
     let client = world.client(&daemon, "orch:a");
     let goal = "echo '// more' >> src/main.rs; mkdir doc; echo text > doc/new.md; ln -s ../src/main.rs doc/to; \
                 ln -s $DEVIT_WORKSPACE/src doc/absolute; rm link; cat Makefile; ./run.sh; \
-                git -c user.name=w -c user.email=w@localhost commit -qam two";
+                git status --short; git diff --stat";
     let (task, metadata) = left_by(&client, "shell", goal);
     assert_eq!((&metadata["tainted"], &metadata["handoff"]), (&json!(false), &Value::Null), "{metadata}");
     assert_eq!(client.task(&task).unwrap()["tainted"], false);
@@ -90,8 +91,9 @@ fn whatever_runs_later_is_named_and_the_task_is_tainted() {
                 echo x > .github/workflows/ci.yml; echo x > .gitlab-ci.yml; chmod +x plain; echo x >> tool; \
                 echo x > new; chmod 755 new; ln -s /etc/passwd out; ln -s ../.. up; ln -s ../gone dangling; \
                 rm gone.mk; mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json; \
-                mkdir .cargo; echo x > .cargo/config.toml; git init -q sub/inner; \
-                git init -q --bare odd; mkdir .git/rebase-merge; echo 'exec x' > .git/rebase-merge/git-rebase-todo; \
+                mkdir .cargo; echo x > .cargo/config.toml; \
+                echo '*' > sub/.gitignore; echo '* -diff' > .gitattributes; \
+                git init -q --bare odd; \
                 mkdir -p trick/deep/er; ln -s ../.. trick/deep/er/up; ln -s deep/er/up/../../x trick/late";
     let (task, metadata) = left_by(&client, "shell", goal);
     assert_eq!(metadata["tainted"], true);
@@ -112,8 +114,8 @@ fn whatever_runs_later_is_named_and_the_task_is_tainted() {
         "new link dangling",
         "new link trick/late",
         "new setting sub/.vscode/tasks.json",
-        "new git .git/rebase-merge/git-rebase-todo",
-        "new git sub/inner/.git/config",
+        "new git sub/.gitignore",
+        "new git .gitattributes",
         "new git odd/config",
     ]);
     let mut found = findings(&metadata);
@@ -163,15 +165,31 @@ fn what_tier_ll_cannot_protect_the_report_catches() {
         "new setting .vscode/tasks.json",
         "changed setting .envrc",
         "new git .git/modules/m/config",
+        "new git .git/modules/m/HEAD",
         "new git .git/modules/m/commondir",
     ]);
     assert_eq!(findings(&metadata), expected, "{metadata:#}");
-    // A replaced repository, and a file in a place of a directory.
-    let goal = "mv .git old && printf 'gitdir: old' > .git; rm -r .vscode; echo x > .vscode";
+    // What hides changes, and moves what they are compared with.
+    let goal = "export GIT_AUTHOR_NAME=w GIT_AUTHOR_EMAIL=w@localhost GIT_COMMITTER_NAME=w GIT_COMMITTER_EMAIL=w@localhost; \
+                echo x > a; git add a; git commit -qm x; git update-index --skip-worktree a; echo a >> .git/info/exclude; \
+                git commit -q --allow-empty -m y; git replace HEAD HEAD~1; \
+                mkdir -p .git/objects/info; echo /tmp > .git/objects/info/alternates";
     let found = findings(&left_by(&client, "thin", goal).1);
-    for expected in ["new git .git", "removed git .git/config", "new git old/config", "new setting .vscode"] {
+    for expected in
+        ["new git .git/index", "changed git .git/info/exclude", "new git .git/objects/info/alternates"]
+    {
         assert!(found.contains(expected), "{expected} is not among {found:?}");
     }
+    for part in [" git .git/refs/heads/", "new git .git/refs/replace/", " git .git/logs/HEAD"] {
+        assert!(found.iter().any(|it| it.contains(part)), "{part} is not among {found:?}");
+    }
+    // Objects by themselves hide nothing, unless they are changed.
+    assert!(!found.iter().any(|it| it.contains(".git/objects/") && !it.contains("alternates")), "{found:?}");
+    let goal =
+        "o=$(ls .git/objects/??/* | head -n 1); chmod u+w $o; echo x >> $o; rm -r .vscode; echo x > .vscode";
+    let found = findings(&left_by(&client, "thin", goal).1);
+    assert!(found.iter().any(|it| it.starts_with("changed git .git/objects/")), "{found:?}");
+    assert!(found.contains("new setting .vscode"), "{found:?}");
 }
 
 #[test]
@@ -309,4 +327,45 @@ fn a_task_in_a_folder_is_told_by_paths_of_the_workspace() {
         set(&["new build part/Makefile", "new link part/outside"]),
         "{metadata:#}"
     );
+}
+
+/// Tries to connect to two sockets, and leaves one of its own.
+const CALLER: &str = "
+import socket
+for path in ('../top.sock', 'in.sock'):
+    try:
+        socket.socket(socket.AF_UNIX).connect(path)
+        print('through', path)
+    except OSError: print('refused', path)
+socket.socket(socket.AF_UNIX).bind('left.sock')
+";
+
+#[test]
+fn sockets_of_the_users_programs_are_covered_and_those_that_appear_are_named() {
+    let world = World::new();
+    std::fs::create_dir_all(world.repo().join("part")).unwrap();
+    let listen = |path: &str| {
+        // Made under another name, as by a program that has its own view of the folders: the kernel does not know where
+        // it is now.
+        let made = world.repo().join("s");
+        let listener = UnixListener::bind(&made).unwrap();
+        std::fs::rename(made, world.repo().join(path)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        listener
+    };
+    let listeners = [listen("top.sock"), listen("part/in.sock")];
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = format!("exec python3 -c \"{CALLER}\"");
+    let (task, reply) = client.delegate("shell", &goal, json!({ "working_dir": "part" }));
+    reply.ack();
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "completed", "{result}");
+    for listener in &listeners {
+        let came = listener.accept().map(drop).map_err(|e| e.kind());
+        assert_eq!(came, Err(std::io::ErrorKind::WouldBlock), "{result}");
+    }
+    let metadata = &result["artifacts"]["metadata"];
+    assert_eq!(findings(metadata), set(&["new socket part/left.sock"]), "{metadata:#}");
+    assert!(world.repo().join("part/in.sock").exists() && world.repo().join("top.sock").exists());
 }

@@ -2,7 +2,11 @@
 //! documentation says that they are told.
 
 mod installing;
+mod names;
 mod odd;
+mod overlaps;
+mod shells;
+mod trusted;
 
 use std::fs;
 use std::io::Write as _;
@@ -127,7 +131,7 @@ fn claude_is_refused_what_another_agent_has_and_nothing_beside_it() {
     // The same file, another function.
     world.goes_on("claude", &told("edit_beside"));
     world.goes_on("claude", &told("write"));
-    world.is_refused("claude", &told("multi_edit"));
+    world.is_refused("claude", &told("monitor"));
     // A file that is not there yet, and one that is nobody's.
     let mut new = told("write");
     new["tool_input"]["file_path"] = json!(world.repo().join("src/new.ts"));
@@ -168,7 +172,7 @@ fn shell_commands_that_plainly_write_are_refused_and_others_are_not() {
         "echo x > auth.ts",
         "echo x >> ../src/auth.ts; true",
         "cat a | tee auth.ts",
-        "cd /tmp; cp /etc/passwd $PWD/x; rm -rf ../src",
+        "cd ..; cp /etc/passwd $PWD/x; rm -rf ./src",
         "mv auth.ts b.ts",
         "mv b.ts auth.ts",
         "cp b.ts auth.ts",
@@ -300,39 +304,61 @@ fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// An MCP server that a host has started, and the lock of a symbol that the host takes by a call.
+/// An MCP server that a host has started.
 struct Server {
     child: Child,
     to: Option<std::process::ChildStdin>,
+    from: std::io::BufReader<std::process::ChildStdout>,
+    said: u64,
 }
 
 impl Server {
+    /// One of which the host takes the lock of a symbol by a call.
     fn that_locks(world: &World, session: Option<&str>, meta: &Value) -> Self {
-        let mut server = world.command(&["mcp"]);
+        let mut server = world.command(&["mcp", "--tools", "locks,claims,intents"]);
         server.envs(session.map(|it| ("CLAUDE_CODE_SESSION_ID", it)));
-        let child = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut server = Self { child, to: None };
-        server.to = server.child.stdin.take();
-        let mut to = server.to.as_ref().unwrap();
-        let lines = [
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }),
-            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
-            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-                "name": "lock_acquire", "arguments": { "symbol": "src/auth.ts:login" }, "_meta": meta } }),
-        ];
-        lines.iter().for_each(|it| writeln!(to, "{it}").unwrap());
-        let mut from = std::io::BufReader::new(server.child.stdout.take().unwrap());
+        let mut child = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (to, from) = (child.stdin.take(), std::io::BufReader::new(child.stdout.take().unwrap()));
+        let mut server = Self { child, to, from, said: 1 };
+        server.says(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }));
+        server.says(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        server.calls_with("lock_acquire", &json!({ "symbol": "src/auth.ts:login" }), meta);
+        server
+    }
+
+    fn says(&mut self, message: &Value) {
+        writeln!(self.to.as_ref().unwrap(), "{message}").unwrap();
+    }
+
+    #[track_caller]
+    fn calls(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.calls_with(tool, arguments, &json!({}))
+    }
+
+    #[track_caller]
+    fn calls_with(&mut self, tool: &str, arguments: &Value, meta: &Value) -> Value {
+        self.said += 1;
+        let id = self.said;
+        self.says(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+            "name": tool, "arguments": arguments, "_meta": meta } }));
         loop {
             let mut line = String::new();
-            assert_ne!(std::io::BufRead::read_line(&mut from, &mut line).unwrap(), 0);
+            assert_ne!(std::io::BufRead::read_line(&mut self.from, &mut line).unwrap(), 0);
             let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == 2 {
+            if message["id"] == id {
                 assert_ne!(message["result"]["isError"], true, "{message}");
-                return server;
+                assert!(message["error"].is_null(), "{message}");
+                return message["result"]["structuredContent"].clone();
             }
         }
     }
+}
+
+/// Everything that is locked.
+fn locked(world: &World) -> Vec<String> {
+    let locks = world.done("anyone", &["locks"])["locks"].clone();
+    locks.as_array().unwrap().iter().map(|it| it["symbol"].as_str().unwrap().to_owned()).collect()
 }
 
 impl Drop for Server {
@@ -353,9 +379,13 @@ fn hooks_and_the_mcp_server_of_a_session_are_one_agent_whatever_becomes_of_the_s
     // The person clears the conversation: hooks are told of another session, and the server is not.
     told["session_id"] = json!("aaaaaaaa-7a52-4c1d-9d0e-bbbbbbbbbbbb");
     world.goes_on("claude", &told);
+    // Also when the server has gone, as it has when the session's end is told.
     drop(server);
+    world.done("claude-2b64a1f3c001", &["lock", "src/auth.ts:login"]);
+    world.goes_on("claude", &told);
+    told["session_id"] = json!("aaaaaaaa-7a52-4c1d-9d0e-cccccccccccc");
     let why = world.is_refused("claude", &told);
-    assert!(why.contains("you are claude-bbbbbbbbbbbb") && why.contains("claude-2b64a1f3c001"), "{why}");
+    assert!(why.contains("you are claude-cccccccccccc") && why.contains("claude-2b64a1f3c001"), "{why}");
 }
 
 #[test]
@@ -375,8 +405,9 @@ fn codex_is_the_agent_of_the_session_that_it_names_with_each_call() {
         let mut other = told.clone();
         other["session_id"] = json!(thread);
         assert!(world.is_refused("codex", &other).contains("codex-9690b4ce6b9e"), "{meta}");
+        // What it has taken goes with it.
         drop(server);
-        world.done("codex-9690b4ce6b9e", &["unlock", "src/auth.ts:login"]);
+        crate::support::eventually("its locks are free", || locked(&world).is_empty());
     }
 }
 

@@ -479,9 +479,9 @@ fn when_the_disk_is_full_writes_are_refused_and_everything_else_goes_on() {
 #[test]
 fn who_waits_for_news_holds_no_files_open() {
     let world = World::new();
-    // Enough for sixty connections and the daemon's own, not for sixty times the files of the store.
-    let daemon = with_limits(&world, "ulimit -n 240");
-    let mut waiting: Vec<UnixStream> = (0..60)
+    // Enough for so many connections and what the daemon keeps for itself, not for as many times the files of the store.
+    let daemon = with_limits(&world, "ulimit -n 600");
+    let mut waiting: Vec<UnixStream> = (0..120)
         .map(|_| {
             let mut stream = UnixStream::connect(world.own_socket()).unwrap();
             stream.write_all(http("GET", "/events?wait_ms=30000", "").as_bytes()).unwrap();
@@ -489,7 +489,8 @@ fn who_waits_for_news_holds_no_files_open() {
         })
         .collect();
     for _ in 0..5 {
-        assert!(ask_own(&world, &http("GET", "/about", "")).starts_with("HTTP/1.1 200 OK"));
+        let about = ask_own(&world, &http("GET", "/about", ""));
+        assert!(about.starts_with("HTTP/1.1 200 OK"), "{about}\n{}", world.log());
         let status = world.client(&daemon, "orch:a").say("STATUS_REQUEST", json!({})).message();
         assert_eq!(status["msg_type"], "STATUS_RESPONSE", "{status}");
     }

@@ -58,6 +58,7 @@ fn result() -> JobResult {
         language: "rust".into(),
         base_hash: Some(Digest::of(b"before")),
         mode: None,
+        base_mode: None,
     };
     JobResult { text: Some("done".into()), answer: None, artifacts: vec![artifact], ..JobResult::default() }
 }

@@ -365,7 +365,7 @@ impl AnchorSink for Tell {
 
 fn with_sink(dir: &Path) -> (Box<dyn Store>, Storm, Receiver<Anchor>) {
     let (tell, told) = channel();
-    let options = Options { always_durable: false, anchors: vec![Box::new(Tell(tell))] };
+    let options = Options { anchors: vec![Box::new(Tell(tell))], ..Options::default() };
     let mut store = open(dir, options).expect("the store opens");
     let state = store.load(settings()).expect("a start").state;
     (store, Storm::new(15, state), told)

@@ -232,7 +232,7 @@ fn any_ident_gets_a_file_of_its_own_inside_the_folder() {
     let (_dir, path, ring) = ring();
     let long = "x".repeat(200);
     let idents =
-        ["../../etc/x", ".", "..", "a/b", "a_b", "a.b", "A.B", "é", "è", &long, "shared.secret", "-rf *"];
+        ["../../etc/x", ".", "..", "a/b", "a_b", "c.d", "E.F", "é", "è", &long, "shared.secret", "-rf *"];
     for name in idents {
         ring.add(&ident(name), Role::Agent, NOW).unwrap();
     }
@@ -240,6 +240,12 @@ fn any_ident_gets_a_file_of_its_own_inside_the_folder() {
     let again = KeyRing::open(&path).unwrap();
     assert_eq!(again.list().len(), idents.len());
     assert!(idents.iter().all(|name| again.is_reserved(&ident(name))));
+    // Two spellings of one name would be two owners of one inbox.
+    for (name, other) in [("A.b", "a/b"), ("C/D", "c.d"), ("SHARED-secret", "shared.secret")] {
+        let refused = ring.add(&ident(name), Role::Agent, NOW);
+        assert!(matches!(&refused, Err(KeyError::Alike(_, it)) if it.as_str() == other), "{name}");
+        assert!(again.is_reserved(&ident(name)) && matches!(again.lookup(&ident(name), NOW), Keys::None));
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("policy", &["base", "domain", "system"]),
     ("auth", &["base", "domain", "system"]),
     ("store", &["base", "domain", "system"]),
-    ("engine", &["base", "domain", "store"]),
+    ("engine", &["base", "domain", "store", "system"]),
     ("syntax", &["base"]),
     ("graph", &["base", "syntax"]),
     ("index", &["base", "graph", "syntax", "system"]),

@@ -80,10 +80,12 @@ fn a_lock_is_one_agents_and_the_other_hears_whose_until_when_and_which_grant() {
     assert_eq!(no["data"]["until"], taken["lock"]["until"]);
     assert_eq!(no["data"]["reason"], "new token");
 
-    // A class and its method are a warning and no refusal; so is a name that is not there.
-    world.done("a", &["lock", "src/auth.ts:Session"]);
-    let inside = world.done("b", &["lock", "src/auth.ts:Session.renew"]);
-    assert_eq!(inside["warnings"][0]["kind"], "container_locked");
+    // Who locks a class has what others have not got of it, and is told; so is of a name that is not there.
+    world.done("b", &["lock", "src/auth.ts:Session.renew"]);
+    let around = world.done("a", &["lock", "src/auth.ts:Session"]);
+    assert_eq!(around["warnings"][0]["kind"], "member_locked");
+    let (code, no) = world.ask("c", &["lock", "src/auth.ts:Session.other"]);
+    assert_eq!((code, &no["data"]["holder"]), (5, &json!("a")), "{no}");
     let unknown = world.done("b", &["lock", "src/auth.ts:nobody"]);
     assert_eq!(unknown["warnings"][0]["kind"], "unknown_symbol");
 
@@ -166,6 +168,28 @@ fn those_who_wait_get_a_lock_in_order_and_one_that_hangs_up_loses_its_place() {
     // A wait that is over is the conflict itself.
     let (code, no) = world.ask("e", &["lock", "src/auth.ts:login", "--wait", "50ms"]);
     assert_eq!((code, &no["data"]["holder"]), (5, &json!("d")));
+}
+
+/// How often somebody has begun to wait for a lock, as the journal has it.
+pub(crate) fn waits_begun(world: &World) -> usize {
+    let log = world.command(&["--json", "log", "--limit", "1000"]).output().unwrap();
+    let log = String::from_utf8(log.stdout).unwrap();
+    assert!(log.contains("lock_acquired"), "{log}");
+    log.lines().filter(|line| line.contains("\"lock_awaited\"")).count()
+}
+
+#[test]
+fn a_wait_is_had_once_and_is_no_longer_than_was_asked_for() {
+    let world = world();
+    let _daemon = world.start();
+    world.done("a", &["lock", "src/auth.ts:login"]);
+    for round in 1..=5 {
+        let (code, no) = world.ask("b", &["lock", "src/auth.ts:login", "--wait", "150ms"]);
+        assert_eq!((code, &no["data"]["holder"]), (5, &json!("a")));
+        // Each wait that is begun is one of 150 ms more.
+        assert_eq!(waits_begun(&world), round);
+    }
+    assert!(world.waiting().is_empty());
 }
 
 #[test]

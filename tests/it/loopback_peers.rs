@@ -1,6 +1,6 @@
 //! Who is let in at the doors over loopback HTTP, by whose socket it is.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
@@ -172,6 +172,41 @@ fn while_a_worker_runs_a_jailed_peer_is_refused_and_others_are_not() {
     assert!(world.log().contains("another pid namespace"), "{}", world.log());
     std::fs::write(world.repo().join("over"), "").unwrap();
     world.client(&daemon, "orch").result_of(&task);
+}
+
+#[test]
+fn what_carries_connections_of_containers_is_not_its_user() {
+    let world = World::new();
+    let _daemon = world.start();
+    for name in ["slirp4netns", "pasta.avx2", "rootlesskit"] {
+        let carrier = world.path(name);
+        std::fs::copy("/usr/bin/nc", &carrier).unwrap();
+        let idle = ["-lU".to_owned(), world.path(&format!("{name}.sock")).display().to_string()];
+        let mut idle = Command::new(&carrier).args(idle).stdin(Stdio::piped()).spawn().unwrap();
+        for door in Http::all(&world) {
+            let carried = || {
+                let mut it = Command::new(&carrier);
+                let mut it = it.args(["127.0.0.1", &door.port.to_string()]);
+                it = it.stdin(Stdio::piped()).stdout(Stdio::piped());
+                let mut it = it.spawn().unwrap();
+                let ask = format!("GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", door.port);
+                it.stdin.as_mut().unwrap().write_all(ask.as_bytes()).unwrap();
+                let mut line = String::new();
+                BufReader::new(it.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+                it.kill().unwrap();
+                it.wait().unwrap();
+                line
+            };
+            eventually("that it is seen", || carried().contains(" 403 "));
+            for _ in 0..3 {
+                assert!(carried().contains(" 403 "), "{name} at {door:?}");
+                assert_eq!(door.get("/nowhere").status, 404, "who speaks for itself is let in beside it");
+            }
+        }
+        idle.kill().unwrap();
+        idle.wait().unwrap();
+    }
+    assert!(world.log().contains("of a container"), "{}", world.log());
 }
 
 #[test]

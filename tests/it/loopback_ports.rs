@@ -80,6 +80,27 @@ fn whoever_asks_for_any_port_gets_one_and_is_told_which() {
 }
 
 #[test]
+fn a_usual_port_that_is_taken_is_replaced_and_that_is_said_once() {
+    let world = World::new();
+    // Where it cannot be had, somebody else has it, which is as good.
+    let _listener = TcpListener::bind("127.0.0.1:9119");
+    let up = command(&world, &world.repo(), &["up"]).output().unwrap();
+    assert!(up.status.success(), "{}", said(&up));
+    let other = Http::broker(&world).port;
+    assert!(said(&up).contains("port 9119 is taken by"), "{}", said(&up));
+    assert!(said(&up).contains(&format!("listening at port {other} instead")), "{}", said(&up));
+    for later in [&["up"][..], &["status"], &["reload"], &["doctor"]] {
+        let later = command(&world, &world.repo(), later).output().unwrap();
+        assert!(!said(&later).contains("instead"), "{}", said(&later));
+    }
+    assert!(command(&world, &world.repo(), &["down"]).status().unwrap().success());
+    // A command that starts one itself tells it, too.
+    let list = command(&world, &world.repo(), &["token", "list"]).output().unwrap();
+    assert!(said(&list).contains("port 9119 is taken by"), "{}", said(&list));
+    assert!(command(&world, &world.repo(), &["down"]).status().unwrap().success());
+}
+
+#[test]
 fn a_daemon_that_a_command_starts_does_without_a_port_that_is_written_down_and_taken() {
     let (listener, port) = taken();
     let world = world_with(port);
@@ -102,8 +123,14 @@ fn a_second_repository_gets_other_ports_and_is_told_whose_the_usual_ones_are() {
     assert!(Command::new("git").args(["init", "-q"]).arg(&second).status().unwrap().success());
     let until = Instant::now() + Duration::from_secs(60);
     // Elsewhere on this machine, somebody may have the usual ports for a moment.
-    while !command(&world, &world.repo(), &["up"]).status().unwrap().success() {
+    loop {
+        assert!(command(&world, &world.repo(), &["up"]).status().unwrap().success());
+        let doors = status(&world)["doors"].to_string();
+        if doors.contains(":4700") && doors.contains(":9119") {
+            break;
+        }
         assert!(Instant::now() < until, "somebody else has the usual ports");
+        assert!(command(&world, &world.repo(), &["down"]).status().unwrap().success());
         std::thread::sleep(Duration::from_millis(200));
     }
     let up = command(&world, &second, &["up"]).output().unwrap();

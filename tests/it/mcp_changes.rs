@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use crate::mcp_host::Host;
 use crate::support::World;
 
+/// A worker that collects its tasks.
+const HELPER: &str = "[workers.helper]\ntype = \"polling\"\n";
+
 const CODE: &str = "def parse(text):\n    return text\n\n\ndef render(tree):\n    return parse(tree)\n";
 
 fn kinds(conflicts: &Value) -> Vec<&str> {
@@ -29,18 +32,18 @@ fn a_change_is_compared_with_what_others_have_before_and_when_it_is_announced() 
     let declared = other
         .does("intent_declare", json!({ "description": "make it fast", "files": ["a.py"], "ttl_s": 600 }));
     assert_eq!(kinds(&declared["conflicts"]), ["locked_within"]);
-    let id = declared["intent"]["intent"].clone();
+    let id = declared["intent"]["intent_id"].clone();
     let theirs = one.does("conflicts_check", json!({ "files": ["a.py"] }));
     assert_eq!(kinds(&theirs["conflicts"]), ["intent_overlap"]);
-    assert_eq!(one.does("intents_list", json!({ "file": "a.py" }))["rows"][0]["intent"], id);
+    assert_eq!(one.does("intents_list", json!({ "file": "a.py" }))["rows"][0]["intent_id"], id);
     assert_eq!(one.does("intents_list", json!({ "mine": true }))["rows"], json!([]));
-    let move_on = |status: &str| json!({ "intent": id, "status": status });
+    let move_on = |status: &str| json!({ "intent_id": id, "status": status });
     assert!(one.fails("intent_update", move_on("resolved")).contains("other"));
     assert_eq!(other.does("intent_update", move_on("active"))["status"], "active");
     assert_eq!(other.does("intent_update", move_on("resolved"))["status"], "resolved");
     assert!(!other.fails("intent_update", move_on("active")).is_empty());
     assert!(other.fails("intent_update", move_on("done")).contains("resolved"), "what there is, is said");
-    assert_eq!(one.does("intents_list", json!({ "status": "resolved" }))["rows"][0]["intent"], id);
+    assert_eq!(one.does("intents_list", json!({ "status": "resolved" }))["rows"][0]["intent_id"], id);
 
     for wrong in [json!({ "files": [] }), json!({ "files": ["../x"] }), json!({ "files": "a.py" }), json!({})]
     {
@@ -61,14 +64,14 @@ fn a_contract_holds_against_files_on_disk_and_as_they_would_be() {
     let (mut one, mut other) = (Host::old(&world, "one"), Host::new_era(&world, "other"));
     let offered = one.does("contract_propose", json!({ "symbol": "a.py:parse" }));
     assert_eq!((&offered["status"], &offered["proposer"]), (&json!("proposed"), &json!("one")));
-    let id = offered["contract"].clone();
-    let say = |word: &str| json!({ "contract": id, "answer": word });
+    let id = offered["contract_id"].clone();
+    let say = |word: &str| json!({ "contract_id": id, "answer": word });
     assert!(!one.fails("contract_respond", say("accept")).is_empty(), "nobody accepts their own");
     assert!(!other.fails("contract_respond", say("withdraw")).is_empty());
     assert!(other.fails("contract_respond", say("maybe")).contains("answer"));
     assert_eq!(other.does("contract_respond", say("accept"))["status"], "accepted");
     assert!(!other.fails("contract_respond", say("reject")).is_empty(), "it is settled");
-    assert_eq!(one.does("contracts_list", json!({ "status": "accepted" }))["rows"][0]["contract"], id);
+    assert_eq!(one.does("contracts_list", json!({ "status": "accepted" }))["rows"][0]["contract_id"], id);
     assert_eq!(one.does("contracts_list", json!({ "status": "proposed" }))["rows"], json!([]));
 
     let kept = one.does("contracts_check", json!({ "files": ["a.py", "b.py"] }));
@@ -87,11 +90,12 @@ fn a_contract_holds_against_files_on_disk_and_as_they_would_be() {
     assert!(one.fails("contracts_check", json!({})).contains("nothing to check"));
     assert!(one.fails("contract_propose", json!({ "symbol": "a.py:nothing" })).contains("no such symbol"));
     assert!(
-        one.fails("contract_respond", json!({ "contract": "none", "answer": "accept" })).contains("contract")
+        one.fails("contract_respond", json!({ "contract_id": "none", "answer": "accept" }))
+            .contains("contract")
     );
 
-    let mine = one.does("contract_propose", json!({ "symbol": "a.py:render" }))["contract"].clone();
-    let back = one.does("contract_respond", json!({ "contract": mine, "answer": "withdraw" }));
+    let mine = one.does("contract_propose", json!({ "symbol": "a.py:render" }))["contract_id"].clone();
+    let back = one.does("contract_respond", json!({ "contract_id": mine, "answer": "withdraw" }));
     assert_eq!(back["status"], "withdrawn");
 }
 
@@ -131,6 +135,7 @@ fn lists_come_in_pages_that_are_for_their_asker_and_their_question() {
 #[test]
 fn tasks_and_locks_and_approvals_come_in_pages() {
     let world = World::new();
+    world.configure(HELPER);
     world.rule(crate::mcp_host::ALLOW);
     let daemon = world.start();
     let mut host = Host::new_era(&world, "one");

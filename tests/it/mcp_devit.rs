@@ -154,7 +154,8 @@ fn what_is_wrong_is_an_error_of_the_protocol_with_devits_code() {
 }
 
 #[test]
-fn policy_sees_devits_names_and_ours_for_what_they_are_and_the_names_can_be_switched_off() {
+fn policy_sees_devits_names_and_ours_for_what_they_are_and_the_names_are_there_only_where_they_are_asked_for()
+{
     let world = World::new();
     world.rule(DEVIT_ONLY);
     let daemon = world.start();
@@ -167,9 +168,8 @@ fn policy_sees_devits_names_and_ours_for_what_they_are_and_the_names_can_be_swit
     world.rule(&DEVIT_ONLY.replace("devit_delegate", "delegate"));
     drop(host);
     daemon.stop();
-    world.configure("[mcp]\ndevit_tools = false\n");
     let _daemon = world.start();
-    let mut host = Host::old(&world, "asker");
+    let mut host = Host::of(world.command(&["mcp", "--as", "asker"])).greeting(json!({}));
     let tools = host.ask("tools/list", json!({}));
     let names: Vec<_> =
         tools["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();

@@ -17,11 +17,11 @@ fn forms() -> Value {
 }
 
 fn host(world: &World, agent: &str, can: Value) -> Host {
-    Host::of(world.command(&["mcp", "--as", agent])).declaring(can)
+    Host::of(world.command(&["mcp", "--as", agent, "--tools", "all"])).declaring(can)
 }
 
 fn older(world: &World, agent: &str, can: Value) -> Host {
-    Host::of(world.command(&["mcp", "--as", agent])).greeting(can)
+    Host::of(world.command(&["mcp", "--as", agent, "--tools", "all"])).greeting(can)
 }
 
 fn goal(task: &str) -> Value {
@@ -125,7 +125,7 @@ fn declining_is_a_no_and_closing_a_form_is_nothing() {
     let asked = coder.ask("tools/call", call("t1"));
     let still = coder.ask("tools/call", completed("t1", &asked, json!({ "action": "cancel" })));
     assert_eq!(still["structuredContent"]["state"], "awaiting");
-    assert!(still["structuredContent"]["approval"].is_number(), "{still}");
+    assert!(still["structuredContent"]["approval_id"].is_number(), "{still}");
     let again = coder.ask("tools/call", call("t1"));
     let over = coder.ask("tools/call", completed("t1", &again, json!({ "action": "decline" })));
     assert_eq!((&over["isError"], &over["structuredContent"]["state"]), (&json!(true), &json!("failed")));
@@ -146,12 +146,11 @@ fn with_rules_that_do_not_name_the_host_no_form_is_shown_and_a_made_up_one_appro
     let begun = coder.does("delegate", goal("t1"));
     assert_eq!(begun["state"], "awaiting", "no question comes back");
     let listed = coder.does("approvals_list", json!({}))["approvals"][0].clone();
-    let name = format!("approval-{}-{}", listed["approval"], &listed["digest"].as_str().unwrap()[..12]);
+    let name = format!("approval-{}-{}", listed["approval_id"], &listed["digest"].as_str().unwrap()[..12]);
 
     // A call that pretends to have been asked, with a state that the daemon's own key has sealed.
     let me = me(&world, "coder");
-    let carried =
-        json!({ "task": "t1", "approval": listed["approval"], "digest": listed["digest"], "dialog": "d1" });
+    let carried = json!({ "task": "t1", "approval": listed["approval_id"], "digest": listed["digest"], "dialog": "d1" });
     let sealed = seal(&me, &goal("t1"), &carried, Duration::from_secs(60));
     let mut forged = call("t1");
     forged["inputResponses"] = json!({ name.clone(): yes() });
@@ -164,7 +163,7 @@ fn with_rules_that_do_not_name_the_host_no_form_is_shown_and_a_made_up_one_appro
     let answer = other.answer("tasks/update", params);
     assert_eq!(answer["error"]["code"], -32_602);
     assert!(answer["error"]["message"].as_str().unwrap().contains("terminal"), "{answer}");
-    let body = json!({ "approval": listed["approval"], "grant": true, "digest": listed["digest"] });
+    let body = json!({ "approval": listed["approval_id"], "grant": true, "digest": listed["digest"] });
     let told = own(&world, "coder", "/host-answer", &body);
     assert_eq!(told["error"], "approval_not_yours", "{told}");
     assert_eq!(state(&mut coder, "t1"), "awaiting");
@@ -179,7 +178,7 @@ fn a_state_is_good_for_one_call_of_one_agent_once() {
     let asked = coder.ask("tools/call", call("t1"));
 
     let listed = coder.does("approvals_list", json!({}))["approvals"][0].clone();
-    let body = json!({ "approval": listed["approval"], "grant": true, "digest": listed["digest"] });
+    let body = json!({ "approval": listed["approval_id"], "grant": true, "digest": listed["digest"] });
     let told = own(&world, "other", "/host-answer", &body);
     assert_eq!(told["error"], "approval_not_yours", "another agent's host says nothing about it: {told}");
     let theirs = completed("t1", &asked, yes());
@@ -222,8 +221,7 @@ fn a_state_that_is_too_old_is_refused_and_one_outlives_host_and_daemon() {
     let mut coder = host(&world, "coder", forms());
     let asked = coder.ask("tools/call", call("t1"));
     let listed = coder.does("approvals_list", json!({}))["approvals"][0].clone();
-    let carried =
-        json!({ "task": "t1", "approval": listed["approval"], "digest": listed["digest"], "dialog": "d1" });
+    let carried = json!({ "task": "t1", "approval": listed["approval_id"], "digest": listed["digest"], "dialog": "d1" });
     let me = me(&world, "coder");
     let mut stale = completed("t1", &asked, yes());
     stale["requestState"] = json!(seal(&me, &goal("t1"), &carried, Duration::ZERO));

@@ -24,21 +24,21 @@ pub(crate) fn node() -> (PathBuf, PathBuf) {
 }
 
 /// Everything that a world's commands are started with.
-fn environment(world: &World) -> Map<String, Value> {
+pub(crate) fn environment(world: &World) -> Map<String, Value> {
     let text = |it: &std::ffi::OsStr| it.to_str().unwrap().to_owned();
     let command = world.command(&[]);
     command.get_envs().map(|(name, value)| (text(name), text(value.unwrap()).into())).collect()
 }
 
 /// What somebody at a terminal of their own does.
-fn at_the_terminal(world: &World, line: &str) -> Output {
+pub(crate) fn at_the_terminal(world: &World, line: &str) -> Output {
     let mut person = Command::new("script");
     person.args(["-qec", &format!("{} {line}", provost().display()), "/dev/null"]);
     person.current_dir(world.repo()).env_clear().stdin(Stdio::null());
     for (name, value) in world.command(&[]).get_envs() {
         person.env(name, value.unwrap());
     }
-    person.output().unwrap()
+    crate::support::apart(&person)
 }
 
 /// How the inspector reaches a server.
@@ -55,7 +55,7 @@ fn inspect(world: &World, server: &Server, era: &str, asked: &[&str]) -> (i32, V
     command.arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js")).arg("--cli");
     match server {
         Server::Stdio => {
-            command.args([provost().to_str().unwrap(), "mcp", "--as", "inspector"]);
+            command.args([provost().to_str().unwrap(), "mcp", "--as", "inspector", "--tools", "all"]);
             for (name, value) in environment(world) {
                 command.args(["-e", &format!("{name}={}", value.as_str().unwrap())]);
             }
@@ -123,7 +123,7 @@ fn the_inspector_lists_and_calls_tools_over_http() {
 fn over_http(rule: &str) -> ((World, Daemon), String) {
     let world = World::new();
     world.rule(rule);
-    world.configure("[mcp]\nenabled = true\n");
+    world.configure("[mcp]\nenabled = true\ntools = [\"all\"]\n");
     let daemon = world.start();
     let url = format!("http://127.0.0.1:{}/mcp", Http::mcp(&world).port);
     ((world, daemon), url)
@@ -158,8 +158,8 @@ fn drives(world: &World, mut how: Value, mode: &str, version: &str) {
     let begun = next()["begun"].clone();
     assert_eq!((&begun["task_id"], &begun["state"]), (&json!(task), &json!("awaiting")));
     let waiting = next()["approvals"].clone();
-    let number = begun["approval"].as_u64().unwrap();
-    assert!(waiting.as_array().unwrap().iter().any(|it| it["approval"] == number), "{waiting}");
+    let number = begun["approval_id"].as_u64().unwrap();
+    assert!(waiting.as_array().unwrap().iter().any(|it| it["approval_id"] == number), "{waiting}");
     let person = at_the_terminal(world, &format!("approve {number} --note fine"));
     assert!(person.status.success(), "{person:?}");
     let end = next();
@@ -184,7 +184,7 @@ fn the_client_in_python_delegates_and_waits_for_a_person_over_standard_input() {
     let _daemon = world.start();
     for (mode, version) in [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")] {
         let how = json!({
-            "command": provost(), "args": ["mcp", "--as", format!("python-{mode}")],
+            "command": provost(), "args": ["mcp", "--as", format!("python-{mode}"), "--tools", "all"],
             "env": environment(&world), "cwd": world.repo(),
         });
         drives(&world, how, mode, version);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost::auth::keys::KeyRing;
+use provost::auth::names::Names;
 use provost::base::limits::CONNECTIONS_MAX;
 use provost::client::Client;
 use provost::engine::SystemClock;
@@ -47,8 +48,12 @@ pub(crate) fn serve(dir: &Path, stop: CancellationToken) -> String {
     let nobody = |_| Client::at(std::path::PathBuf::new());
     let door = McpHttp::serving(Arc::new(nobody), || Fixtures, stop.clone());
     let keys = Arc::new(KeyRing::open(&dir.join("keys")).unwrap());
+    let names = Arc::new(Names::by_keys(keys));
     let uid = rustix::process::geteuid().as_raw();
-    let shell = Shell::new(door, Gate { port, uid, keys, provost: provost(dir), demands_token: false });
+    let shell = Shell::new(
+        door,
+        Gate { port, uid, names, provost: provost(dir), demands_token: false, carriers: Default::default() },
+    );
     let serve = move |accepted, guard| shell.clone().serve(accepted, guard);
     tokio::spawn(accept_loop(bound, CONNECTIONS_MAX, stop, Duration::from_secs(1), serve));
     format!("http://127.0.0.1:{port}/mcp")
@@ -64,7 +69,7 @@ fn provost(dir: &Path) -> Provost {
     let state = dir.join(".state");
     let kept = (
         Versions::open(&state).unwrap(),
-        Applying::open(&state, ApplyRules { deny: &[], unknown: true }).unwrap(),
+        Applying::open(&state, ApplyRules { deny: &[], unknown: true, settings: false }).unwrap(),
     );
     let configured = Configured {
         profiles: Arc::default(),

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
+/// Every tool, DevIt's names included.
+pub(crate) const EVERY: &str = "all,devit";
+
 /// A host's server process.
 pub(crate) struct Host {
     child: Child,
@@ -30,12 +33,12 @@ impl Host {
 
     /// With a handshake, as hosts up to 2025-11-25 begin.
     pub(crate) fn old(world: &World, agent: &str) -> Self {
-        Self::of(world.command(&["mcp", "--as", agent])).greeting(json!({}))
+        Self::of(world.command(&["mcp", "--as", agent, "--tools", EVERY])).greeting(json!({}))
     }
 
     /// Without one, as hosts do since 2026-07-28.
     pub(crate) fn new_era(world: &World, agent: &str) -> Self {
-        Self::of(world.command(&["mcp", "--as", agent])).declaring(json!({}))
+        Self::of(world.command(&["mcp", "--as", agent, "--tools", EVERY])).declaring(json!({}))
     }
 
     /// The handshake, with what the host can do.

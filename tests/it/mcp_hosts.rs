@@ -20,7 +20,7 @@ fn a_host_of_either_era_delegates_and_waits_and_reads() {
         assert_eq!((&over["state"], &over["exit_code"]), (&json!("completed"), &json!(0)));
         assert_eq!(host.does("delegate", asked)["state"], "completed", "the same id is the same task");
         let output = host.does("task_output", json!({ "task_id": task }));
-        assert_eq!((&output["text"], &output["is_over"]), (&json!("one\ntwo\n"), &json!(false)));
+        assert_eq!((&output["text"], &output["is_over"]), (&json!("one\ntwo\n"), &json!(true)));
         let rest = host.does("task_output", json!({ "task_id": task, "cursor": output["cursor"] }));
         assert_eq!((&rest["text"], &rest["is_over"]), (&json!(""), &json!(true)));
         let listed = host.does("task_status", json!({ "limit": 100 }));
@@ -87,8 +87,8 @@ fn nobody_says_yes_to_their_own_request() {
     let begun = one.does("delegate", json!({ "goal": "true", "worker": "shell", "task_id": "t1" }));
     assert_eq!(begun["state"], "awaiting");
     let waiting = one.does("approvals_list", json!({}))["approvals"][0].clone();
-    assert_eq!((&waiting["approval"], &waiting["asked_by"]), (&begun["approval"], &json!("one")));
-    let yes = json!({ "approval": waiting["approval"], "grant": true, "digest": waiting["digest"] });
+    assert_eq!((&waiting["approval_id"], &waiting["asked_by"]), (&begun["approval_id"], &json!("one")));
+    let yes = json!({ "approval_id": waiting["approval_id"], "grant": true, "digest": waiting["digest"] });
     for host in [&mut one, &mut other] {
         let refused = host.fails("approval_decide", yes.clone());
         assert!(!refused.is_empty());

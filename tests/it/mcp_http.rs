@@ -147,6 +147,7 @@ impl Host {
 fn world(rules: &str) -> World {
     let world = World::new();
     world.rule(rules);
+    world.configure("[mcp]\ntools = [\"all\", \"devit\"]\n");
     world
 }
 
@@ -315,7 +316,7 @@ fn a_session_is_nobody_s_but_its_agent_s_and_ends() {
     }
     ada.ask("tools/list", json!({}));
     let ended = ada.raw("DELETE", "");
-    assert!([200, 202, 204].contains(&ended.status), "{}", ended.text);
+    assert_eq!(ended.status, 200, "{}", ended.text);
     assert_eq!(ada.send("POST", "tools/list", json!({})).status, 404);
 }
 
@@ -340,7 +341,7 @@ fn what_waits_is_shown_to_people_and_no_page_takes_an_answer() {
     let mut host = Host::new_era(&world, "ada");
     let asked = json!({ "goal": "echo '<script>alert(1)</script>'", "worker": "shell" });
     let answer = host.ask("tools/call", json!({ "name": "delegate", "arguments": asked }));
-    let id = answer["structuredContent"]["approval"].as_u64().unwrap();
+    let id = answer["structuredContent"]["approval_id"].as_u64().unwrap();
     let door = Http::mcp(&world);
     let at = format!("http://127.0.0.1:{}/approvals/{id}", door.port);
     assert_eq!(answer["structuredContent"]["page"], at);
@@ -363,7 +364,7 @@ fn what_waits_is_shown_to_people_and_no_page_takes_an_answer() {
     }
     assert_eq!(door.get("/approvals/999").status, 404);
     assert_eq!(door.get("/approvals/x").status, 404);
-    assert_eq!(host.does("approvals_list", json!({}))["approvals"][0]["approval"], id);
+    assert_eq!(host.does("approvals_list", json!({}))["approvals"][0]["approval_id"], id);
 }
 
 #[test]
@@ -373,8 +374,8 @@ fn nobody_says_yes_to_their_own_request_under_any_name() {
     let mut ada = Host::new_era(&world, "ada");
     let begun = ada.does("delegate", json!({ "goal": "true", "worker": "shell" }));
     let waiting = ada.does("approvals_list", json!({}))["approvals"][0].clone();
-    assert_eq!(waiting["approval"], begun["approval"]);
-    let yes = json!({ "approval": waiting["approval"], "grant": true, "digest": waiting["digest"] });
+    assert_eq!(waiting["approval_id"], begun["approval_id"]);
+    let yes = json!({ "approval_id": waiting["approval_id"], "grant": true, "digest": waiting["digest"] });
     for mut host in [
         Host::new_era(&world, "ada"),
         Host::new_era(&world, "bob"),
@@ -385,7 +386,7 @@ fn nobody_says_yes_to_their_own_request_under_any_name() {
         let why = host.fails("approval_decide", yes.clone());
         assert!(!why.is_empty());
     }
-    assert_eq!(ada.does("approvals_list", json!({}))["approvals"][0]["approval"], begun["approval"]);
+    assert_eq!(ada.does("approvals_list", json!({}))["approvals"][0]["approval_id"], begun["approval_id"]);
     assert_eq!(
         ada.does("task_status", json!({ "task_id": begun["task_id"] }))["tasks"][0]["state"],
         "awaiting"

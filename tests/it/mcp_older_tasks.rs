@@ -11,7 +11,7 @@ use crate::support::World;
 const UNTIL_TOLD: &str = "while ! test -e go; do sleep 0.05; done; echo over";
 
 fn older(world: &World, agent: &str) -> Host {
-    Host::of(world.command(&["mcp", "--as", agent])).greeting(json!({}))
+    Host::of(world.command(&["mcp", "--as", agent, "--tools", "all"])).greeting(json!({}))
 }
 
 fn delegation(task: &str, goal: &str) -> Value {
@@ -34,7 +34,7 @@ fn a_host_of_2025_11_25_asks_for_a_task_and_fetches_its_result() {
     let world = World::new();
     world.rule(ALLOW);
     let _daemon = world.start();
-    let mut host = Host::of(world.command(&["mcp", "--as", "coder"]));
+    let mut host = Host::of(world.command(&["mcp", "--as", "coder", "--tools", "all"]));
     let said = host.ask(
         "initialize",
         json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } }),
@@ -159,7 +159,7 @@ fn a_task_of_either_form_is_the_same_after_the_daemon_was_killed() {
     let mut host = older(&world, "coder");
     let now = host.ask("tasks/get", json!({ "taskId": "t1" }));
     assert_eq!((&now["createdAt"], &now["statusMessage"]), (&begun["createdAt"], &begun["statusMessage"]));
-    let mut newer = Host::of(world.command(&["mcp", "--as", "coder"]))
+    let mut newer = Host::of(world.command(&["mcp", "--as", "coder", "--tools", "all"]))
         .declaring(json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } }));
     assert_eq!(newer.ask("tasks/get", json!({ "taskId": "t1" }))["createdAt"], begun["createdAt"]);
     assert_eq!(
@@ -176,7 +176,7 @@ fn a_host_hears_of_the_tasks_that_it_has_named() {
     world.rule(ALLOW);
     let _daemon = world.start();
     let follows = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
-    let mut host = Host::of(world.command(&["mcp", "--as", "coder"])).declaring(follows);
+    let mut host = Host::of(world.command(&["mcp", "--as", "coder", "--tools", "all"])).declaring(follows);
     let mut other = Host::new_era(&world, "other");
     other.does("delegate", json!({ "goal": "true", "worker": "shell", "task_id": "theirs" }));
     let arguments = json!({ "goal": UNTIL_TOLD, "worker": "shell", "task_id": "t1" });

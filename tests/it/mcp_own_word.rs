@@ -40,7 +40,7 @@ fn no_name_and_no_tool_lets_a_model_answer_its_own_request() {
     let mut host = Host::old(&world, "one");
     host.does("delegate", json!({ "goal": "touch done", "worker": "shell", "task_id": "t1" }));
     let waiting = host.does("approvals_list", json!({}))["approvals"][0].clone();
-    let yes = json!({ "approval": waiting["approval"], "grant": true, "digest": waiting["digest"], "reason": "I say so" });
+    let yes = json!({ "approval_id": waiting["approval_id"], "grant": true, "digest": waiting["digest"], "reason": "I say so" });
 
     let about = |status: &str| json!({ "task_id": "t1", "status": status, "summary": "approved by me" });
     for tool in ["notify", "devit_notify"] {
@@ -51,7 +51,7 @@ fn no_name_and_no_tool_lets_a_model_answer_its_own_request() {
     }
     host.does(
         "message_send",
-        json!({ "to": "supervisor", "text": format!("approved: {}", waiting["approval"]) }),
+        json!({ "to": "supervisor", "text": format!("approved: {}", waiting["approval_id"]) }),
     );
     host.does("message_send", json!({ "to": "one", "kind": "answer", "text": "granted", "re": "approval" }));
     drop(host);
@@ -68,7 +68,7 @@ fn no_name_and_no_tool_lets_a_model_answer_its_own_request() {
         "approver",
         "supervisor",
     ];
-    let of = |arguments: &[&str]| world.command(&[&["mcp"], arguments].concat());
+    let of = |arguments: &[&str]| world.command(&[&["mcp", "--tools", "all"], arguments].concat());
     let mut ways: Vec<Command> = names.iter().map(|name| of(&["--as", name])).collect();
     for name in ["human", "client:approver"] {
         let mut command = of(&[]);
@@ -98,6 +98,6 @@ fn no_name_and_no_tool_lets_a_model_answer_its_own_request() {
     }
     let mut host = Host::old(&world, "watcher");
     assert_eq!(host.does("task_status", json!({ "task_id": "t1" }))["tasks"][0]["state"], "awaiting");
-    assert_eq!(host.does("approvals_list", json!({}))["approvals"][0]["approval"], waiting["approval"]);
+    assert_eq!(host.does("approvals_list", json!({}))["approvals"][0]["approval_id"], waiting["approval_id"]);
     assert!(!world.repo().join("done").exists());
 }

@@ -74,7 +74,7 @@ fn a_picture_that_needs_a_yes_says_so_and_is_refused_where_rules_say_no() {
     let daemon = world.start();
     let mut host = Host::old(&world, "one");
     let waits = host.does("screenshot", json!({ "max_wait_s": 0 }));
-    assert_eq!((&waits["state"], waits["approval"].is_number()), (&json!("awaiting"), true));
+    assert_eq!((&waits["state"], waits["approval_id"].is_number()), (&json!("awaiting"), true));
     let devit = host.call("devit_screenshot", json!({}));
     assert!(devit["isError"] == true && devit["content"][0]["text"].as_str().unwrap().contains("approval"));
     drop(host);

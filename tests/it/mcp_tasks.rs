@@ -13,7 +13,7 @@ fn tasks() -> Value {
 }
 
 fn host(world: &World, agent: &str) -> Host {
-    Host::of(world.command(&["mcp", "--as", agent])).declaring(tasks())
+    Host::of(world.command(&["mcp", "--as", agent, "--tools", "all"])).declaring(tasks())
 }
 
 /// A command that ends when the test says so.

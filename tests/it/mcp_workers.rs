@@ -110,6 +110,10 @@ fn the_task_becomes_the_call_and_what_was_used_becomes_metadata() {
     let metadata = &result["artifacts"]["metadata"];
     assert_eq!((&metadata["tokens_input"], &metadata["tokens_output"]), (&json!(11), &json!(22)));
     assert_eq!((&metadata["cost_estimate_usd"], &metadata["model_used"]), (&json!(0.5), &json!("small")));
+    // Whoever waits for it at a terminal is shown the answer: it has nothing else to say.
+    let waited =
+        desk.world.command(&["delegate", "tell the time", "--worker", "devit", "--wait"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&waited.stdout).contains("all done"), "{waited:?}");
 }
 
 #[test]

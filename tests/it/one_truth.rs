@@ -120,6 +120,7 @@ fn have(s: &mut Script, name: &str, how: How, place: &str) -> Said {
                 symbols,
                 ttl: None,
                 calls: Vec::new(),
+                callers: Vec::new(),
                 fresh: Vec::new(),
             };
             s.say(&client(name), verb)

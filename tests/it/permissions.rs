@@ -8,6 +8,7 @@ use provost::domain::command::{AnswerApproval, AskPermission};
 use provost::domain::{Answer, EventKind, Failure, PermissionEvent, Refusal, Reply, Verdict};
 use serde_json::{Value, json};
 
+use crate::loopback_client::Http;
 use crate::script::{ByWord, RATED, Said, Script, approver, client, person};
 use crate::support::{World, eventually, provost};
 
@@ -165,7 +166,7 @@ fn at_the_terminal(world: &World, line: &str) -> Output {
     for (name, value) in world.command(&[]).get_envs() {
         person.env(name, value.unwrap());
     }
-    person.output().unwrap()
+    crate::support::apart(&person)
 }
 
 fn waiting(world: &World) -> Vec<Value> {
@@ -252,5 +253,86 @@ fn a_model_does_not_answer_for_itself_from_its_hosts_terminal() {
     }
     let said = String::from_utf8(host.output().unwrap().stdout).unwrap();
     assert!(said.contains("ended: 4"), "{said}");
-    assert!(!waiting(&world).is_empty(), "{said}");
+    // Nobody waits for it any more.
+    eventually("the questions of hooks that were killed are gone", || waiting(&world).is_empty());
+}
+
+/// A host at a terminal that runs this line and then approves; how that ended.
+fn host_that_approves(world: &World, line: &str, approval: &Value) -> String {
+    let all =
+        format!("{line} >/dev/null 2>&1; {} approve {approval}; echo \"ended: $?\"", provost().display());
+    let mut host = Command::new("script");
+    host.args(["-qec", &format!("sh -c '{}'", all.replace('\'', r"'\''")), "/dev/null"]);
+    host.current_dir(world.repo()).env_clear().stdin(Stdio::null());
+    for (name, value) in world.command(&[]).get_envs() {
+        host.env(name, value.unwrap());
+    }
+    String::from_utf8_lossy(&crate::support::apart(&host).stdout).into_owned()
+}
+
+#[test]
+fn whoever_has_spoken_as_an_agent_at_any_door_is_no_person_and_neither_is_what_runs_below() {
+    let world = crate::wit_client::world();
+    world.rule(crate::mcp_host::ASK);
+    std::fs::write(world.repo().join("README.md"), "x\n").unwrap();
+    let _daemon = world.start();
+    let wit = crate::wit_client::Wit::of(&world);
+    eventually("the wit door", || wit.socket.exists() && wit.answers());
+    let provost = provost().display().to_string();
+    let port = |door: Http| door.port;
+    let post = |at: String, body: Value| {
+        format!(
+            "curl --silent -H content-type:application/json -H \"accept: application/json, text/event-stream\" -d \"$(cat {})\" {at}",
+            {
+                let file = world.path(&format!("body-{}", at.len() * 1_000 + body.to_string().len()));
+                std::fs::write(&file, body.to_string()).unwrap();
+                file.display().to_string()
+            }
+        )
+    };
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": { "name": "locks_list", "arguments": {}, "_meta": meta } });
+    std::fs::write(world.path("call.json"), format!("{call}\n")).unwrap();
+    let status = json!({ "type": "agent.status", "agent_id": "feat-model", "payload": { "status": "working", "modified_files": [] } });
+    let ways = [
+        ("nothing", ":".to_owned(), "ended: 0"),
+        ("a look as the user", format!("{provost} status"), "ended: 0"),
+        ("own", format!("{provost} intend --as model --file README.md x"), "ended: 4"),
+        ("own, and its answer was no", format!("{provost} intend --as human --file README.md x"), "ended: 4"),
+        ("mcp", format!("{provost} mcp --as model < {}", world.path("call.json").display()), "ended: 4"),
+        (
+            "broker",
+            post(format!("http://127.0.0.1:{}/publish", port(Http::broker(&world))), status),
+            "ended: 4",
+        ),
+        (
+            "agent_protocol",
+            post(
+                format!("http://127.0.0.1:{}/agents/announce", port(Http::agent_protocol(&world))),
+                json!({ "id": "model", "tool": "x" }),
+            ),
+            "ended: 4",
+        ),
+        (
+            "wit",
+            post(
+                format!("--unix-socket {} http://localhost/rpc", wit.socket.display()),
+                json!({ "jsonrpc": "2.0", "witVersion": "1", "id": 1, "method": "register", "params": { "sessionId": "model", "name": "m" } }),
+            ),
+            "ended: 4",
+        ),
+    ];
+    for (what, line, ended) in ways {
+        let before = waiting(&world).len();
+        let output = world.command(&["delegate", "--worker", "shell", "true"]).output().unwrap();
+        eventually("the question", || waiting(&world).len() > before);
+        let id = waiting(&world).iter().map(|it| it["id"].as_u64().unwrap()).max().unwrap();
+        let said = host_that_approves(&world, &line, &json!(id));
+        assert!(said.contains(ended), "{what}: {said} {output:?}");
+    }
 }

@@ -278,6 +278,31 @@ fn tier_job_is_for_rules_that_name_it() {
 }
 
 #[test]
+fn writing_to_the_repository_is_for_rules_that_name_it() {
+    let set = rules(&rule("it", "allow", ""));
+    let decision = set.decide_request(&request("git = \"write\""));
+    assert!(
+        matches!(&decision, Decision::Deny { reason, .. } if reason.contains("when.git = [\"write\"]")),
+        "{decision:?}"
+    );
+    for named in ["when.git = [\"write\"]", "when.git = [\"read\", \"write\"]"] {
+        assert_eq!(says(&rules(&rule("it", "allow", named)), "git = \"write\""), "allow it", "{named}");
+    }
+    assert_eq!(
+        says(&rules(&rule("it", "allow", "when.git = [\"read\"]")), "git = \"write\""),
+        "deny no-rule"
+    );
+    // What only tightens cannot open this either.
+    let over = layer(&rule("over", "allow", "when.git = [\"write\"]"));
+    let layered = RuleSet::layered(layer(&rule("it", "allow", "")), vec![over]);
+    assert_eq!(says(&layered, "git = \"write\""), "deny it");
+    for (name, said) in [("default", "approve worker.git"), ("open", "approve worker.git")] {
+        assert_eq!(says(&builtin(name).unwrap(), "git = \"write\""), said, "{name}");
+    }
+    assert!(says(&builtin("strict").unwrap(), "git = \"write\"").starts_with("deny "));
+}
+
+#[test]
 fn a_directory_outside_the_root_is_refused_whatever_the_rules_say() {
     let set = rules(&rule("it", "allow", ""));
     assert_eq!(says(&set, "cwd = \"../x\""), "deny sandbox");

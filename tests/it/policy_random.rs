@@ -8,7 +8,7 @@ use provost::auth::testing::caller;
 use provost::base::{AgentId, Digest, Json, RepoPath, TaskId, Timestamp, Ttl};
 use provost::domain::command::{AnswerApproval, MintToken, TakeScreenshot};
 use provost::domain::{
-    Command, Credentials, Decision, Delegate, Directory, Door, Facts, Judge, Network, Principal, Proof,
+    Command, Credentials, Decision, Delegate, Directory, Door, Facts, Git, Judge, Network, Principal, Proof,
     Scope, Scopes, SecretUse, Tier, Tool, Verdict, WorkerKind,
 };
 use provost::policy::{Action, File, Layer, Net, Request, RuleSet, explain, explain_request, naive};
@@ -81,7 +81,8 @@ fn paths(dice: &mut Dice) -> String {
 
 fn condition(dice: &mut Dice) -> (&'static str, String) {
     let actions = if dice.one_in(3) { &["delegate", "screenshot", "apply"][..] } else { &["delegate"] };
-    match dice.below(20) {
+    match dice.below(21) {
+        19 => ("git", list(&dice.some(&["read", "write"]))),
         0 => ("client", list(&dice.some(NAME_PATTERNS))),
         1 => ("door", list(&dice.some(&["devit", "own"]))),
         2 => ("proof", list(&dice.some(&["shared_key", "own_key", "peer_uid", "person"]))),
@@ -177,7 +178,16 @@ fn request(dice: &mut Dice) -> Request {
             _ => Action::Delegate,
         },
         client: dice.pick(NAMES).into(),
-        door: dice.pick(&[Door::Devit, Door::Own]),
+        door: dice.pick(&[
+            Door::Devit,
+            Door::Own,
+            Door::Worker,
+            Door::Wit,
+            Door::AgentProtocol,
+            Door::Broker,
+            Door::A6s,
+            Door::Mcp,
+        ]),
         proof: dice.pick(&[Proof::SharedKey, Proof::OwnKey, Proof::PeerUid, Proof::Terminal]),
         worker: dice.pick(NAMES).into(),
         worker_kind: dice.pick(&[
@@ -188,6 +198,7 @@ fn request(dice: &mut Dice) -> Request {
         ]),
         tier: dice.pick(&[None, None, Some(Tier::Ll), Some(Tier::Ns), Some(Tier::Job)]),
         network: dice.pick(&[Net::None, Net::None, Net::Ports, Net::Hosts]),
+        git: dice.pick(&[Git::Read, Git::Read, Git::Write]),
         hosts: dice.some(HOSTS).into_iter().map(Into::into).collect(),
         credentials: dice.pick(&[
             None,
@@ -250,6 +261,7 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         Net::Ports => Network::Ports(vec![8080]),
         Net::Hosts => Network::Hosts(request.hosts.clone()),
     };
+    facts.git = request.git;
     let by = |by| SecretUse { name: "s".into(), by };
     facts.secrets = request.credentials.map(by).into_iter().collect();
     (facts.depth, facts.running) = (request.depth, request.running);

@@ -161,3 +161,31 @@ fn memory_never_exceeds_its_bound() {
         }
     }
 }
+
+#[test]
+fn a_frame_dated_ahead_is_not_believed_again_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ahead");
+    let begin = |now: i64| ReplayGuard::new(at(now), 300, 100).remembering(&file).unwrap();
+    let first = begin(0);
+    assert_eq!(first.check("a", ts(200), "n", at(0)), Ok(()));
+    assert_eq!(first.check("a", ts(0), "m", at(0)), Ok(()));
+    drop(first);
+    let second = begin(5);
+    assert_eq!(second.check("a", ts(200), "n", at(5)), Err(Rejected::Replayed));
+    assert_eq!(second.check("a", ts(0), "m", at(5)), Err(Rejected::BeforeStart));
+    assert_eq!(second.check("a", ts(200), "other", at(5)), Ok(()));
+    assert_eq!(second.check("b", ts(200), "n", at(5)), Ok(()));
+    drop(second);
+    // Also when its time has come, and over any number of starts.
+    let third = begin(150);
+    for now in [150, 200, 450] {
+        for (from, nonce) in [("a", "n"), ("a", "other"), ("b", "n")] {
+            assert_eq!(third.check(from, ts(200), nonce, at(now)), Err(Rejected::Replayed), "{from} {nonce}");
+        }
+    }
+    drop(third);
+    // What is over is not kept.
+    drop(begin(1_000));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
+}

@@ -49,7 +49,7 @@ pub(crate) struct World {
     dir: tempfile::TempDir,
     store: MemoryControl,
     engine: Engine,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Option<provost::engine::Lost>>>,
     effects: Option<UnboundedReceiver<(EffectId, Effect)>>,
     owed: Vec<Owed>,
     pub(crate) profile: Profile,
@@ -281,6 +281,7 @@ fn started(store: MemoryStore, terms: &Terms) -> Started {
         secrets: Vec::new(),
         network: Default::default(),
         tier,
+        git: Default::default(),
         copy: false,
         broken: None,
     };

@@ -136,7 +136,7 @@ impl Script {
         let command = command.into();
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
         self.out.clear();
-        let call = Call { now: self.now, who, facts: Facts::default(), past };
+        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past };
         let said = self.core.apply(call, command, &mut self.out);
         if said.is_err() {
             assert!(self.out.changes.is_empty() && self.out.is_empty(), "a refusal has changed something");

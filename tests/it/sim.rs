@@ -70,6 +70,7 @@ fn broken_too(seed: u64) -> Settings {
         network: Network::None,
         secrets: Vec::new(),
         tier: Tier::Ns,
+        git: Default::default(),
         copy: false,
         broken,
     };
@@ -408,7 +409,7 @@ impl Sim {
         let command: Command = command.into();
         let past = command.names_task().and_then(|id| self.model.finished.get(id)).cloned();
         self.out.clear();
-        let call = Call { now: self.now, who, facts: Facts::default(), past };
+        let call = Call { now: self.now, wall: self.now, who, facts: Facts::default(), past };
         let said = self.core.apply(call, command.clone(), &mut self.out);
         self.model.trace = Digest::of(format!("{} {said:?}", self.model.trace).as_bytes());
         self.said.count(match &said {

@@ -60,7 +60,14 @@ fn every_file_is_private_whatever_the_umask() {
             names.push(name);
         }
         names.sort();
-        let expected = ["daemon.lock", "journal.key", "provost.db", "provost.db-shm", "provost.db-wal"];
+        let expected = [
+            "daemon.lock",
+            "journal.anchor",
+            "journal.key",
+            "provost.db",
+            "provost.db-shm",
+            "provost.db-wal",
+        ];
         assert_eq!(names, expected);
     }
 }
@@ -117,7 +124,7 @@ fn links_are_not_followed() {
 }
 
 /// The newest version of the tables.
-const SCHEMA: u32 = 9;
+const SCHEMA: u32 = 10;
 
 #[test]
 fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it() {
@@ -132,9 +139,10 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
                 DROP TABLE footprint; DROP TABLE standoff; DROP TABLE question;
                 DROP TABLE member; DROP TABLE claim; DROP TABLE assignment; DROP TABLE transfer; DROP TABLE timeline;
                 DROP TABLE imported; DROP TABLE emptied; DROP TABLE job; DROP TABLE job_result; DROP TABLE job_order;
-                DROP TABLE token;
+                DROP TABLE token; DROP TABLE gap;
                 DELETE FROM counter WHERE name IN ('fence', 'ticket', 'named'); PRAGMA user_version = 1";
     db.execute_batch(undo).expect("the tables of version 1");
+    fs::remove_file(dir.path().join("journal.anchor")).expect("version 1 had none");
     let mut store = open(dir.path(), Options::default()).expect("the store opens");
     store.load(settings()).expect("a start");
     assert_eq!(store.journal_head(), head);

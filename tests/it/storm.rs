@@ -71,6 +71,7 @@ pub(crate) fn settings() -> Settings {
         secrets: Vec::new(),
         network: Network::None,
         tier: Tier::Ns,
+        git: Default::default(),
         copy: false,
         broken: None,
     };
@@ -178,7 +179,7 @@ impl Storm {
             _ => everybody(who, Door::Devit, Proof::OwnKey),
         };
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
-        let call = Call { now: self.now, who: &who, facts: Facts::default(), past };
+        let call = Call { now: self.now, wall: self.now, who: &who, facts: Facts::default(), past };
         let answer = self.core.apply(call, command, &mut self.out).ok();
         self.note();
         answer

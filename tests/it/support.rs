@@ -18,7 +18,7 @@ use tempfile::TempDir;
 #[cfg_attr(windows, path = "support/windows.rs")]
 mod host;
 
-pub(crate) use host::{Connection, UP};
+pub(crate) use host::{Connection, UP, apart};
 
 /// The product's executable, also where tests run from an archive.
 pub(crate) fn provost() -> PathBuf {

@@ -376,6 +376,8 @@ fn the_configuration_documents_are_what_the_table_prints() {
     let update = std::env::var_os("UPDATE").is_some();
     assert_eq!(differs("config/provost.toml", &print_toml(), update), None);
     assert_eq!(differs("docs/configuration.md", &print_markdown(), update), None);
+    let later = provost::base::later::print_markdown();
+    assert_eq!(differs("docs/settings-that-run-later.md", &later, update), None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ const CLAUDE: &str = r#"{"type":"system","subtype":"init","model":"a-model","too
 {"type":"assistant","parent_tool_use_id":"x","message":{"content":[{"type":"text","text":"a helper's word"}]}}
 {"type":"assistant","message":{"content":[{"type":"text","text":"Done.\nAll of it."}]}}
 "#;
-const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","usage":{"input_tokens":5,"output_tokens":7},"total_cost_usd":0.5}
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","usage":{"input_tokens":5,"output_tokens":7,"cache_read_input_tokens":2,"cache_creation_input_tokens":1},"total_cost_usd":0.5}
 "#;
 const CODEX: &str = r#"{"type":"thread.started","thread_id":"1"}
 {"type":"turn.started"}
@@ -32,6 +32,7 @@ fn claudes_messages_are_counted_and_its_last_word_is_the_answer() {
     assert_eq!(read.answer(), "Done.");
     let used = read.used();
     assert_eq!((used.input, used.output, used.cost_usd), (Some(5), Some(7), Some(0.5)));
+    assert_eq!((used.cache_read, used.cache_write, read.model()), (Some(2), Some(1), Some("a-model")));
     let failed = RESULT.replace("false", "true").replace("Done.", "Credit is used up");
     assert_eq!(Transcript::of(Reader::Claude, &failed).failure(), Some("Credit is used up"));
 }
@@ -40,7 +41,7 @@ fn claudes_messages_are_counted_and_its_last_word_is_the_answer() {
 fn codexs_items_are_counted_and_a_passing_error_is_taken_back() {
     let mut read = Transcript::of(Reader::Codex, CODEX);
     assert_eq!((read.answer(), read.steps(), read.failure()), ("It is done.", 3, None));
-    assert_eq!((read.used().input, read.used().output), (Some(9), Some(3)));
+    assert_eq!((read.used().input, read.used().output, read.used().cache_read), (Some(9), Some(3), Some(1)));
     assert_eq!(
         read.take_log(),
         ["$ ls", "  failed with 2: ls", "* update a.rs", "It is done.", "Reconnecting... 1/5"]

@@ -79,7 +79,9 @@ fn what_a_worker_may_touch_is_told_with_what_holds_it() {
     has("program", sum.split(' ').next().unwrap());
     has("directory", repo.to_str().unwrap());
     has("write", repo.to_str().unwrap());
-    has("protected", &format!("{}/.git/hooks", repo.display()));
+    has("protected", &format!("{}/.git", repo.display()));
+    has("git", "read-only; so is every other one");
+    has("write", "in the directory itself");
     has("masked", &format!("{}/.devit", repo.display()));
     has("home", "empty");
     has("environment", "CODER_MODE");
@@ -93,7 +95,7 @@ fn what_a_worker_may_touch_is_told_with_what_holds_it() {
     assert_eq!(coder["open"], serde_json::json!({}));
     let light = explained(&world, &["light"]);
     assert!(light["may"]["tier"][0].as_str().unwrap().starts_with("ll:"));
-    assert_eq!(light["open"].as_object().unwrap().len(), 14, "{light:#}");
+    assert_eq!(light["open"].as_object().unwrap().len(), 19, "{light:#}");
     assert!(explained(&world, &["coder", "--tier", "ll"])["open"]["git.hook_write"].is_string());
     let inner = world.repo().join("inner");
     std::fs::create_dir(&inner).unwrap();

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
+use crate::locking::waits_begun;
 use crate::support::{Daemon, World, eventually};
 use crate::wit_client::{Answer, Wit, git, request, world};
 
@@ -104,6 +105,17 @@ fn a_wait_ends_with_its_time_and_with_its_connection() {
 }
 
 #[test]
+fn a_wait_is_had_once_at_this_door_too() {
+    let world = world();
+    let (_daemon, wit) = started(&world);
+    wit.ask("lock.acquire", lock("a.ts:f", "A"));
+    for round in 1..=5 {
+        assert_eq!(wit.token("lock.acquire", waiting("a.ts:f", "B", 150)), "LOCK_CONFLICT");
+        assert_eq!(waits_begun(&world), round);
+    }
+}
+
+#[test]
 fn whoever_would_close_a_circle_is_told_who_is_in_it() {
     let world = world();
     let (_daemon, wit) = started(&world);
@@ -192,15 +204,16 @@ fn warnings_say_what_is_around_in_and_planned_and_every_one_can_be_printed() {
     wit.ask("lock.acquire", lock("src/session.ts:Session.renew", "A"));
     let class = wit.ask("lock.acquire", lock("src/session.ts:Session", "B"));
     assert_eq!(kinds(&class["warnings"]), ["MEMBER_LOCKED", "INTENDED"]);
-    let method = wit.ask("lock.acquire", lock("src/session.ts:Session.check", "C"));
-    let mut found = kinds(&method["warnings"]);
-    found.sort_unstable();
-    assert_eq!(found, ["CALLER_LOCKED", "CONTAINER_LOCKED", "INTENDED"], "{method}");
+    // Of what somebody has as a whole nobody else gets a part; what was had before goes on.
+    assert_eq!(wit.token("lock.acquire", lock("src/session.ts:Session.check", "C")), "LOCK_CONFLICT");
+    let method = wit.ask("lock.acquire", lock("src/session.ts:Session.renew", "A"));
+    assert!(kinds(&method["warnings"]).contains(&"CONTAINER_LOCKED"), "{method}");
+    let unknown = wit.ask("lock.acquire", lock("src/session.ts:lgoin", "E"));
+    wit.ask("lock.release", lock("src/session.ts:lgoin", "E"));
     let file = wit.ask("lock.acquire", lock("src/session.ts:", "D"));
     assert!(kinds(&file["warnings"]).contains(&"MEMBER_LOCKED"), "{file}");
     // One symbol under two names is one lock.
     assert_eq!(wit.token("lock.acquire", lock("src/session.ts:renew", "E")), "LOCK_CONFLICT");
-    let unknown = wit.ask("lock.acquire", lock("src/session.ts:lgoin", "E"));
     assert!(kinds(&unknown["warnings"]).contains(&"UNKNOWN_SYMBOL"));
     for warning in [&class, &method, &file, &unknown].iter().flat_map(|it| it["warnings"].as_array().unwrap())
     {

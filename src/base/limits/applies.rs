@@ -35,3 +35,6 @@ pub const APPLIED_TOLD_AT_ONCE: usize = 32;
 
 /// Files of which is remembered that an apply wrote them, until the watch has seen them.
 pub const APPLIED_REMEMBERED_MAX: usize = 2_000;
+
+/// Bytes of the differences that whoever is asked about an apply is shown. A person reads no more, and mail holds it.
+pub const APPROVAL_DIFF_BYTES_MAX: usize = 16 << 10;

@@ -59,3 +59,7 @@ pub const AGENT_TOKENS_MAX: usize = 8;
 
 /// Longest token that is looked at, in bytes; ours have 69.
 pub const TOKEN_LEN_MAX: usize = 256;
+
+/// For how long it is believed that no program carries connections of containers here, in milliseconds: less than such a
+/// one takes from its start to its first connection, and long enough for a look of a millisecond or two not to matter.
+pub const CARRIERS_LOOK_MS: u64 = 200;

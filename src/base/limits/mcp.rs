@@ -3,8 +3,11 @@
 /// The longest that one call of a tool waits, in seconds: hosts give up after sixty.
 pub const MCP_WAIT_S_MAX: u64 = 45;
 
-/// Output of a worker in one answer, in bytes; hosts cut what is longer than some ten thousand words.
-pub const MCP_OUTPUT_BYTES_MAX: usize = 24 << 10;
+/// Output of a worker in one answer, in bytes: it is there twice, as text and as a member of the structure.
+pub const MCP_OUTPUT_BYTES_MAX: usize = 16 << 10;
+
+/// The text of one answer, in bytes. It says what the structure says, for hosts that hand their model only the text.
+pub const MCP_TEXT_BYTES_MAX: usize = 24 << 10;
 
 /// Finished tasks in one answer.
 pub const MCP_TASKS_MAX: usize = 100;
@@ -38,8 +41,8 @@ pub const MCP_ANSWER_BYTES_MAX: usize = 48 << 10;
 /// All that a tool is called with, in bytes as JSON: what the daemon takes in one request, less what is around it.
 pub const MCP_ARGUMENTS_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
-/// Rows of one page of a list, in bytes as JSON.
-pub const MCP_PAGE_BYTES_MAX: usize = 32 << 10;
+/// Rows of one page of a list, in bytes as JSON; the text says the same once more.
+pub const MCP_PAGE_BYTES_MAX: usize = 16 << 10;
 
 /// Rows of one page of a list.
 pub const MCP_PAGE_ROWS_MAX: usize = 100;
@@ -94,8 +97,13 @@ pub const DEVIT_TEXT_MAX: usize = 10 << 10;
 /// asks then.
 pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 
-/// Hosts of which is known that agents run below them, since they have asked about a tool.
-pub const HOSTS_NOTED_MAX: usize = 1_000;
+/// Commands of one agent that may wait for approval at once, so that there is room for others: a quarter of all. Agents
+/// without a key or a token count by the tree of processes that they speak from, since they can have as many names as they
+/// like.
+pub const PARKED_OF_ONE_MAX: usize = 64;
+
+/// Processes of which is known that agents speak from them, before those that have ended are forgotten; each is a few bytes.
+pub const SPEAKERS_MAX: usize = 10_000;
 
 /// How long a host hears nothing of a call that waits, in milliseconds: some lose patience after twenty seconds.
 pub const MCP_BEAT_MS: u64 = 10_000;
@@ -124,3 +132,6 @@ pub const THUMB_BYTES_MAX: usize = 700 << 10;
 /// How often a server process says that its host is still there, in seconds: the crew misses nobody sooner than in a second
 /// by choice, and by default in a minute.
 pub const MCP_BEAT_EVERY_S: u64 = 20;
+
+/// Places that one piece of work locks.
+pub const MCP_PLACES_MAX: usize = 50;

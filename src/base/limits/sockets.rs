@@ -59,3 +59,7 @@ pub const A6S_WATCHED_MAX: usize = 4_096;
 
 /// Background tasks that are over and listed; the newest. A6s 6.3.
 pub const A6S_LISTED_MAX: usize = 100;
+
+/// Longest list of reasons in the error of an apply that has written nothing, in bytes: what a person reads in an editor's
+/// message.
+pub const A6S_REASONS_BYTES_MAX: usize = 1_500;

@@ -45,6 +45,11 @@ impl Host {
         }
     }
 
+    /// Whether commands in its shells know by themselves as whom they speak.
+    pub(super) fn names_shells(self) -> bool {
+        matches!(self, Host::Claude | Host::Codex)
+    }
+
     /// The program, as it is announced.
     pub(super) fn tool(self) -> &'static str {
         match self {

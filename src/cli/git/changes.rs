@@ -42,6 +42,19 @@ pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, Complaint> {
     }
 }
 
+/// The further parents of the merge that is being committed; none where it is no merge.
+pub(super) async fn merged() -> Result<Vec<String>, Complaint> {
+    let said = ask(&["rev-parse", "--git-path", "MERGE_HEAD"]).await?;
+    let path = String::from_utf8_lossy(&said);
+    match std::fs::read_to_string(path.trim_end_matches(['\n', '\r'])) {
+        Ok(text) => {
+            Ok(text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect())
+        }
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(err) => Err(broken(format!("MERGE_HEAD cannot be read: {err}"))),
+    }
+}
+
 /// What a commit of the index would change, or what lies between two trees.
 pub(super) async fn changes(between: &[&str]) -> Result<Vec<Change>, Complaint> {
     const HOW: [&str; 10] = [

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::changes::{Blobs, Change, changes};
+use super::changes::{Blobs, Change, changes, merged};
 use crate::base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
 use crate::cli::{Complaint, Here, out};
 use crate::client::{Client, wire};
@@ -25,6 +25,21 @@ pub(in crate::cli) struct Checker<'a> {
 struct Concerned {
     contracts: BTreeSet<String>,
     locks: BTreeSet<String>,
+}
+
+/// Of a merge, leaves what its committer has made: files that are as another parent has them came with that parent,
+/// where they were committed before.
+async fn without_others(all: &mut Vec<Change>) -> Result<(), Complaint> {
+    for parent in merged().await? {
+        let differs: BTreeSet<Option<String>> =
+            changes(&["--cached", &parent]).await?.into_iter().flat_map(|it| [it.path, it.from]).collect();
+        all.retain(|change| {
+            let of_change = [&change.path, &change.from];
+            of_change.into_iter().any(|path| path.is_some() && differs.contains(path))
+                || change.path.is_none()
+        });
+    }
+    Ok(())
 }
 
 impl<'a> Checker<'a> {
@@ -59,7 +74,10 @@ impl<'a> Checker<'a> {
         between: &[&str],
         locks: bool,
     ) -> Result<(wire::Checked, Vec<wire::Blocked>), Complaint> {
-        let changes = changes(between).await?;
+        let mut changes = changes(between).await?;
+        if between == ["--cached"] {
+            without_others(&mut changes).await?;
+        }
         let concerned = self.concerned(&changes).await?;
         let touched = !concerned.contracts.is_empty() || (locks && !concerned.locks.is_empty());
         if !touched {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::patch::{self, Change};
-use super::shell;
+use super::shell::{self, Written};
+use super::wide::Wide;
 use crate::base::limits::{HOOK_FILES_MAX, SOURCE_BYTES_MAX};
 use crate::cli::Here;
 
@@ -23,6 +24,15 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     /// What it says before and after, where that is known.
     pub(super) change: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What a call would write.
+#[derive(Default)]
+pub(super) struct Targets {
+    /// These files.
+    pub(super) files: Vec<Target>,
+    /// And whatever there is of these.
+    pub(super) wide: Vec<Wide>,
 }
 
 impl Told {
@@ -46,6 +56,11 @@ impl Told {
     /// The session that it is about.
     pub(super) fn session(&self) -> Option<&str> {
         self.text("session_id").or_else(|| self.text("conversation_id"))
+    }
+
+    /// Whether the session goes on where another one of the same process ended.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.text("source"), Some("clear" | "compact" | "resume"))
     }
 
     /// The tool. Cursor's hook for shell commands has none of its own.
@@ -74,21 +89,24 @@ impl Told {
     ///
     /// # Errors
     /// Why that cannot be told, of a call that writes.
-    pub(super) fn targets(&self, folder: &Path) -> Result<Vec<Target>, String> {
+    pub(super) fn targets(&self, folder: &Path) -> Result<Targets, String> {
         let tool = self.tool()?;
         let given = Arguments { given: self.arguments(), folder };
-        let found = match tool {
+        let mut wide = Vec::new();
+        let files = match tool {
             "Write" | "TabWrite" | "write_file" | "create_file" => given.whole()?,
-            "Edit" | "MultiEdit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
+            "Edit" | "StrReplace" | "search_replace" | "edit_file" => given.edited()?,
             "NotebookEdit" | "EditNotebook" | "Delete" | "delete_file" => given.named()?,
             "apply_patch" | "ApplyPatch" => given.patched()?,
-            "Bash" | "Shell" | "shell" | "exec_command" => given.commanded()?,
+            // Without a command it watches something else.
+            "Monitor" if given.given.get("command").is_none() => Vec::new(),
+            "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => given.commanded(&mut wide)?,
             tool if writes_over_mcp(tool) => given.paths(),
             _ => Vec::new(),
         };
-        match found.len() > HOOK_FILES_MAX {
+        match files.len() > HOOK_FILES_MAX {
             true => Err(format!("it writes more than {HOOK_FILES_MAX} files")),
-            false => Ok(found),
+            false => Ok(Targets { files, wide }),
         }
     }
 }
@@ -192,7 +210,7 @@ impl Arguments<'_> {
         targets
     }
 
-    fn commanded(&self) -> Result<Vec<Target>, String> {
+    fn commanded(&self, wide: &mut Vec<Wide>) -> Result<Vec<Target>, String> {
         let command = match self.given.get("command").or_else(|| self.given.get("cmd")) {
             Some(Value::String(command)) => command.clone(),
             // `["bash", "-lc", "..."]`
@@ -203,27 +221,28 @@ impl Arguments<'_> {
             _ => return Err("it has no command".into()),
         };
         let mut targets = self.of_patch(&patch::read(&command));
-        for path in shell::written(&command) {
-            self.with_all_below(&self.folder.join(path), &mut targets);
+        for written in shell::written(&command, self.folder) {
+            match written {
+                Written::Path(path) if path.symlink_metadata().is_ok_and(|it| it.is_dir()) => {
+                    wide.push(Wide::Below(path, Vec::new()));
+                }
+                Written::Path(path) => targets.push(Target { path, change: None }),
+                Written::Below(folder, patterns) => wide.push(Wide::Below(folder, patterns)),
+                Written::Changed(folder, to) => wide.push(Wide::Changed(folder, to)),
+                Written::Patched(patch, folder, strip) => {
+                    let patch = content(&patch).filter(|it| !it.is_empty());
+                    match patch {
+                        Some(patch) => targets.extend(
+                            patch::named(&String::from_utf8_lossy(&patch), strip)
+                                .into_iter()
+                                .map(|it| Target { path: folder.join(it), change: None }),
+                        ),
+                        None => wide.push(Wide::Below(folder, Vec::new())),
+                    }
+                }
+            }
         }
         Ok(targets)
-    }
-
-    /// A path; if it is a folder, what is in it.
-    fn with_all_below(&self, path: &Path, targets: &mut Vec<Target>) {
-        let mut left = vec![path.to_owned()];
-        while let Some(path) = left.pop() {
-            if targets.len() > HOOK_FILES_MAX {
-                return;
-            }
-            match path.symlink_metadata() {
-                Ok(meta) if meta.is_dir() => {
-                    let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-                    left.extend(entries.take(HOOK_FILES_MAX).map(|it| it.path()));
-                }
-                _ => targets.push(Target { path, change: None }),
-            }
-        }
     }
 
     /// Whatever looks like the path of a file among the arguments.
@@ -301,7 +320,7 @@ pub(super) fn names_in(here: &Here, path: &Path) -> Vec<String> {
 }
 
 /// Where a path leads, links followed, as far as it is there.
-fn real(path: &Path) -> Option<PathBuf> {
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
     let mut there = path.to_owned();
     // A link to what is not there yet is written through all the same.
     for _ in 0..LINKS_MAX {

@@ -23,6 +23,10 @@ pub(in crate::cli) enum Event {
     PreToolUse,
     /// A person is about to be asked whether a tool may be used
     PermissionRequest,
+    /// A tool was used
+    PostToolUse,
+    /// A person has said something
+    UserPromptSubmit,
     /// A session begins, or goes on
     SessionStart,
     /// A session ends
@@ -49,11 +53,11 @@ const TIMEOUT_S: u64 = 30;
 const END_TIMEOUT_S: u64 = 3;
 
 /// Tools of Claude Code that write files.
-const CLAUDE_TOOLS: &str = "Edit|Write|MultiEdit|NotebookEdit|Bash";
+const CLAUDE_TOOLS: &str = "Edit|Write|NotebookEdit|Bash|Monitor";
 /// The same of Codex, by its own name and by those that it takes for it.
 const CODEX_TOOLS: &str = "apply_patch|Edit|Write|Bash";
 /// The same of Cursor.
-const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|MultiEdit|EditNotebook|Delete|ApplyPatch";
+const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|EditNotebook|Delete|ApplyPatch";
 /// Tools of MCP servers that write files, as far as their names say so.
 const MCP_TOOLS: &str = "mcp__.*(write|edit|create|delete|remove|move|rename|replace|insert|patch|apply).*";
 
@@ -84,6 +88,15 @@ impl Host {
         }
     }
 
+    /// The rule by which it asks nobody about the tools of our own server: those are judged by our rules when they are
+    /// called. Of Codex there is none that may stand in a file of its own.
+    pub(super) fn allow_rule(self) -> Option<&'static str> {
+        match self {
+            Host::Claude => Some("mcp__provost__*"),
+            Host::Codex | Host::Cursor => None,
+        }
+    }
+
     /// What we want to stand under `hooks`, event by event.
     pub(super) fn entries(self, wish: &Wish<'_>) -> Vec<(&'static str, Value)> {
         let group = |matcher: Option<String>, event, timeout, more: Value| {
@@ -111,6 +124,8 @@ impl Host {
                 vec![
                     ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, block)),
                     ("PermissionRequest", group(None, Event::PermissionRequest, ask_for, json!({}))),
+                    ("PostToolUse", group(None, Event::PostToolUse, TIMEOUT_S, json!({}))),
+                    ("UserPromptSubmit", group(None, Event::UserPromptSubmit, TIMEOUT_S, json!({}))),
                     ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
                     ("SessionEnd", group(None, Event::SessionEnd, TIMEOUT_S, json!({}))),
                 ]
@@ -132,7 +147,8 @@ impl Host {
                 ("sessionEnd", plain(Event::SessionEnd, json!({}))),
             ],
         };
-        all.retain(|(event, _)| wish.patience_s > 0 || *event != "PermissionRequest");
+        let about_permissions = ["PermissionRequest", "PostToolUse", "UserPromptSubmit"];
+        all.retain(|(event, _)| wish.patience_s > 0 || !about_permissions.contains(event));
         all
     }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::file::{HostFile, Seen};
 use super::host::{Host, Wish};
 use super::json::{self, Node};
+use super::trust;
 use crate::cli::complaint::DONE;
 use crate::cli::{Complaint, Here, out};
 
@@ -16,9 +17,9 @@ use crate::cli::{Complaint, Here, out};
 pub(super) struct Standing {
     host: &'static str,
     file: String,
-    /// `installed`, `outdated`, `partly`, `missing`, `unreadable`.
+    /// `installed`, `untrusted`, `outdated`, `partly`, `missing`, `unreadable`.
     pub(super) state: &'static str,
-    /// Why it is unreadable.
+    /// Why it is unreadable, or what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }
@@ -70,6 +71,28 @@ fn without(host: Host, file: &HostFile, text: &str) -> Result<String, Complaint>
 
 /// One thing of ours less.
 fn less(host: Host, text: &str, root: &Node) -> Option<String> {
+    less_hooks(host, text, root).or_else(|| less_rules(host, text, root))
+}
+
+/// The rule that lets our own tools be used less, and what was made for it.
+fn less_rules(host: Host, text: &str, root: &Node) -> Option<String> {
+    let rule = host.allow_rule()?;
+    let rules = root.member("permissions")?;
+    let allowed = rules.member("allow")?;
+    let ours = allowed.items().iter().find(|it| it.text() == Some(rule))?;
+    let (json::What::Object(members), json::What::Object(kinds)) = (&root.what, &rules.what) else {
+        return None;
+    };
+    Some(if allowed.items().len() > 1 {
+        json::remove(text, allowed, &ours.at)
+    } else if kinds.len() > 1 {
+        json::remove(text, rules, &kinds.iter().find(|it| it.name == "allow")?.at)
+    } else {
+        json::remove(text, root, &members.iter().find(|it| it.name == "permissions")?.at)
+    })
+}
+
+fn less_hooks(host: Host, text: &str, root: &Node) -> Option<String> {
     let hooks = root.member("hooks")?;
     let json::What::Object(events) = &hooks.what else { return None };
     for event in events {
@@ -114,8 +137,33 @@ fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<Stri
         };
         text = json::append(&text, &root, into, &part);
     }
+    if let Some(rule) = host.allow_rule().filter(|_| !wish.shared) {
+        text = with_rule(file, &text, rule)?;
+    }
     // What we are about to write is read once more: a host that cannot read it would have no hooks at all.
     parse(file, &text).map(|_| text)
+}
+
+/// The text with a rule that allows what it names.
+fn with_rule(file: &HostFile, text: &str, rule: &str) -> Result<String, Complaint> {
+    let root = parse(file, text)?;
+    let rule = format!("\"{rule}\"");
+    let (into, part) = match root.member("permissions") {
+        None => (&root, named("permissions", &braced('{', &named("allow", &braced('[', &rule, ']')), '}'))),
+        Some(rules) => match rules.member("allow") {
+            None => (rules, named("allow", &braced('[', &rule, ']'))),
+            Some(allowed) => (allowed, rule),
+        },
+    };
+    let is_as_known = match &into.what {
+        json::What::Array(_) => into.at != root.at,
+        json::What::Object(_) => true,
+        _ => false,
+    };
+    match is_as_known {
+        true => Ok(json::append(text, &root, into, &part)),
+        false => Err(file.wrong("`permissions` is not as its host has it")),
+    }
 }
 
 fn named(name: &str, value: &str) -> String {
@@ -151,7 +199,11 @@ pub(super) fn install(here: &Here, host: Host, wish: &Wish<'_>) -> Result<u8, Co
 fn says_the_same(host: Host, read: &Read, wish: &Wish<'_>) -> bool {
     let wanted = host.entries(wish);
     let ours = ours(host, read);
-    ours.len() == wanted.len()
+    let allowed =
+        read.root.member("permissions").and_then(|it| it.member("allow")).map_or(&[][..], Node::items);
+    let has = |rule| allowed.iter().any(|it: &Node| it.text() == Some(rule));
+    host.allow_rule().is_none_or(|rule| has(rule) != wish.shared)
+        && ours.len() == wanted.len()
         && wanted.iter().all(|(event, entry)| ours.contains(&((*event).to_owned(), entry.clone())))
 }
 
@@ -215,6 +267,10 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
         () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program)) => "installed",
         () => "outdated",
     };
+    if state == "installed" && host == Host::Codex && !trust::trusts(here, &file.shown, &read.seen.text) {
+        let why = "Codex runs none of them before you trust them; start codex here, and say so at /hooks";
+        return Ok(stands("untrusted", Some(why.into())));
+    }
     Ok(stands(state, None))
 }
 

@@ -129,3 +129,21 @@ pub(super) fn apply(before: &str, parts: &[Part]) -> Option<String> {
     text.push('\n');
     Some(text)
 }
+
+/// The files that a patch in the form of `diff` names, each without so many folders of its path.
+pub(super) fn named(text: &str, strip: usize) -> Vec<String> {
+    const HEADS: [&str; 5] = ["+++ ", "--- ", "rename to ", "rename from ", "copy to "];
+    let mut found: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let Some(head) = HEADS.iter().find(|it| line.starts_with(**it)) else { continue };
+        // A time may stand behind the path. Renames are told without the letter for the side.
+        let path = line[head.len()..].split('\t').next().unwrap_or_default().trim();
+        let strip = if head.starts_with(['+', '-']) { strip } else { strip.saturating_sub(1) };
+        let path = path.splitn(strip + 1, '/').nth(strip).unwrap_or_default();
+        if !path.is_empty() && path != "dev/null" && path != "/dev/null" && !found.iter().any(|it| it == path)
+        {
+            found.push(path.to_owned());
+        }
+    }
+    found
+}

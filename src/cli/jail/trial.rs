@@ -106,7 +106,7 @@ async fn carry_out(supervisor: &Supervisor, plan: &Plan, raw: bool) -> Result<u8
 fn given() -> io::Result<Handed> {
     let (reader, mut writer) = io::pipe()?;
     // Ends with this process, at the latest; nobody waits for what is typed too late.
-    std::thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut writer));
+    std::thread::Builder::new().spawn(move || io::copy(&mut io::stdin().lock(), &mut writer))?;
     Ok(Handed { stdin: Some(reader.into()), ..Handed::default() })
 }
 
@@ -223,8 +223,13 @@ fn code(exit: Exit, limits: &Limits) -> u8 {
             killed(format!("more than {} of temporary files", size(limits.tmp_bytes)))
         }
         ExitReason::ProtectionLost => {
-            killed("a protected file was replaced from outside; look at .git/config and .git/hooks".into())
+            killed("a protected file was replaced from outside; look at the settings in the workspace".into())
         }
+        ExitReason::RepositoryMade => killed(
+            "it made a git repository in the workspace, which git would run programs of; remove its `.git`, or look \
+             at that first"
+                .into(),
+        ),
         ExitReason::SupervisorLost => killed("its supervisor died".into()),
     }
 }

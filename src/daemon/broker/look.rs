@@ -151,12 +151,18 @@ fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
     let (tell, heard) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         // Ends when git does, at the latest when it is killed.
-        std::thread::spawn(move || {
+        let reads = std::thread::Builder::new().name("git".into()).spawn(move || {
             let mut answer = Vec::new();
             let read = stdout.take(GIT_ANSWER_BYTES_MAX).read_to_end(&mut answer);
             // Who does not listen any more has given up.
             let _unheard = tell.send(read.map(|_| answer));
         });
+        if let Err(err) = reads {
+            // It has ended by itself if this fails.
+            let _ended = child.kill();
+            child.wait().map_err(|err| err.to_string())?;
+            return Err(format!("git could not be listened to: {err}"));
+        }
     }
     let answer = heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX));
     if answer.is_err() {

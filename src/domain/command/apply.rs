@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::{AgentId, ApplyId, Digest, Json};
+use crate::base::{AgentId, ApplyId, Digest, Json, RepoPath};
 use crate::domain::{AppliedFile, ApplyFile};
 
 /// Write files in the workspace: what a worker has made, or what was there before an apply.
@@ -13,6 +13,12 @@ pub struct ApplyFiles {
     pub digest: Digest,
     /// Which files, for people.
     pub files: Vec<ApplyFile>,
+    /// Those of them that run later, or are instructions for agents.
+    #[serde(default)]
+    pub later: Vec<RepoPath>,
+    /// As much of the difference as is shown.
+    #[serde(default)]
+    pub diff: Box<str>,
     /// The apply that is to be undone.
     pub undoes: Option<ApplyId>,
 }
@@ -22,10 +28,11 @@ impl ApplyFiles {
     pub fn shown(&self) -> Json {
         let one = |it: &ApplyFile| format!("{} {}", if it.gone { "delete" } else { "write" }, it.path);
         let files: Vec<String> = self.files.iter().map(one).collect();
-        Json::from_value(&match self.undoes {
-            Some(apply) => json!({ "undo": apply, "files": files }),
-            None => json!({ "files": files }),
-        })
+        let mut shown = json!({ "files": files, "settings": self.later, "diff": self.diff });
+        if let (Some(shown), Some(apply)) = (shown.as_object_mut(), self.undoes) {
+            shown.insert("undo".into(), json!(apply));
+        }
+        Json::from_value(&shown)
     }
 }
 
@@ -34,6 +41,8 @@ impl ApplyFiles {
 pub struct ApplyBegun {
     /// Its number.
     pub apply: ApplyId,
+    /// Whether somebody has allowed exactly this.
+    pub granted: bool,
 }
 
 /// Files were written.

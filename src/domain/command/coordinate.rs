@@ -30,6 +30,9 @@ pub struct AcquireLock {
     pub asked: Box<str>,
     /// For how long, from now.
     pub ttl: Ttl,
+    /// Whether the caller has named no time of its own: then a refresh never ends before the lock would have.
+    #[serde(default)]
+    pub ttl_by_default: bool,
     /// How long to wait for it when somebody else has it; `None` to be refused at once.
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
@@ -52,15 +55,21 @@ pub struct SymbolFacts {
     pub names: Vec<Box<str>>,
     /// Symbols that call it, one step away, in any file.
     pub callers: Vec<SymbolPath>,
+    /// Symbols that it calls, one step away, in any file.
+    pub callees: Vec<SymbolPath>,
+    /// Why callers or callees may be missing here.
+    pub gaps: Vec<Box<str>>,
 }
 
 /// What a file says of a symbol.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
-    /// Nobody looked, or there is nothing to look at: no such file, or a language that is not read.
+    /// Nobody looked, or there is nothing to look at: a language that is not read.
     #[default]
     Unasked,
+    /// There is no such file.
+    NoFile,
     /// It is there.
     Found,
     /// The file was read, and does not define it.
@@ -106,6 +115,15 @@ pub enum Warning {
         /// The lock that covers it.
         lock: Arc<Lock>,
     },
+    /// Another agent has locked a symbol that this one calls.
+    CalleeLocked {
+        /// The callee.
+        callee: SymbolPath,
+        /// The lock that covers it.
+        lock: Arc<Lock>,
+    },
+    /// Callers and callees may be missing from the warnings, for this reason.
+    Incomplete(Box<str>),
     /// Somebody else has locked what this symbol is part of.
     Inside(Arc<Lock>),
     /// Somebody else has locked a part of this symbol.
@@ -114,6 +132,8 @@ pub enum Warning {
     Intended(Arc<Intent>),
     /// Somebody else has the file, or a part of it, through another door.
     Elsewhere(Arc<Stake>),
+    /// There is no such file.
+    NoFile,
     /// The file does not define this symbol.
     Unknown,
     /// Several symbols of the file have this name, and this lock is for none of them: their full names.
@@ -198,6 +218,9 @@ pub struct DeclareIntent {
     pub ttl: Option<Ttl>,
     /// Calls from one of those symbols: which symbol, and what it calls.
     pub calls: Vec<(SymbolPath, SymbolPath)>,
+    /// Calls of one of those symbols: which symbol, and its caller.
+    #[serde(default)]
+    pub callers: Vec<(SymbolPath, SymbolPath)>,
     /// Where the symbols of others' intents in the same files are by now.
     pub fresh: Vec<FreshSpans>,
 }
@@ -254,6 +277,13 @@ pub enum Conflict {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
         /// The lock on what it calls.
+        lock: Arc<Lock>,
+    },
+    /// What calls one of its symbols is locked by another.
+    CallerLocked {
+        /// The symbol, as the intent names it.
+        symbol: SymbolPath,
+        /// The lock on its caller.
         lock: Arc<Lock>,
     },
     /// Another's lock inside a file that is intended as a whole, or in, or around, one of its symbols.

@@ -79,6 +79,19 @@ pub struct JobEnded {
     pub job: Arc<Job>,
 }
 
+/// What a job had brought about that was over before its last run was: taken back, or ended with its daemon.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KeepResult {
+    /// Which.
+    pub job: JobId,
+    /// What it is.
+    pub result: Arc<JobResult>,
+}
+
+/// It is on record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultKept;
+
 /// Take a job back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CancelJob {

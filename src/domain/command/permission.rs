@@ -35,6 +35,17 @@ impl AskPermission {
     }
 }
 
+/// Nobody waits for the answer any more.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WithdrawPermission {
+    /// The question's id, as [`AskPermission`] had it.
+    pub id: Box<str>,
+}
+
+/// It waits no longer, if it did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PermissionWithdrawn;
+
 /// The tool may be used, once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Permitted;

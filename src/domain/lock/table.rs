@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{LAPSED_KEEP, Lock, Waiter};
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp};
+use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, encloses};
 
 /// All locks, and those who wait for one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -210,7 +210,19 @@ impl Locks {
         names.flat_map(move |name| self.live_named(file, name)).filter(move |lock| lock.holder != *who)
     }
 
-    /// Others who wait for a symbol under any of its names, from before `ticket`.
+    /// The same, and locks of others on what the symbol is part of: with those nothing is left to have.
+    pub(super) fn in_the_way<'a>(
+        &'a self,
+        who: &'a AgentId,
+        file: &'a RepoPath,
+        names: &'a [&'a str],
+    ) -> impl Iterator<Item = &'a Arc<Lock>> + 'a {
+        let around = names.iter().flat_map(move |name| self.live_around(file, name));
+        let same = self.rivals(who, file, names.iter().copied());
+        same.chain(around.filter(move |lock| lock.holder != *who))
+    }
+
+    /// Others who wait for a symbol under any of its names, or for what it is part of, from before `ticket`.
     pub(super) fn earlier<'a>(
         &'a self,
         who: &'a AgentId,
@@ -222,7 +234,10 @@ impl Locks {
         tickets
             .take_while(move |it| ticket.is_none_or(|ticket| **it < ticket))
             .filter_map(|it| self.waiters.get(it))
-            .filter(move |it| it.agent != *who && it.all_names().any(|name| names.contains(&name)))
+            .filter(move |it| {
+                let has = |name: &str| names.iter().any(|it| *it == name || encloses(name, it));
+                it.agent != *who && it.all_names().any(has)
+            })
     }
 
     /// A circle of agents who would wait for each other if `who` began to wait for this, from `who` on.
@@ -255,7 +270,7 @@ impl Locks {
         names: &[&str],
         ticket: Option<Ticket>,
     ) -> Vec<AgentId> {
-        let holders = self.rivals(who, file, names.iter().copied()).map(|it| it.holder.clone());
+        let holders = self.in_the_way(who, file, names).map(|it| it.holder.clone());
         let all: BTreeSet<AgentId> =
             holders.chain(self.earlier(who, file, names, ticket).map(|it| it.agent.clone())).collect();
         all.into_iter().collect()

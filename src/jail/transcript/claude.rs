@@ -19,6 +19,7 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
         "result" => result(said, message),
         "system" => {
             if text(message, "subtype") == "init" {
+                said.names_model(text(message, "model"));
                 said.log(&format!("[session of {}]", text(message, "model")));
             }
         }
@@ -31,6 +32,9 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
 fn assistant(said: &mut Said, message: &Value) {
     let helper = message.get("parent_tool_use_id").is_some_and(|it| !it.is_null());
     let Some(content) = message.pointer("/message/content") else { return };
+    if !helper {
+        said.names_model(message.pointer("/message/model").and_then(Value::as_str).unwrap_or_default());
+    }
     let mut spoken = String::new();
     if let Some(whole) = content.as_str() {
         spoken.push_str(whole);
@@ -69,11 +73,31 @@ fn results(said: &mut Said, message: &Value) {
     }
 }
 
+/// Why a `result` says that it is none: in its own words, or by its kind.
+pub fn why_in_words(told: &str, message: &Value) -> String {
+    if !told.trim().is_empty() {
+        return told.trim().to_owned();
+    }
+    let errors = message.get("errors").and_then(Value::as_array).into_iter().flatten();
+    let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
+    if !errors.is_empty() {
+        return errors.join("; ");
+    }
+    let subtype = text(message, "subtype");
+    match subtype {
+        "error_max_turns" => "it has taken as many turns as it may (error_max_turns)".into(),
+        "error_max_budget_usd" => "it has spent as much money as it may (error_max_budget_usd)".into(),
+        "error_during_execution" => "it has met an error (error_during_execution)".into(),
+        "" | "success" => "it says that it has failed".into(),
+        other => other.to_owned(),
+    }
+}
+
 fn result(said: &mut Said, message: &Value) {
     let (told, subtype) = (text(message, "result"), text(message, "subtype"));
     let failed = message.get("is_error").and_then(Value::as_bool).unwrap_or(subtype.starts_with("error"));
     if failed {
-        said.fails(if told.is_empty() { subtype } else { told });
+        said.fails(&why_in_words(told, message));
     } else {
         said.failure = None;
         if !told.is_empty() {
@@ -84,5 +108,9 @@ fn result(said: &mut Said, message: &Value) {
     let cost = message.get("total_cost_usd").and_then(Value::as_f64);
     said.used.input = tokens("input_tokens").or(said.used.input);
     said.used.output = tokens("output_tokens").or(said.used.output);
+    said.used.cache_read = tokens("cache_read_input_tokens").or(said.used.cache_read);
+    said.used.cache_write = tokens("cache_creation_input_tokens").or(said.used.cache_write);
+    let thinking = message.pointer("/usage/output_tokens_details/thinking_tokens").and_then(Value::as_u64);
+    said.used.reasoning = thinking.or(said.used.reasoning);
     said.used.cost_usd = cost.filter(|it| it.is_finite() && *it >= 0.0).or(said.used.cost_usd);
 }

@@ -18,13 +18,21 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
             usage(said, message.get("usage").unwrap_or(&Value::Null));
         }
         "turn.failed" => {
-            said.fails(message.pointer("/error/message").and_then(Value::as_str).unwrap_or_default())
+            let why = message.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+            said.fails(&in_words(why));
         }
-        "error" => said.fails(text(message, "message")),
+        "error" => said.fails(&in_words(text(message, "message"))),
         "thread.started" | "turn.started" | "item.updated" => {}
         _ => return false,
     }
     true
+}
+
+/// What a model's service has said, where that is handed on as the JSON that it came as.
+fn in_words(why: &str) -> String {
+    let said = why.find('{').and_then(|at| serde_json::from_str::<Value>(why[at..].trim()).ok());
+    let said = said.as_ref().and_then(|it| it.pointer("/error/message").or_else(|| it.get("message")));
+    said.and_then(Value::as_str).filter(|it| !it.trim().is_empty()).unwrap_or(why).to_owned()
 }
 
 fn item_started(said: &mut Said, item: &Value) {
@@ -67,5 +75,7 @@ fn usage(said: &mut Said, usage: &Value) {
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
     said.used.input = tokens("input_tokens").or(said.used.input);
     said.used.output = tokens("output_tokens").or(said.used.output);
+    said.used.cache_read = tokens("cached_input_tokens").or(said.used.cache_read);
+    said.used.cache_write = tokens("cache_write_input_tokens").or(said.used.cache_write);
     said.used.reasoning = tokens("reasoning_output_tokens").or(said.used.reasoning);
 }

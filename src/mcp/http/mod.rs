@@ -126,7 +126,11 @@ impl<S: ServerHandler> McpHttp<S> {
             None => taken.bytes,
         };
         let request = Request::from_parts(head, Full::new(Bytes::from(text)));
-        let answer = self.service.handle(request).await;
+        let mut answer = self.service.handle(request).await;
+        // Hosts take it for ended when it is said so, and not only that it will be.
+        if ends && answer.status().is_success() {
+            *answer.status_mut() = StatusCode::OK;
+        }
         if !ends {
             self.sessions.begun(&answer, agent).await;
         }

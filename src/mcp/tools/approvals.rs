@@ -7,21 +7,21 @@ use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{fenced, listed, one_line, short};
+use crate::mcp::words::{fenced, listed, more, one_line, short};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
         About {
             name: "approvals_list",
             title: "List approvals",
-            description: "Requests that wait for somebody's yes, with who asked, for what, and until when.",
+            description: "Lists requests that wait for a yes: who asks, for what, until when. Use it to see what holds your task up. You cannot answer your own.",
             kind: Kind::Reads,
         }
         .does(list),
         About {
             name: "approval_decide",
             title: "Answer an approval",
-            description: "Says yes or no to a request of somebody else. Only who has an approver's token can; nobody answers for their own request.",
+            description: "Answers another agent's request with yes or no, if you have an approver's token. Do not call it for your own request: it is refused; tell the person instead.",
             kind: Kind::Ends,
         }
         .does(decide),
@@ -31,9 +31,9 @@ pub(super) fn tools() -> Vec<Entry> {
 /// Which page.
 #[derive(Deserialize, JsonSchema)]
 struct Which {
-    /// Where the last page ended.
+    /// From the last answer.
     cursor: Option<String>,
-    /// So many at most, up to 100.
+    /// Rows at most, up to 100.
     limit: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ const SHOWN_CHARS: usize = 2_000;
 #[derive(Serialize, JsonSchema)]
 struct Approval {
     /// Its number.
-    approval: u64,
+    approval_id: u64,
     /// Who asked.
     asked_by: String,
     /// The task that it would make.
@@ -80,7 +80,7 @@ struct Approvals {
 
 fn approval(it: wire::Approval) -> Approval {
     Approval {
-        approval: it.id,
+        approval_id: it.id,
         asked_by: it.asked_by,
         task_id: it.task,
         worker: it.worker,
@@ -100,25 +100,27 @@ async fn list(call: Call, asked: Which) -> Result<Said<Approvals>, Fault> {
         1 => "One request waits.".to_owned(),
         many => format!("{many} requests wait."),
     };
-    let place = |it: &Approval| page::number(it.approval);
+    let place = |it: &Approval| page::number(it.approval_id);
     let found = page::page(&call, (asked.cursor, asked.limit), all, place).await?;
     let lines = found.rows.iter().map(|it| {
-        let words = it.goal.as_deref().map(|it| fenced(&short(it, 500))).unwrap_or_default();
-        let (tool, reason) = (one_line(&it.tool, 100), one_line(&it.reason, 200));
+        let words = it.goal.as_deref().map(fenced).unwrap_or_default();
+        let (tool, reason) = (one_line(&it.tool, 100), one_line(&it.reason, SHOWN_CHARS));
+        let task = it.task_id.as_deref().map(|it| format!(", task {it}")).unwrap_or_default();
+        let worker = it.worker.as_deref().map(|it| format!(" by {it}")).unwrap_or_default();
         format!(
-            "approval {} of {}: {tool}, risk {}, since {reason}{words}",
-            it.approval, it.asked_by, it.risk
+            "approval {} of {}: {tool}{worker}{task}, risk {}, until {}, digest {}, since {reason}{words}",
+            it.approval_id, it.asked_by, it.risk, it.expires_at, it.digest
         )
     });
-    let text = listed(&head, lines);
+    let text = listed(&head, lines) + &more(found.cursor.as_deref());
     Ok(Said { text, answer: Approvals { approvals: found.rows, cursor: found.cursor } })
 }
 
 /// An answer.
 #[derive(Deserialize, JsonSchema)]
 struct Decide {
-    /// Which request.
-    approval: u64,
+    /// Its number.
+    approval_id: u64,
     /// Yes or no.
     grant: bool,
     /// Why.
@@ -131,7 +133,7 @@ struct Decide {
 #[derive(Serialize, JsonSchema)]
 struct Decided {
     /// Which request.
-    approval: u64,
+    approval_id: u64,
     /// The task that it was about.
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<String>,
@@ -141,12 +143,12 @@ struct Decided {
 }
 
 async fn decide(call: Call, asked: Decide) -> Result<Said<Decided>, Fault> {
-    let Decide { approval, grant, reason, digest } = asked;
+    let Decide { approval_id: approval, grant, reason, digest } = asked;
     let answer = wire::Answer { approval, grant, note: reason, digest: Some(digest) };
     let done = call.client().answer(&answer).await?;
     let word = if grant { "granted" } else { "turned down" };
     let failed =
         done.failed.as_deref().map(|why| format!(", but not carried out: {why}")).unwrap_or_default();
     let text = format!("Approval {approval} is {word}{failed}.");
-    Ok(Said { text, answer: Decided { approval, task_id: done.task, failed: done.failed } })
+    Ok(Said { text, answer: Decided { approval_id: approval, task_id: done.task, failed: done.failed } })
 }

@@ -7,7 +7,7 @@ use crate::client::{ClientError, wire};
 use crate::mcp::call::Call;
 use crate::mcp::page::{self, Page};
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{first_of, listed, one_line};
+use crate::mcp::words::{first_of, listed, more, one_line};
 
 /// Warnings that are shown.
 const WARNINGS: usize = 20;
@@ -17,21 +17,21 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "claims",
             title: "List claims",
-            description: "Whole files that agents of the crew have claimed, that the lead has locked, or about which there is a conflict.",
+            description: "Lists whole files that agents have claimed, that the lead has locked, or about which there is a conflict.",
             kind: Kind::Reads,
         }
         .does(list),
         About {
             name: "claim_acquire",
             title: "Claim a file",
-            description: "Claims a whole file for you, which joins you to the crew. It is free again when you release it, or when nothing was heard of you for a while. For a part of a file, take a lock.",
+            description: "Claims a whole file in the crew's list, which joins you to the crew. Use it where the agents of this repository work with claims; otherwise lock_acquire. The claim ends with claim_release, or when nothing is heard of you for a while.",
             kind: Kind::Steady,
         }
         .does(acquire),
         About {
             name: "claim_release",
             title: "Give a claim back",
-            description: "Gives up your claim on a file.",
+            description: "Gives up your claim on a file. Call it as soon as you are done with the file.",
             kind: Kind::Ends,
         }
         .does(release),
@@ -46,9 +46,9 @@ struct Which {
     mine: bool,
     /// Only this file.
     file: Option<String>,
-    /// Where the last page ended.
+    /// From the last answer.
     cursor: Option<String>,
-    /// So many at most, up to 100.
+    /// Rows at most, up to 100.
     limit: Option<usize>,
 }
 
@@ -56,16 +56,19 @@ async fn list(call: Call, asked: Which) -> Result<Said<Page<wire::HeldFile>>, Fa
     let query = wire::ClaimsQuery { mine: asked.mine, file: asked.file };
     let all = call.client().claims(&query).await?;
     let found = page::page(&call, (asked.cursor, asked.limit), all, |it| it.file.clone()).await?;
-    let lines =
-        found.rows.iter().map(|it| format!("{} is {}: {}", one_line(&it.file, 300), it.how, it.holder));
-    let text = listed(&format!("{} files.", found.rows.len()), lines);
+    let lines = found.rows.iter().map(|it| {
+        let since = it.since.as_deref().map(|it| format!(" since {it}")).unwrap_or_default();
+        let what = it.task.as_deref().map(|it| format!(", for {}", one_line(it, 100))).unwrap_or_default();
+        format!("{} is {} by {}{since}{what}", one_line(&it.file, 300), it.how, it.holder)
+    });
+    let text = listed(&format!("{} files.", found.rows.len()), lines) + &more(found.cursor.as_deref());
     Ok(Said { text, answer: found })
 }
 
 /// Which file, and what for.
 #[derive(Deserialize, JsonSchema)]
 struct Acquire {
-    /// The file, from the root of the repository.
+    /// The file, such as `src/app.py`.
     path: String,
     /// What for: the task's id or name.
     task: Option<String>,
@@ -97,7 +100,7 @@ fn tool(call: &Call) -> String {
 /// Which file.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
-    /// The file, from the root of the repository.
+    /// The file, such as `src/app.py`.
     path: String,
 }
 

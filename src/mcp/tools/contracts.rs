@@ -10,7 +10,7 @@ use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page::{self, Page};
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{first_of, listed, one_line, short};
+use crate::mcp::words::{first_of, listed, more, named, one_line, short};
 
 /// Longest signature that is shown, in characters.
 const SHOWN_CHARS: usize = 1_000;
@@ -23,28 +23,28 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "contract_propose",
             title: "Offer a contract",
-            description: "Offers the signature that a symbol (`src/a.rs:parse`) has on disk as a contract: once another agent accepts it, a commit that changes it is refused.",
+            description: "Offers the signature that a symbol has on disk as a contract. Once another agent accepts it, a commit that changes it is refused. Use it when others call what you write; not for private code.",
             kind: Kind::Begins,
         }
         .does(propose),
         About {
             name: "contract_respond",
             title: "Answer a contract",
-            description: "Accepts or rejects a contract that another agent has offered, or withdraws one that you have offered.",
+            description: "Accepts or rejects a contract of another agent, or withdraws your own offer.",
             kind: Kind::Ends,
         }
         .does(respond),
         About {
             name: "contracts_list",
             title: "List contracts",
-            description: "Contracts on signatures: who has offered and accepted what.",
+            description: "Lists contracts on signatures: who has offered and accepted what.",
             kind: Kind::Reads,
         }
         .does(list),
         About {
             name: "contracts_check",
             title: "Check contracts",
-            description: "Compares files, as they are on disk or as you give them, with the contracts in force: which signatures a commit would break.",
+            description: "Compares files with the contracts in force and says which signatures a commit would break. Call it before a commit.",
             kind: Kind::Reads,
         }
         .does(check),
@@ -54,9 +54,9 @@ pub(super) fn tools() -> Vec<Entry> {
 /// On what.
 #[derive(Deserialize, JsonSchema)]
 struct Propose {
-    /// `file:symbol`, from the root of the repository.
+    /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`.
     symbol: String,
-    /// The absolute path of the work tree where you work, if it is not the repository's own.
+    /// Absolute path of your git work tree, if you work in a linked one.
     worktree: Option<String>,
 }
 
@@ -64,7 +64,7 @@ struct Propose {
 #[derive(Serialize, JsonSchema)]
 struct Contract {
     /// Its id.
-    contract: String,
+    contract_id: String,
     /// On what.
     symbol: String,
     /// Files to which the symbol was moved; it binds there, too.
@@ -88,7 +88,7 @@ struct Contract {
 
 fn contract(it: wire::Contract) -> Contract {
     Contract {
-        contract: it.id,
+        contract_id: it.id,
         symbol: it.symbol,
         also: first_of(&it.also, PLACES),
         signature: short(&it.signature, SHOWN_CHARS),
@@ -101,7 +101,16 @@ fn contract(it: wire::Contract) -> Contract {
 }
 
 fn in_words(it: &Contract) -> String {
-    format!("Contract {} on {} is {}.", it.contract, one_line(&it.symbol, SHOWN_CHARS), it.status)
+    let answered = it.responder.as_deref().map(|it| format!(", answered by {it}")).unwrap_or_default();
+    let also = named("also in", &it.also);
+    format!(
+        "Contract {} on {} is {}, offered by {}{answered}{also}; signature: {}",
+        it.contract_id,
+        one_line(&it.symbol, SHOWN_CHARS),
+        it.status,
+        it.proposer,
+        one_line(&it.signature, SHOWN_CHARS)
+    )
 }
 
 async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, Fault> {
@@ -125,14 +134,14 @@ enum Word {
 /// Which, and what.
 #[derive(Deserialize, JsonSchema)]
 struct Respond {
-    /// Which, by its id.
-    contract: String,
+    /// Its id.
+    contract_id: String,
     /// What is done with it.
     answer: Word,
 }
 
 async fn respond(call: Call, asked: Respond) -> Result<Said<Contract>, Fault> {
-    let id = asked.contract;
+    let id = asked.contract_id;
     let now = match asked.answer {
         Word::Withdraw => call.client().withdraw_contract(&wire::WithdrawContract { id }).await?,
         word => {
@@ -151,23 +160,25 @@ struct Which {
     symbol: Option<String>,
     /// Only those that stand so: `proposed`, `accepted`, `rejected`, `superseded`, `withdrawn`.
     status: Option<String>,
-    /// Where the last page ended.
+    /// From the last answer.
     cursor: Option<String>,
-    /// So many at most, up to 100.
+    /// Rows at most, up to 100.
     limit: Option<usize>,
 }
 
 async fn list(call: Call, asked: Which) -> Result<Said<Page<Contract>>, Fault> {
     let query = wire::ContractsQuery { symbol: asked.symbol, status: asked.status };
     let all = call.client().contracts(&query).await?.into_iter().map(contract).collect();
-    let place = |it: &Contract| format!("{} {}", it.proposed_at, it.contract);
+    let place = |it: &Contract| format!("{} {}", it.proposed_at, it.contract_id);
     let found = page::page(&call, (asked.cursor, asked.limit), all, place).await?;
     let text = listed(&format!("{} contracts.", found.rows.len()), found.rows.iter().map(in_words));
+    let text = text + &more(found.cursor.as_deref());
     Ok(Said { text, answer: found })
 }
 
 /// A file as a commit would have it.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Given {
     /// Where, from the root of the repository.
     path: String,
@@ -189,11 +200,39 @@ struct Check {
     /// Files that would not be there any more.
     #[serde(default)]
     deleted: Vec<String>,
-    /// The absolute path of the work tree where the files are, if it is not the repository's own.
+    /// Absolute path of your git work tree, if you work in a linked one.
     worktree: Option<String>,
 }
 
-async fn check(call: Call, asked: Check) -> Result<Said<wire::Checked>, Fault> {
+/// A contract that would be broken.
+#[derive(Serialize, JsonSchema)]
+struct Violation {
+    /// Its id.
+    contract_id: String,
+    /// On what.
+    symbol: String,
+    /// The file that breaks it.
+    file: String,
+    /// `changed`, `missing`, `deleted`, `untold`.
+    fault: String,
+    /// The signature that was agreed on.
+    expected: String,
+    /// The one it would be, or what has become of it.
+    actual: String,
+    /// Between whom it was agreed.
+    between: Vec<String>,
+}
+
+/// What was found.
+#[derive(Serialize, JsonSchema)]
+struct Checked {
+    /// Contracts that a commit would break.
+    violations: Vec<Violation>,
+    /// Contracts that were compared.
+    compared: usize,
+}
+
+async fn check(call: Call, asked: Check) -> Result<Said<Checked>, Fault> {
     if asked.files.is_empty() && asked.given.is_empty() && asked.deleted.is_empty() {
         return Err(Fault::new("there is nothing to check: name some `files`, `given` or `deleted`"));
     }
@@ -210,10 +249,14 @@ async fn check(call: Call, asked: Check) -> Result<Said<wire::Checked>, Fault> {
     };
     let checked = call.client().check_contracts(&request).await?;
     let broken = checked.violations.len();
-    let cut = |it: wire::Violation| wire::Violation {
+    let cut = |it: wire::Violation| Violation {
         expected: short(&it.expected, SHOWN_CHARS),
         actual: short(&it.actual, SHOWN_CHARS),
-        ..it
+        contract_id: it.contract,
+        symbol: it.symbol,
+        file: it.file,
+        fault: it.fault,
+        between: it.between,
     };
     let (violations, more) = page::fitting(checked.violations.into_iter().map(cut), MCP_PAGE_ROWS_MAX);
     let head = match (broken, checked.compared) {
@@ -224,9 +267,14 @@ async fn check(call: Call, asked: Check) -> Result<Said<wire::Checked>, Fault> {
         }
     };
     let lines = violations.iter().map(|it| {
-        let (was, is) = (one_line(&it.expected, 200), one_line(&it.actual, 200));
-        format!("{} ({}): agreed {was}, would be {is}", it.symbol, it.between.join(" and "))
+        let (was, is) = (one_line(&it.expected, SHOWN_CHARS), one_line(&it.actual, SHOWN_CHARS));
+        let (id, symbol, file) = (&it.contract_id, &it.symbol, one_line(&it.file, 300));
+        let between = it.between.join(" and ");
+        format!(
+            "{symbol} in {file}, contract {id} between {between}, {}: agreed {was}, would be {is}",
+            it.fault
+        )
     });
     let text = listed(&head, lines);
-    Ok(Said { text, answer: wire::Checked { violations, compared: checked.compared } })
+    Ok(Said { text, answer: Checked { violations, compared: checked.compared } })
 }

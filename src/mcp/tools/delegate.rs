@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tasks::{in_words, short};
+use super::workers;
 use crate::base::limits::MCP_WAIT_S_MAX;
 use crate::client::wire;
 use crate::mcp::call::Call;
@@ -17,7 +18,7 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "delegate",
             title: "Delegate work",
-            description: "Hands work to a worker, which runs confined, and returns at once with the task's id. Follow it with task_wait.",
+            description: "Hands work to a worker, which runs confined beside you, and returns at once with a task_id; follow it with task_wait. Use it for work that takes long or that another program does better; for what you can do yourself in one step, do that.",
             kind: Kind::Begins,
         }
         .answers::<Delegate, Delegated, _>(delegate),
@@ -27,21 +28,21 @@ pub(super) fn tools() -> Vec<Entry> {
 /// What to delegate.
 #[derive(Deserialize, JsonSchema)]
 struct Delegate {
-    /// What is to be done; the worker `shell` runs it as a command.
+    /// What is to be done; for the worker `shell`, a command.
     goal: String,
-    /// Who is to do it: a configured worker or agent.
+    /// Who does it; workers_list names them.
     worker: String,
-    /// Where, from the root of the repository; the root when absent.
+    /// Folder to work in; the root when absent.
     working_dir: Option<String>,
-    /// The worker is stopped after so many seconds.
+    /// Seconds until it is stopped.
     timeout_s: Option<u64>,
-    /// The model that is to do it, where the worker has a choice.
+    /// The model, where the worker has a choice.
     model: Option<String>,
-    /// Your own id for the task: the same id again is the same task, however often this is called.
+    /// Your own id for the task; the same id again is the same task.
     task_id: Option<String>,
-    /// Free data for the worker.
+    /// Data for the worker.
     context: Option<Value>,
-    /// Files whose changes are to be told when it is over: globs from the working directory.
+    /// Globs, such as `src/**/*.ts`: which of these files have changed is told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
 }
@@ -55,7 +56,7 @@ struct Delegated {
     state: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<u64>,
+    approval_id: Option<u64>,
     /// Where a person can look at that.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<String>,
@@ -73,6 +74,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, Fault
     if let Some(task) = dialog::answered(&call).await? {
         return Ok(stands(&call, &find(&call, task).await?).await.into());
     }
+    workers::has(&call, &asked.worker).await?;
     // What becomes of it is in the caller's inbox, too.
     let me = call.client().who_am_i().await?.agent;
     let request = wire::Delegate {
@@ -144,8 +146,9 @@ async fn stands(call: &Call, task: &wire::Task) -> CallToolResult {
         None => in_words(task),
     };
     let next = format!("task_wait with task_id {}", task.id);
-    let (task_id, state, approval) = (task.id.clone(), task.state.clone(), task.approval);
-    let answer = Delegated { task_id, state, approval, page, summary: None, exit_code: None, next };
+    let (task_id, state, approval_id) = (task.id.clone(), task.state.clone(), task.approval);
+    let text = format!("{text}\nNext: {next}");
+    let answer = Delegated { task_id, state, approval_id, page, summary: None, exit_code: None, next };
     done(&Said { text, answer })
 }
 
@@ -161,11 +164,12 @@ fn pending(task: &wire::Task, approval: u64, page: Option<&str>) -> String {
 
 /// What a host is told that has to follow the task by calling tools.
 fn started(begun: wire::Delegated) -> CallToolResult {
-    let text = format!("Task {} is {}.", begun.task, begun.state);
+    let (id, now) = (&begun.task, &begun.state);
+    let text = format!("Task {id} is {now}.\nNext: task_wait with task_id {id}");
     let next = format!("task_wait with task_id {}", begun.task);
     let (task_id, state) = (begun.task, begun.state);
     let answer =
-        Delegated { task_id, state, approval: None, page: None, summary: None, exit_code: None, next };
+        Delegated { task_id, state, approval_id: None, page: None, summary: None, exit_code: None, next };
     done(&Said { text, answer })
 }
 
@@ -174,7 +178,7 @@ pub(in crate::mcp) fn outcome(task: &wire::Task) -> CallToolResult {
     let answer = Delegated {
         task_id: task.id.clone(),
         state: task.state.clone(),
-        approval: None,
+        approval_id: None,
         page: None,
         summary: task.notes.last().map(|note| short(&note.summary)),
         exit_code: task.exit_code,

@@ -7,7 +7,7 @@ use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page::{self, Page};
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{listed, one_line, short};
+use crate::mcp::words::{fenced, listed, more, named, one_line, short};
 
 /// Longest description that is shown, in characters.
 const SHOWN_CHARS: usize = 500;
@@ -17,7 +17,7 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "intent_declare",
             title: "Announce a change",
-            description: "Announces which files, and which symbols of them, you are about to change, and tells what that collides with: locks, claims and intents of others. It stops nobody; take locks for that. Say with intent_update when it is done.",
+            description: "Announces what you are about to change and says what it collides with, without a lock: nobody is stopped. work_begin does both. End it with intent_update.",
             kind: Kind::Begins,
         }
         .does(declare),
@@ -31,14 +31,14 @@ pub(super) fn tools() -> Vec<Entry> {
         About {
             name: "intents_list",
             title: "List announced changes",
-            description: "What others have announced to change, where, and until when.",
+            description: "Lists changes that agents have announced: who, where, until when. Call it before you plan work.",
             kind: Kind::Reads,
         }
         .does(list),
         About {
             name: "conflicts_check",
             title: "Look for conflicts",
-            description: "What a change of these files and symbols would collide with: locks, claims and intents of others, and locks on what the symbols call. Announces nothing.",
+            description: "Says what a change would collide with: locks, claims and intents of others. Announces nothing; to begin the change, call work_begin.",
             kind: Kind::Reads,
         }
         .does(check),
@@ -50,22 +50,22 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Declare {
     /// What is to be done, in a sentence that others will read.
     description: String,
-    /// In which files, from the root of the repository.
+    /// Such as `src/app.py`.
     files: Vec<String>,
-    /// In which symbols of them; without any, whole files are meant.
+    /// Symbols of these files, such as `parse`; whole files when absent.
     #[serde(default)]
     symbols: Vec<String>,
-    /// When it lapses by itself, in seconds.
+    /// Seconds until it lapses by itself.
     ttl_s: Option<u64>,
-    /// The absolute path of the work tree where you work, if it is not the repository's own.
+    /// Absolute path of your git work tree, if you work in a linked one.
     worktree: Option<String>,
 }
 
 /// An announced change.
 #[derive(Serialize, JsonSchema)]
-struct Intent {
+pub(super) struct Intent {
     /// Its id.
-    intent: String,
+    pub(super) intent_id: String,
     /// Whose.
     agent: String,
     /// What is to be done: its owner's words, data.
@@ -85,10 +85,10 @@ struct Intent {
 /// Files or symbols of an intent that are shown.
 const PLACES: usize = 50;
 
-fn intent(it: wire::Intent) -> Intent {
+pub(super) fn intent(it: wire::Intent) -> Intent {
     let files: Vec<String> = it.files.into_iter().map(|file| file.path).collect();
     Intent {
-        intent: it.id,
+        intent_id: it.id,
         agent: it.agent,
         description: short(&it.description, SHOWN_CHARS),
         files: crate::mcp::words::first_of(&files, PLACES),
@@ -105,21 +105,59 @@ struct Declared {
     /// The intent.
     intent: Intent,
     /// What it collides with.
-    conflicts: Vec<wire::Told>,
+    conflicts: Vec<Told>,
     /// Conflicts beyond those.
     more: usize,
 }
 
+/// Something in the way, or something to know.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Told {
+    /// What kind of thing.
+    kind: String,
+    /// One sentence.
+    pub(super) message: String,
+    /// Whose doing it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
+    /// The symbol that is locked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<String>,
+    /// The grant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<u64>,
+    /// Until when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    /// The other intent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent_id: Option<String>,
+}
+
+impl From<wire::Told> for Told {
+    fn from(it: wire::Told) -> Self {
+        Self {
+            kind: it.kind,
+            message: short(&it.message, SHOWN_CHARS),
+            holder: it.holder,
+            symbol: it.symbol,
+            fence: it.fence,
+            until: it.until,
+            intent_id: it.intent,
+        }
+    }
+}
+
 /// As many as fit, and how many do not.
-fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<wire::Told>, usize) {
+pub(super) fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<Told>, usize) {
     let all = conflicts.len();
-    let short = conflicts.into_iter().map(|it| wire::Told { message: short(&it.message, SHOWN_CHARS), ..it });
+    let short = conflicts.into_iter().map(Told::from);
     let (shown, _) = page::fitting(short, crate::base::limits::MCP_PAGE_ROWS_MAX);
     let left = all - shown.len();
     (shown, more + left)
 }
 
-fn in_words(conflicts: &[wire::Told], more: usize) -> String {
+pub(super) fn in_words(conflicts: &[Told], more: usize) -> String {
     match conflicts.len() + more {
         0 => "Nothing is in the way.".into(),
         many => {
@@ -140,23 +178,28 @@ async fn declare(call: Call, asked: Declare) -> Result<Said<Declared>, Fault> {
     let done = call.client().declare(&request).await?;
     let (conflicts, more) = told(done.conflicts, done.more);
     let intent = intent(done.intent);
-    let text = format!("Intent {} is declared. {}", intent.intent, in_words(&conflicts, more));
+    let text = format!(
+        "Intent {} is declared until {}. {}",
+        intent.intent_id,
+        intent.expires_at,
+        in_words(&conflicts, more)
+    );
     Ok(Said { text, answer: Declared { intent, conflicts, more } })
 }
 
 /// How an intent goes on.
 #[derive(Deserialize, JsonSchema)]
 struct Update {
-    /// Which, by its id.
-    intent: String,
+    /// Its id.
+    intent_id: String,
     /// `active`, `resolved` or `abandoned`.
     status: String,
 }
 
 async fn update(call: Call, asked: Update) -> Result<Said<Intent>, Fault> {
-    let request = wire::UpdateIntent { id: asked.intent, to: asked.status };
+    let request = wire::UpdateIntent { id: asked.intent_id, to: asked.status };
     let now = intent(call.client().update_intent(&request).await?);
-    Ok(Said { text: format!("Intent {} is {}.", now.intent, now.status), answer: now })
+    Ok(Said { text: format!("Intent {} is {}.", now.intent_id, now.status), answer: now })
 }
 
 /// Which intents.
@@ -171,39 +214,53 @@ struct Which {
     file: Option<String>,
     /// Only those that stand so; those that live when absent.
     status: Option<String>,
-    /// Where the last page ended.
+    /// From the last answer.
     cursor: Option<String>,
-    /// So many at most, up to 100.
+    /// Rows at most, up to 100.
     limit: Option<usize>,
 }
 
 async fn list(call: Call, asked: Which) -> Result<Said<Page<Intent>>, Fault> {
     let query = wire::Whose { mine: asked.mine, agent: asked.agent, file: asked.file, status: asked.status };
     let all = call.client().intents(&query).await?.into_iter().map(intent).collect();
-    let place = |it: &Intent| format!("{} {}", it.declared_at, it.intent);
+    let place = |it: &Intent| format!("{} {}", it.declared_at, it.intent_id);
     let found = page::page(&call, (asked.cursor, asked.limit), all, place).await?;
     let lines = found.rows.iter().map(|it| {
-        format!("{} of {}, {}: {}", it.intent, it.agent, it.status, one_line(&it.description, SHOWN_CHARS))
+        let places = named("files", &it.files) + &named("symbols", &it.symbols);
+        let what = fenced(&one_line(&it.description, SHOWN_CHARS));
+        format!(
+            "intent {} of {}, {} until {}{places}:{what}",
+            it.intent_id, it.agent, it.status, it.expires_at
+        )
     });
-    let text = listed(&format!("{} intents.", found.rows.len()), lines);
+    let text = listed(&format!("{} intents.", found.rows.len()), lines) + &more(found.cursor.as_deref());
     Ok(Said { text, answer: found })
 }
 
 /// What would be changed.
 #[derive(Deserialize, JsonSchema)]
 struct Check {
-    /// In which files, from the root of the repository.
+    /// Such as `src/app.py`.
     files: Vec<String>,
-    /// In which symbols of them; without any, whole files are meant.
+    /// Symbols of these files, such as `parse`; whole files when absent.
     #[serde(default)]
     symbols: Vec<String>,
-    /// The absolute path of the work tree where you work, if it is not the repository's own.
+    /// Absolute path of your git work tree, if you work in a linked one.
     worktree: Option<String>,
 }
 
-async fn check(call: Call, asked: Check) -> Result<Said<wire::Conflicts>, Fault> {
+/// What is in the way.
+#[derive(Serialize, JsonSchema)]
+struct Conflicts {
+    /// What there is.
+    conflicts: Vec<Told>,
+    /// Conflicts beyond those.
+    more: usize,
+}
+
+async fn check(call: Call, asked: Check) -> Result<Said<Conflicts>, Fault> {
     let Check { files, symbols, worktree } = asked;
     let found = call.client().check_conflicts(&wire::CheckConflicts { files, symbols, worktree }).await?;
     let (conflicts, more) = told(found.conflicts, found.more);
-    Ok(Said { text: in_words(&conflicts, more), answer: wire::Conflicts { conflicts, more } })
+    Ok(Said { text: in_words(&conflicts, more), answer: Conflicts { conflicts, more } })
 }

@@ -3,33 +3,34 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::intents::{Told, told};
 use crate::base::limits::MCP_WAIT_S_MAX;
 use crate::client::wire;
 use crate::mcp::call::Call;
 use crate::mcp::page;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
-use crate::mcp::words::{listed, one_line, short};
+use crate::mcp::words::{fenced, listed, more, one_line, short};
 
 pub(super) fn tools() -> Vec<Entry> {
     vec![
         About {
             name: "lock_acquire",
             title: "Take a lock",
-            description: "Takes the lock on a symbol (`src/a.rs:parse`) or a whole file (`src/a.rs`), or refreshes yours. It ends by itself after ttl_s. Warnings name what else others are doing nearby.",
+            description: "Locks a symbol or a whole file for you, or refreshes your lock. Call it right before you edit what others may edit too; not for files that only you touch. While another agent has it, the call is refused, or waits up to wait_s. Give it back with lock_release.",
             kind: Kind::Steady,
         }
         .does(acquire),
         About {
             name: "lock_release",
             title: "Give a lock back",
-            description: "Gives up a lock of yours.",
+            description: "Gives back a lock of yours. Call it as soon as your edit is written.",
             kind: Kind::Ends,
         }
         .does(release),
         About {
             name: "locks_list",
             title: "List locks",
-            description: "Who holds which symbols and files, what for and until when, and who waits.",
+            description: "Lists locks: who holds what, what for, until when, and who waits.",
             kind: Kind::Reads,
         }
         .does(list),
@@ -39,17 +40,63 @@ pub(super) fn tools() -> Vec<Entry> {
 /// On what, and for how long.
 #[derive(Deserialize, JsonSchema)]
 struct Acquire {
-    /// `file:symbol`; without a symbol, the whole file. Paths are from the root of the repository.
+    /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`; a path alone is the whole file.
     symbol: String,
-    /// For how long, in seconds; half an hour when absent.
+    /// Seconds until it ends by itself; 1800 when absent.
     ttl_s: Option<u64>,
-    /// How long to wait for it when somebody else has it, in seconds, up to 45.
+    /// Seconds to wait while another agent has it, up to 45.
     wait_s: Option<u64>,
-    /// What for, in a few words that others will read.
+    /// What for, in a few words for the others.
     reason: Option<String>,
 }
 
-async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Locked>, Fault> {
+/// A lock.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Held {
+    /// On what.
+    pub(super) symbol: String,
+    /// Who has it.
+    pub(super) holder: String,
+    /// The grant; rises with every one.
+    fence: u64,
+    /// Since the grant, or the last refresh.
+    since: String,
+    /// Until when.
+    pub(super) until: String,
+    /// What for: its holder's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The task with which it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<String>,
+}
+
+impl From<wire::Lock> for Held {
+    fn from(it: wire::Lock) -> Self {
+        Self {
+            symbol: it.symbol,
+            holder: it.holder,
+            fence: it.fence,
+            since: it.since,
+            until: it.until,
+            reason: it.reason.map(|it| short(&it, REASON_CHARS)),
+            task_id: it.task,
+        }
+    }
+}
+
+/// A lock of the caller's.
+#[derive(Serialize, JsonSchema)]
+struct Locked {
+    /// The lock.
+    lock: Held,
+    /// What you should know.
+    warnings: Vec<Told>,
+    /// Warnings beyond those.
+    more: usize,
+}
+
+async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, Fault> {
     let request = wire::TakeLock {
         symbol: asked.symbol,
         ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
@@ -59,24 +106,27 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<wire::Locked>, Fault
     };
     let waits = format!("Waiting for the lock on {}.", request.symbol);
     let locked = call.beat().during(&waits, call.client().lock(&request)).await?;
-    let warnings: String = locked.warnings.iter().map(|it| format!(" Warning: {}", it.message)).collect();
-    let text = format!("{} is yours until {}.{warnings}", locked.lock.symbol, locked.lock.until);
-    Ok(Said { text, answer: locked })
+    let (warnings, more) = told(locked.warnings, locked.more);
+    let lock = Held::from(locked.lock);
+    let head = format!("{} is yours until {} (fence {}).", lock.symbol, lock.until, lock.fence);
+    let lines = warnings.iter().map(|it| format!("warning: {}", one_line(&it.message, 500)));
+    let text = listed(&head, lines);
+    Ok(Said { text, answer: Locked { lock, warnings, more } })
 }
 
 /// Which lock.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
-    /// `file:symbol`, as it was taken.
+    /// As it was taken.
     symbol: String,
     /// Only if it still is this grant.
     fence: Option<u64>,
 }
 
-async fn release(call: Call, asked: Release) -> Result<Said<wire::Lock>, Fault> {
+async fn release(call: Call, asked: Release) -> Result<Said<Held>, Fault> {
     let request = wire::Unlock { symbol: asked.symbol, fence: asked.fence, ..wire::Unlock::default() };
     let lock = call.client().unlock(&request).await?;
-    Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock })
+    Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock.into() })
 }
 
 /// Which locks.
@@ -87,9 +137,9 @@ struct Which {
     mine: bool,
     /// Only those in this file.
     file: Option<String>,
-    /// Where the last page ended.
+    /// From the last answer.
     cursor: Option<String>,
-    /// So many at most, up to 100.
+    /// Rows at most, up to 100.
     limit: Option<usize>,
 }
 
@@ -97,7 +147,7 @@ struct Which {
 #[derive(Serialize, JsonSchema)]
 struct Locks {
     /// By symbol.
-    locks: Vec<wire::Lock>,
+    locks: Vec<Held>,
     /// The first of those who wait for one, longest first.
     waiting: Vec<wire::Waiter>,
     /// For the next page; there is none without.
@@ -113,14 +163,17 @@ async fn list(call: Call, asked: Which) -> Result<Said<Locks>, Fault> {
     let query = wire::Whose { mine: asked.mine, file: asked.file, ..wire::Whose::default() };
     let found = call.client().locks(&query).await?;
     let head = format!("{} locks, {} waiting.", found.locks.len(), found.waiting.len());
-    let cut = |it: wire::Lock| wire::Lock { reason: it.reason.map(|it| short(&it, REASON_CHARS)), ..it };
-    let all = found.locks.into_iter().map(cut).collect();
+    let all = found.locks.into_iter().map(Held::from).collect();
     let page = page::page(&call, (asked.cursor, asked.limit), all, |it| it.symbol.clone()).await?;
     let lines = page.rows.iter().map(|it| {
-        let why = it.reason.as_deref().map(|it| format!(": {}", one_line(it, 100))).unwrap_or_default();
-        format!("{} of {} until {}{why}", one_line(&it.symbol, 300), it.holder, it.until)
+        let why = it.reason.as_deref().map(|it| fenced(&one_line(it, REASON_CHARS))).unwrap_or_default();
+        let (symbol, holder, fence) = (one_line(&it.symbol, 300), &it.holder, it.fence);
+        format!("{symbol} is locked by {holder} until {} (fence {fence}){why}", it.until)
     });
-    let text = listed(&head, lines);
-    let waiting = found.waiting.into_iter().take(WAITERS).collect();
+    let waiting: Vec<wire::Waiter> = found.waiting.into_iter().take(WAITERS).collect();
+    let waits = waiting
+        .iter()
+        .map(|it| format!("{} waits for {} until {}", it.agent, one_line(&it.symbol, 300), it.until));
+    let text = listed(&head, lines.chain(waits)) + &more(page.cursor.as_deref());
     Ok(Said { text, answer: Locks { locks: page.rows, waiting, cursor: page.cursor } })
 }

@@ -1,4 +1,4 @@
-//! The tools, by what they are about.
+//! The tools, by what they are about, and which of them a host is offered.
 #![forbid(unsafe_code)]
 
 mod approvals;
@@ -13,29 +13,80 @@ mod messages;
 mod pictures;
 mod reports;
 pub(super) mod tasks;
+mod work;
+mod workers;
 
 use super::Settings;
 use super::tool::Entry;
 
-/// All of them, in the order in which hosts list them.
-pub(super) fn all(settings: Settings) -> Vec<Entry> {
-    let all = [
-        delegate::tools(),
-        tasks::tools(),
-        reports::tools(),
-        approvals::tools(),
-        locks::tools(),
-        intents::tools(),
-        contracts::tools(),
-        claims::tools(),
-        handoffs::tools(),
-        messages::tools(),
-    ];
-    let on = |wanted: bool, tools: fn() -> Vec<Entry>| if wanted { tools() } else { Vec::new() };
-    let more = [
-        on(settings.screenshots, pictures::tools),
-        on(settings.devit_tools, devit::tools),
-        on(settings.devit_tools && settings.screenshots, pictures::devit_tools),
-    ];
-    all.into_iter().chain(more).flatten().collect()
+/// Makes tools.
+type Make = fn() -> Vec<Entry>;
+
+/// Sets of tools, as the configuration names them, in the order in which hosts list their tools.
+const SETS: [(&str, &[Make]); 10] = [
+    ("tasks", &[delegate::tools, tasks::tools, reports::tools, workers::tools]),
+    ("approvals", &[approvals::tools]),
+    ("locks", &[work::tools, locks::tools]),
+    ("intents", &[intents::tools]),
+    ("contracts", &[contracts::tools]),
+    ("claims", &[claims::tools]),
+    ("handoffs", &[handoffs::tools]),
+    ("messages", &[messages::tools]),
+    (PICTURES, &[pictures::tools]),
+    (DEVIT, &[devit::tools]),
+];
+
+/// Only where pictures are enabled.
+const PICTURES: &str = "pictures";
+
+/// Other names for what is there: only where they are asked for.
+const DEVIT: &str = "devit";
+
+/// What agents need to work side by side, of all sets. Together they are small enough to be in every request to a model.
+const DEFAULT: [&str; 16] = [
+    "delegate",
+    "task_wait",
+    "task_status",
+    "task_output",
+    "task_cancel",
+    "workers_list",
+    "work_begin",
+    "work_end",
+    "lock_acquire",
+    "lock_release",
+    "locks_list",
+    "intents_list",
+    "conflicts_check",
+    "message_send",
+    "inbox_read",
+    "screenshot",
+];
+
+/// Those that a host is offered, and the set of each.
+pub(super) fn all(settings: &Settings) -> Vec<Entry> {
+    let wants = |set: &str| settings.tools.iter().any(|it| it == set);
+    let mut offered = Vec::new();
+    for (set, entry) in every(settings) {
+        let by_default = wants("default") && DEFAULT.contains(&&*entry.tool.name);
+        if wants(set) || by_default || (set != DEVIT && wants("all")) {
+            offered.push(entry);
+        }
+    }
+    if !settings.output_schemas {
+        offered.iter_mut().for_each(|entry| entry.tool.output_schema = None);
+    }
+    offered
+}
+
+/// The set of a tool that a host is not offered.
+pub(super) fn set_of(name: &str, settings: &Settings) -> Option<&'static str> {
+    every(settings).find(|(_, entry)| entry.tool.name == name).map(|(set, _)| set)
+}
+
+fn every(settings: &Settings) -> impl Iterator<Item = (&'static str, Entry)> {
+    let screenshots = settings.screenshots;
+    let sets = SETS.into_iter().filter(move |(set, _)| screenshots || *set != PICTURES);
+    let more: &[Make] = if screenshots { &[pictures::devit_tools] } else { &[] };
+    let all = sets.chain([(DEVIT, more)]);
+    all.flat_map(|(set, makes)| makes.iter().flat_map(|make| make()).map(move |entry| (set, entry)))
 }

@@ -66,7 +66,7 @@ struct Taken {
     state: String,
     /// The approval that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<u64>,
+    approval_id: Option<u64>,
     /// Where the picture is.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
@@ -152,7 +152,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, Fault> {
     let mut answer = Taken {
         task_id: task.id.clone(),
         state: task.state.clone(),
-        approval: task.approval,
+        approval_id: task.approval,
         path: None,
         format: None,
         bytes: None,

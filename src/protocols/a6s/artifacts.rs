@@ -9,7 +9,7 @@ use super::envelope::{Fault, Said};
 use super::session::Session;
 use super::wire::{Applied, OfArtifacts, Previewed, Previews};
 use crate::base::Digest;
-use crate::base::limits::A6S_ARTIFACTS_BYTES_AT_ONCE_MAX;
+use crate::base::limits::{A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_REASONS_BYTES_MAX};
 use crate::domain::{Answer, Artifact};
 use crate::service::{Action, Applied as Done, ApplyFault, Previewed as Compared};
 
@@ -41,6 +41,9 @@ impl A6s {
             answer => answer,
         };
         match answer {
+            Answer::Done(Done { applied: 0, errors, .. }) if !errors.is_empty() => {
+                Err(Fault::new(nothing_written(&errors)))
+            }
             Answer::Done(Done { applied, skipped, errors, apply }) => {
                 Said::new(&Applied { applied, skipped, errors, apply: apply.map(|it| it.0) })
             }
@@ -78,6 +81,7 @@ fn artifacts(asked: OfArtifacts) -> Result<Vec<Artifact>, Fault> {
             language: it.language.into(),
             // What is known of it is known by its id.
             mode: None,
+            base_mode: None,
         })
     };
     asked.artifacts.0.into_iter().map(one).collect()
@@ -89,7 +93,27 @@ fn previewed(it: Compared) -> Previewed {
         Action::Modify => "modify",
         Action::Skip => "skip",
     };
-    Previewed { path: it.path, action, diff: it.diff, reason: it.reason }
+    // Editors show the difference of a file, and nothing else that is said of it.
+    let diff =
+        it.diff.or_else(|| it.reason.as_ref().map(|why| format!("{} is not written: {why}\n", it.path)));
+    Previewed { path: it.path, action, diff, reason: it.reason }
+}
+
+/// Why an apply has written nothing. Editors count the errors of an answer and show none of them; of a call that has
+/// failed they show the error.
+fn nothing_written(errors: &[String]) -> String {
+    let mut text = "Nothing was written".to_owned();
+    let mut left = A6S_REASONS_BYTES_MAX;
+    for (number, why) in errors.iter().enumerate() {
+        if why.len() > left {
+            text.push_str(&format!("\n{} more", errors.len() - number));
+            break;
+        }
+        left -= why.len();
+        text.push('\n');
+        text.push_str(why);
+    }
+    text
 }
 
 /// No fault of the service has changed anything.

@@ -121,8 +121,26 @@ impl A6s {
             left_out -= usize::from(hidden);
             !hidden
         });
-        let pulses = self.provost().pulses();
-        Said::new(&shown.map(|job| background(job, pulses.of(&job.id).as_ref())).collect::<Vec<_>>())
+        let mut rows = Vec::new();
+        for job in shown {
+            let (pulse, waits) = (self.provost().pulses().of(&job.id), self.waits(job).await?);
+            rows.push(background(job, pulse.as_ref(), waits.as_deref()));
+        }
+        Said::new(&rows)
+    }
+
+    /// Whose word a job waits for, and how that is given, where it does.
+    pub(super) async fn waits(&self, job: &Job) -> Result<Option<String>, Fault> {
+        if job.state.is_over() {
+            return Ok(None);
+        }
+        let mut waits_for = self.provost().so_far(job).await?.waits_for;
+        if job.kind == JobKind::Workflow {
+            for step in self.provost().job_steps(&job.id).await?.iter().filter(|it| !it.state.is_over()) {
+                waits_for = waits_for.or(self.provost().so_far(step).await?.waits_for);
+            }
+        }
+        Ok(waits_for.map(|approval| format!("waits for approval {approval}: provost approve {approval}")))
     }
 
     /// `background.cancel` and `workflows.cancel`; either takes any kind of id.
@@ -137,6 +155,7 @@ impl A6s {
         let job = self.found(id, "task").await?;
         let output = self.provost().job_output(&job.id).await?;
         let text = match output.from {
+            0 if output.text.is_empty() => self.waits(&job).await?.unwrap_or_default(),
             0 => output.text,
             earlier => {
                 format!("[... {earlier} earlier bytes, see provost log job_{}]\n{}", job.id, output.text)

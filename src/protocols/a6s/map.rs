@@ -2,7 +2,7 @@
 
 use super::wire;
 use crate::base::JobId;
-use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState};
+use crate::domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
 use crate::service::{Issue, Pulse, Review};
 
 /// A job as an execution.
@@ -37,11 +37,24 @@ pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> 
         },
         phases,
         artifacts: result.artifacts.iter().map(artifact).collect(),
-        phase: name.word(),
+        phase: name.word().into(),
         progress: if job.state == JobState::Completed { 100 } else { progress },
         error: job.error.as_deref().or(result.left_out.as_deref()).map(Into::into),
         cancelled: job.state == JobState::Cancelled,
         steps: Vec::new(),
+        usage: result.usage.as_ref().map(used),
+    }
+}
+
+fn used(it: &Usage) -> wire::Used {
+    wire::Used {
+        input_tokens: it.input,
+        output_tokens: it.output,
+        reasoning_tokens: it.reasoning,
+        cache_read_tokens: it.cache_read,
+        cache_write_tokens: it.cache_write,
+        cost_usd: it.cost_microusd.map(|it| it as f64 / 1e6),
+        model: it.model.as_deref().map(Into::into),
     }
 }
 
@@ -77,10 +90,11 @@ pub(super) fn review(it: &Review) -> wire::Review {
 }
 
 /// One of `background.list`.
-pub(super) fn background(job: &Job, pulse: Option<&Pulse>) -> wire::BackgroundTask {
+pub(super) fn background(job: &Job, pulse: Option<&Pulse>, waits: Option<&str>) -> wire::BackgroundTask {
     wire::BackgroundTask {
         id: task_id(&job.id),
-        task: job.title.as_ref().into(),
+        // The one text of a row that every client shows.
+        task: waits.map_or_else(|| job.title.to_string(), |waits| format!("[{waits}] {}", job.title)),
         agent_type: job.agent.as_ref().into(),
         status: job.state.word(),
         progress: task_progress(job, pulse),

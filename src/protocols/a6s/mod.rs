@@ -28,16 +28,17 @@ use std::time::{Duration, Instant};
 use hyper::header::{ALLOW, CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE, WWW_AUTHENTICATE};
 use hyper::{Method, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::loopback::{Answer, Asked, LoopbackDoor, Upgraded, can_upgrade, closing, empty, whole};
+use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::base::AgentId;
 use crate::base::limits::{
     A6S_ARTIFACTS_BYTES_AT_ONCE_MAX, A6S_MESSAGE_BYTES_MAX, A6S_MESSAGES_BYTES_MAX, A6S_REQUESTS_AT_ONCE_MAX,
     LOOPBACK_BODY_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
-use crate::domain::view::MaySpeak;
-use crate::domain::{Door, Principal, Refusal};
+use crate::domain::{Door, Principal};
 use crate::service::{CodeQuestion, Provost, ScanFor};
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room};
@@ -87,6 +88,8 @@ struct Parts {
     contents: Arc<Semaphore>,
     hub: Hub,
     attendance: Attendance,
+    /// Cancelled when editors are told nothing more.
+    told: CancellationToken,
 }
 
 impl A6s {
@@ -110,12 +113,18 @@ impl A6s {
             contents,
             hub: Hub::default(),
             attendance: Attendance::default(),
+            told: CancellationToken::new(),
         }))
     }
 
     /// Who is told what.
     pub fn hub(&self) -> &Hub {
         &self.0.hub
+    }
+
+    /// Cancelled when editors are told nothing more, since the daemon stops.
+    fn told(&self) -> &CancellationToken {
+        &self.0.told
     }
 
     fn attendance(&self) -> &Attendance {
@@ -153,13 +162,13 @@ impl A6s {
     }
 
     /// As whom a connection speaks.
-    fn speaks_as(caller: &Caller) -> Option<Principal> {
+    fn speaks_as(caller: &Caller) -> Result<Principal, Rejected> {
         let name = match caller.agent() {
             Some(agent) => agent.clone(),
-            None => AgentId::parse(EDITOR).ok()?,
+            None => AgentId::parse(EDITOR).map_err(|_| Rejected::Reserved)?,
         };
         let spoken = caller.speaks_as(name);
-        spoken.inspect_err(|why| tracing::warn!(door = "a6s", cause = why.cause(), "request refused")).ok()
+        spoken.inspect_err(|why| tracing::warn!(door = "a6s", cause = why.cause(), "request refused"))
     }
 
     /// Answers one request, in the name of its connection.
@@ -236,13 +245,10 @@ impl LoopbackDoor for A6s {
         let Some(accept) = accept else {
             return says(StatusCode::BAD_REQUEST, "`Sec-WebSocket-Key` must be 16 bytes in Base64\n");
         };
-        let Some(who) = Self::speaks_as(&caller) else {
-            return closing(self.refuse());
-        };
-        match self.provost().view(MaySpeak(who)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(taken)) => return unproven(&taken),
-            Err(refusal) => return closing(self.unavailable(&refusal.to_string())),
+        match Self::speaks_as(&caller) {
+            Ok(_) => {}
+            Err(Rejected::Taken) => return unproven(),
+            Err(_) => return closing(self.refuse()),
         }
         let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
         let headers = answer.headers_mut();
@@ -277,7 +283,7 @@ impl LoopbackDoor for A6s {
 
     async fn upgraded(&self, connection: Upgraded, guard: Guard) {
         // It was asked before the connection became one.
-        if let Some(who) = Self::speaks_as(&connection.caller) {
+        if let Ok(who) = Self::speaks_as(&connection.caller) {
             session::run(self.clone(), connection, who, guard).await;
         }
     }
@@ -296,8 +302,10 @@ fn says(status: StatusCode, text: &'static str) -> Answer {
 }
 
 /// The name is somebody's who has a token, and none was shown.
-fn unproven(taken: &Refusal) -> Answer {
-    let text = format!("{taken}: connect to /ws?token=..., or end that token with `provost token revoke`\n");
+fn unproven() -> Answer {
+    let text = format!(
+        "The name {EDITOR} has a token: connect to /ws?token=..., or end that token with `provost token revoke`\n"
+    );
     let mut answer = closing(whole(StatusCode::UNAUTHORIZED, "text/plain; charset=utf-8", text));
     answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     answer

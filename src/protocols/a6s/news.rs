@@ -1,6 +1,9 @@
 //! What happens to jobs, told to editors. A6s 4.
 
+use std::collections::BTreeMap;
+
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::A6s;
@@ -8,38 +11,56 @@ use super::events::Told;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
 use crate::base::JobId;
 use crate::domain::{EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
-use crate::service::Pulse;
+use crate::service::{KEPT_WITHIN, Pulse};
 
 impl A6s {
     /// Tells editors what becomes of jobs, until the daemon stops.
     pub async fn tell(self, stop: CancellationToken) {
         let mut events = self.provost().engine().subscribe();
         let mut pulses = self.provost().pulses().follow();
+        let mut late = Late::default();
         loop {
             tokio::select! {
                 // How far a part is comes after that it has begun.
                 biased;
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
                 event = events.recv() => match event {
                     Ok(event) => {
                         if let EventKind::Job(event) = &event.kind {
-                            self.tell_of(event).await;
+                            self.tell_of(event, &mut late).await;
                         }
                     }
                     // Whoever asks for the status sees what was missed.
                     Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "editors were not told of everything"),
-                    Err(RecvError::Closed) => return,
+                    Err(RecvError::Closed) => break,
                 },
+                job = late.next() => self.tell_end_of(&job).await,
                 pulse = pulses.recv() => match pulse {
                     Ok(pulse) => self.tell_pulse(pulse),
                     Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return,
+                    Err(RecvError::Closed) => break,
                 },
             }
         }
+        // What has ended with the daemon is told before its connections end.
+        while let Ok(event) = events.try_recv() {
+            if let EventKind::Job(event) = &event.kind {
+                self.tell_of(event, &mut late).await;
+            }
+        }
+        for job in std::mem::take(&mut late.0).into_keys() {
+            self.tell_end_of(&job).await;
+        }
+        self.told().cancel();
     }
 
-    async fn tell_of(&self, event: &JobEvent) {
+    async fn tell_end_of(&self, job: &JobId) {
+        if let Ok(job) = self.provost().job(job).await {
+            self.tell_end(&job).await;
+        }
+    }
+
+    async fn tell_of(&self, event: &JobEvent, late: &mut Late) {
         let Ok(job) = self.provost().job(event.job()).await else { return };
         if IN_BACKGROUND.contains(&job.kind) {
             self.tell_task(&job);
@@ -51,7 +72,14 @@ impl A6s {
                 let (phase, status) = (name.word(), state.word());
                 self.hub().tell(Told::Phase { execution, phase, status, progress });
             }
+            // Its run is being stopped, and then it is known what it has changed.
+            JobEvent::JobEnded { state: JobState::Cancelled, .. }
+                if self.provost().pulses().of(&job.id).is_some() =>
+            {
+                late.wait_for(&job.id);
+            }
             JobEvent::JobEnded { .. } => self.tell_end(&job).await,
+            JobEvent::JobKept { .. } if late.0.remove(&job.id).is_some() => self.tell_end(&job).await,
             _ => {}
         }
     }
@@ -113,6 +141,27 @@ impl A6s {
             None => return,
         };
         self.hub().tell(told);
+    }
+}
+
+/// Jobs that were taken back, of which it is not known yet what they had changed, and until when that is waited for.
+#[derive(Default)]
+struct Late(BTreeMap<JobId, Instant>);
+
+impl Late {
+    fn wait_for(&mut self, job: &JobId) {
+        self.0.insert(job.clone(), Instant::now() + KEPT_WITHIN);
+    }
+
+    /// One that is not waited for any longer. May be dropped while it waits.
+    async fn next(&mut self) -> JobId {
+        let Some((job, until)) = self.0.iter().min_by_key(|(_, until)| **until) else {
+            return std::future::pending().await;
+        };
+        let job = job.clone();
+        tokio::time::sleep_until(*until).await;
+        self.0.remove(&job);
+        job
     }
 }
 

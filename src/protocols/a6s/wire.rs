@@ -8,6 +8,7 @@ mod control;
 mod flows;
 mod text;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -294,8 +295,9 @@ pub struct Execution {
     pub phases: Vec<Phase>,
     /// What has changed.
     pub artifacts: Vec<Artifact>,
-    /// The phase that is under way, or was last. Public clients show this and `progress`.
-    pub phase: &'static str,
+    /// The phase that is under way, or was last; and whose word it waits for, where it does. Public clients show this and
+    /// `progress`, as they are.
+    pub phase: Cow<'static, str>,
     /// Of the whole, up to 100.
     pub progress: u8,
     /// Why it failed.
@@ -307,6 +309,36 @@ pub struct Execution {
     /// Of a workflow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// What its workers say that they have used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Used>,
+}
+
+/// Tokens, money and a model, as workers tell; what they do not tell is not there.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    /// Read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Of thinking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+    /// Out of the service's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// In US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// By which model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// The phases of an execution, in order.

@@ -68,6 +68,9 @@ impl A6s {
         pulse: Option<&Pulse>,
     ) -> Result<wire::Execution, Fault> {
         let mut whole = execution(job, result, pulse);
+        if let Some(waits) = self.waits(job).await? {
+            whole.phase = format!("{}, {waits}", whole.phase).into();
+        }
         if job.kind == JobKind::Workflow {
             whole.workflow_id = Some(job.agent.to_string());
             let steps = self.provost().job_steps(&job.id).await?;

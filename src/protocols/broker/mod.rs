@@ -26,7 +26,6 @@ pub use map::{entry, message, read};
 
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
 use crate::auth::caller::Caller;
-use crate::auth::{Rejected, role};
 use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
 use crate::base::{AgentId, PostSeq, Slug, Timestamp};
 use crate::domain::command::AddressAgent;
@@ -113,7 +112,7 @@ impl LoopbackDoor for Broker {
             ("/publish", _) => self.publish(&head.headers, body, &caller).await,
             ("/watch", _) => self.watch(&head.headers, body, &caller).await,
             ("/status", _) => self.status().await,
-            (_, Some(name)) => self.messages(name, query).await,
+            (_, Some(name)) => self.messages(name, query, &caller).await,
             _ => self.log(query).await,
         };
         answered.unwrap_or_else(|no| no.answer())
@@ -208,19 +207,11 @@ async fn encoded<T: Serialize + Send + 'static>(
 }
 
 impl Broker {
-    /// The caller under a name, which nobody else must have reserved in any spelling.
+    /// The caller under a name, which nobody else must have in any spelling. All spellings are one agent, on the other
+    /// doors, too.
     fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, Fault> {
         let name = slug(agent.as_str());
-        let same = |it: &AgentId| slug(it.as_str()) == name;
-        // A token is for all spellings of its name.
-        if let Some(own) = caller.agent().filter(|it| same(it)) {
-            return caller.speaks_as(own.clone()).map_err(|why| Fault::reserved(agent, why));
-        }
         let plain = AgentId::parse(name.as_str()).map_err(|_| Fault::bad_id(agent.as_str()))?;
-        if caller.is_reserved(same) || role::is_reserved(&plain) {
-            return Err(Fault::reserved(agent, Rejected::Reserved));
-        }
-        // All spellings are one agent, on the other doors, too.
         caller.speaks_as(plain).map_err(|why| Fault::reserved(agent, why))
     }
 
@@ -295,13 +286,15 @@ impl Broker {
         Ok(in_json(StatusCode::OK, &Status { agents, git_paw: true, provost, uptime_seconds, version: WIRE }))
     }
 
-    async fn messages(&self, name: &str, query: &str) -> Answered {
+    async fn messages(&self, name: &str, query: &str, caller: &Caller) -> Answered {
         let Ok(name) = query::decoded(name) else {
             let what = "Invalid URL: Invalid UTF-8 in `agent_id`".into();
             return Err(No::Text(StatusCode::BAD_REQUEST, what));
         };
         let query = Query::read(query)?;
         let to = names::inbox(&name).ok_or_else(|| Fault::new("agent_id must match [a-z0-9-_]+"))?;
+        let whose = AgentId::parse(to.as_str()).map_err(|_| Fault::bad_id(to.as_str()))?;
+        caller.reads(&whose).map_err(|why| Fault::reserved(&whose, why))?;
         let since = query.since()?.unwrap_or(0);
         if let Some(wait) = query.wait()? {
             let patience = Duration::from_secs(wait.min(POLL_WAIT_S_MAX));

@@ -102,7 +102,7 @@ pub(super) struct Session {
 /// The first line of a connection: either the secret, or the token of an earlier connection.
 pub(super) async fn first(talk: &mut Talk, request: Request<'_>) -> Next {
     let uid = talk.door.0.options.uid;
-    let now = (talk.door.0.now)();
+    let now = talk.door.0.provost.engine().now();
     if matches!(&*request.method, "authenticate" | "auth") {
         let Some((session, line)) = authenticate(talk, &request, uid) else {
             tracing::warn!(door = "devit", pid = talk.peer.pid, "authentication refused");
@@ -148,7 +148,7 @@ fn authenticate(talk: &Talk, request: &Request<'_>, uid: u32) -> Option<(Session
     let fallback = format!("client:{}", talk.peer.pid);
     let agent = AgentId::parse(params.ident.as_deref().unwrap_or(&fallback)).ok()?;
     standing(talk, &agent, &key)?;
-    let now = (talk.door.0.now)();
+    let now = talk.door.0.provost.engine().now();
     let token = talk.door.0.tokens.issue(agent.clone(), uid, key, now, TOKEN_TTL).ok()?;
     let token = String::from_utf8_lossy(token.expose()).into_owned();
     let result = json!({
@@ -182,7 +182,7 @@ impl Session {
     /// Who speaks, as long as the key is good.
     fn who(&self, talk: &Talk) -> Option<Principal> {
         let standing = standing(talk, &self.agent, &self.key)?;
-        Some(role::devit(self.agent.clone(), standing))
+        talk.door.0.names.by_frame(self.agent.clone(), standing, &talk.peer.line()).ok()
     }
 
     /// Answers requests, and pushes what is queued for this caller as notifications in between.
@@ -233,7 +233,7 @@ impl Session {
         let door = talk.door.clone();
         let Some(who) = self.who(talk) else { return true };
         while let Ok(Some(mail)) = door.0.provost.collect(&who, true, std::time::Duration::ZERO).await {
-            let message = map::mail(&mail, (door.0.now)(), &door.0.options.salt);
+            let message = map::mail(&mail, door.0.provost.engine().now(), &door.0.options.salt);
             let at = mail.at;
             let carried = Carried { provost: door.0.provost.clone(), who: who.clone(), mail: Some(mail) };
             let params = message.payload.value();

@@ -134,7 +134,7 @@ impl Devit {
         way: Way,
         host: Principal,
     ) -> Result<WorkerDoor, getrandom::Error> {
-        let Parts { provost, replay, options, now, .. } = &*self.0;
+        let Parts { provost, names, replay, options, now, .. } = &*self.0;
         let mut options = options.clone();
         options.dialect_document = false;
         let replay = ReplayGuard::new(now(), replay.window_seconds(), WORKER_NONCES_MAX);
@@ -143,6 +143,7 @@ impl Devit {
         let door = Self(Arc::new(Parts {
             provost: provost.clone(),
             lock: Lock::Inside(run.clone()),
+            names: names.clone(),
             replay: Arc::new(replay),
             tokens: Arc::new(Tokens::new(1)),
             budget: ByteBudget::new(WORKER_UNPROVEN_BYTES_MAX),

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::meeting::{met_payload, wanted_payload};
 use super::wire::{self, Code, Fault};
 use crate::base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, RepoPath, TaskId, Timestamp, Ttl, WatchPatterns};
+use crate::base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
 use crate::domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use crate::domain::{
-    Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Stake, StakeKind, Status, Task,
-    TaskNote, TaskState, Tool, Verdict,
+    Delegate, Denial, Failure, Mail, MailKind, Notice, Refusal, Report, Status, Task, TaskNote, TaskState,
+    Tool, Verdict,
 };
 use crate::service::{Snapshot, TaskFilter};
 
@@ -475,26 +476,11 @@ pub(super) fn mail(mail: &Mail, now: Timestamp, salt: &Digest) -> Message {
         MailKind::Met { file, mine, other } => {
             Message::new("NOTIFY", Json::from_value(&met_payload(file, *mine, other, now)))
         }
+        MailKind::Wanted { symbol, agent, until, fence } => {
+            let word = wanted_payload((symbol, *fence), agent, *until, now);
+            Message::new("NOTIFY", Json::from_value(&word))
+        }
     }
-}
-
-/// Work of others at the recipient's place. It is about no task, which its id says; clients that wait for a task's word
-/// pass it over, as they do with those of other tasks.
-fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {
-    let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
-    let (verb, who, what) = (other.kind.verb(), &other.agent, &other.asked);
-    let summary = format!("{}, of which you have {}, {verb} {who}{until}: {what}", file, mine.one());
-    let metadata = json!({ "coordination": {
-        "file": file.as_str(),
-        "yours": mine.word(),
-        "agent": who.as_str(),
-        "theirs": other.kind.word(),
-        "at": other.at.as_str(),
-        "since": other.since.rfc3339(),
-        "until": other.until.map(|it| it.rfc3339()),
-    }});
-    let artifacts = json!({ "summary": summary, "reported_at": now.rfc3339(), "metadata": metadata });
-    json!({ "task_id": "coordination", "status": "progress", "artifacts": artifacts })
 }
 
 /// NOTIFY as the daemon itself writes it, for its own workers and for failures. DevIt 1.10.

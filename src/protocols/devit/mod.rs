@@ -8,6 +8,7 @@
 mod document;
 mod inside;
 mod map;
+mod meeting;
 mod notice;
 mod screenshot;
 mod signed;
@@ -25,13 +26,14 @@ use super::FrontDoor;
 use crate::auth::Rejected;
 use crate::auth::frame::{Form, Frame, Outgoing};
 use crate::auth::keys::KeyRing;
+use crate::auth::names::Names;
 use crate::auth::peer::PeerId;
 use crate::auth::replay::ReplayGuard;
-use crate::auth::role;
+use crate::auth::role::Standing;
 use crate::auth::token::Tokens;
 use crate::base::limits::TTL_MAX_MS;
 use crate::base::{AgentId, Digest, Secret, Timestamp};
-use crate::domain::{Mail, Principal};
+use crate::domain::{Mail, Principal, ProcessMark, Refusal};
 use crate::engine::Slot;
 use crate::service::Provost;
 use crate::transport::Stream;
@@ -76,10 +78,12 @@ pub struct Devit(Arc<Parts>);
 struct Parts {
     provost: Provost,
     lock: Lock,
+    names: Arc<Names>,
     replay: Arc<ReplayGuard>,
     tokens: Arc<Tokens>,
     budget: ByteBudget,
     options: Options,
+    /// What the system's clock shows, which is what a frame's `ts` was read off.
     now: fn() -> Timestamp,
 }
 
@@ -144,10 +148,10 @@ enum Next {
 }
 
 impl Devit {
-    /// A door with these keys.
+    /// A door with the keys of these names.
     pub fn new(
         provost: Provost,
-        keys: Arc<KeyRing>,
+        names: Arc<Names>,
         replay: ReplayGuard,
         options: Options,
         now: fn() -> Timestamp,
@@ -155,17 +159,19 @@ impl Devit {
         let budget = ByteBudget::new(crate::base::limits::UNPROVEN_BYTES_MAX);
         let tokens = Arc::new(Tokens::new(crate::base::limits::TOKENS_MAX));
         let replay = Arc::new(replay);
-        Self(Arc::new(Parts { provost, lock: Lock::Ring(keys), replay, tokens, budget, options, now }))
+        let lock = Lock::Ring(names.keys().clone());
+        Self(Arc::new(Parts { provost, lock, names, replay, tokens, budget, options, now }))
     }
 
     /// The same door with other keys, for an address with a secret of its own. Idents whose keys are good at both
     /// exist, so what one has believed is a repeat at the other.
     #[must_use]
     pub fn with_keys(&self, keys: Arc<KeyRing>) -> Self {
-        let Parts { provost, replay, tokens, budget, options, now, .. } = &*self.0;
-        let (provost, replay, tokens) = (provost.clone(), replay.clone(), tokens.clone());
+        let Parts { provost, names, replay, tokens, budget, options, now, .. } = &*self.0;
+        let (provost, names) = (provost.clone(), names.clone());
+        let (replay, tokens) = (replay.clone(), tokens.clone());
         let (budget, options, now) = (budget.clone(), options.clone(), *now);
-        Self(Arc::new(Parts { provost, lock: Lock::Ring(keys), replay, tokens, budget, options, now }))
+        Self(Arc::new(Parts { provost, lock: Lock::Ring(keys), names, replay, tokens, budget, options, now }))
     }
 
     /// Whether this door is for such a peer. One that holds an inherited socket was given it by us.
@@ -198,7 +204,8 @@ impl Devit {
         if proven {
             reader.proven();
         }
-        let mut talk = Talk { door: self, peer, reader, guard, proven, carried: None, slot: None };
+        let mut talk =
+            Talk { door: self, peer, reader, guard, proven, carried: None, line: None, slot: None };
         if let Some(last_words) = talk.run().await {
             talk.reader.into_inner().close_with_reset(last_words.as_bytes());
         }
@@ -223,6 +230,8 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
+    /// The process that has connected, and those above it in its session, once it has spoken.
+    line: Option<Vec<ProcessMark>>,
     /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
     slot: Option<(AgentId, Arc<Slot>)>,
 }
@@ -335,15 +344,25 @@ impl Talk {
             self.reader.proven();
             self.guard.proven();
         }
+        let (to, form) = (frame.from.clone(), frame.form);
+        let who = match self.who(agent.clone(), standing) {
+            Ok(who) => who,
+            Err(rejected) => {
+                tracing::warn!(
+                    door = "devit",
+                    cause = rejected.cause(),
+                    pid = self.peer.pid,
+                    "frame refused"
+                );
+                let message = Message::fault(&self.door.fault(Refusal::NameTaken { agent }));
+                return self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
+            }
+        };
         // The most frequent message of all, and nearly always one with nothing to answer.
-        if frame.msg_type == "HEARTBEAT" && self.slot(&agent).is_idle(now) {
+        let moment = self.door.0.provost.engine().now();
+        if frame.msg_type == "HEARTBEAT" && self.slot(&agent).is_idle(moment) {
             return self.write(b"").await;
         }
-        let who = match self.door.inside() {
-            Some(run) => run.principal(),
-            None => role::devit(agent, standing),
-        };
-        let (to, form) = (frame.from.clone(), frame.form);
         let said = self.door.handle(&frame, &who, &self.peer).await;
         let mut carried = None;
         let message = match said {
@@ -355,7 +374,7 @@ impl Talk {
                 message
             }
             Said::Mail(mail) => {
-                let message = map::mail(&mail, (self.door.0.now)(), &self.door.0.options.salt);
+                let message = map::mail(&mail, self.door.0.provost.engine().now(), &self.door.0.options.salt);
                 carried = Some(Carried { provost: self.door.0.provost.clone(), who, mail: Some(mail) });
                 message
             }
@@ -369,6 +388,15 @@ impl Talk {
             }
             (None, next) => next,
         }
+    }
+
+    /// The sender of a frame that was believed.
+    fn who(&mut self, agent: AgentId, standing: Standing) -> Result<Principal, Rejected> {
+        if let Some(run) = self.door.inside() {
+            return Ok(run.principal());
+        }
+        let line = self.line.get_or_insert_with(|| self.peer.line());
+        self.door.0.names.by_frame(agent, standing, line)
     }
 
     fn slot(&mut self, agent: &AgentId) -> &Slot {
@@ -453,6 +481,9 @@ fn apart<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 
 /// The same answer for every cause; the log has the cause.
 fn refusal(rejected: Rejected) -> Fault {
+    if rejected == Rejected::Busy {
+        return Fault::new(wire::Code::Busy, format!("{}; try again", rejected.cause()));
+    }
     Fault::new(wire::Code::Auth, rejected.to_string())
 }
 

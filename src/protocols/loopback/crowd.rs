@@ -6,7 +6,7 @@
 use tokio::sync::Semaphore;
 
 use crate::auth::loopback::{KNOWS_PEERS, holders};
-use crate::base::limits::{LOOPBACK_CONNECTIONS_MAX, LOOPBACK_SPARE_MAX};
+use crate::base::limits::LOOPBACK_SPARE_MAX;
 use crate::transport::accept::Guard;
 
 /// Looks for the processes of one door's peers, one look at a time.
@@ -20,20 +20,22 @@ impl Crowd {
     /// Whether a connection may stay; see [`Guard::makes_room`]. Where the system does not say whose a connection is, the
     /// accept loop's bound is the only one.
     pub(super) async fn admits(&self, guard: &Guard) -> bool {
-        if !KNOWS_PEERS || !guard.is_among_more_than(LOOPBACK_CONNECTIONS_MAX) {
+        if !KNOWS_PEERS || !guard.is_among_too_many() {
             return true;
         }
         let Ok(_turn) = self.0.acquire().await else { return false };
         // Whoever looked before may have found this one, too, and have made room.
-        if !guard.is_among_more_than(LOOPBACK_CONNECTIONS_MAX) {
+        if !guard.is_among_too_many() {
             return true;
         }
         let unknown = guard.unknown_sockets();
         if !unknown.is_empty() {
             let sockets = unknown.clone();
-            let Ok(found) = tokio::task::spawn_blocking(move || holders(sockets)).await else { return false };
+            let found = tokio::task::spawn_blocking(move || holders(sockets)).await;
+            // Without a descriptor to look with there is none for this connection either.
+            let Ok(Ok(found)) = found else { return false };
             guard.found(&unknown, &found);
         }
-        guard.makes_room(LOOPBACK_CONNECTIONS_MAX, LOOPBACK_SPARE_MAX)
+        guard.makes_room(LOOPBACK_SPARE_MAX)
     }
 }

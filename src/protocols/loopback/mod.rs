@@ -22,18 +22,19 @@ mod crowd;
 pub mod html;
 mod upgrade;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use answer::dressed;
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
@@ -43,15 +44,16 @@ use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
 use crate::auth::caller::Caller;
-use crate::auth::keys::KeyRing;
-use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer};
+use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
+use crate::auth::names::Names;
+use crate::auth::peer::line_of;
 use crate::auth::{Rejected, bearer};
 use crate::base::limits::{
-    LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_MS_MAX, LOOPBACK_READ_MS_MAX,
-    LOOPBACK_SMALL_BODY_BYTES,
+    CARRIERS_LOOK_MS, LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_MS_MAX,
+    LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
 use crate::domain::view::GoodToken;
-use crate::domain::{Door, Token};
+use crate::domain::{Door, ProcessMark, Token};
 use crate::service::Provost;
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room, Taken, Untaken, server};
@@ -104,17 +106,22 @@ pub struct Gate {
     pub port: u16,
     /// Whose processes are let in.
     pub uid: u32,
-    /// Tells which names are reserved.
-    pub keys: Arc<KeyRing>,
+    /// Tells which names are free.
+    pub names: Arc<Names>,
     /// Knows the tokens.
     pub provost: Provost,
     /// Whether every request has to show a token.
     pub demands_token: bool,
+    /// Whether somebody may be behind a process of this user.
+    pub carriers: Carriers,
 }
 
 /// Told to a process that has most of the connections of a door that is full.
 const CROWDED: &str =
     "no connection is left here, and this process has most of them, all in use; close some, and try again";
+
+/// Told to whoever could not be looked at.
+const UNKNOWN: &str = "who asks cannot be found out at the moment, since too much is open; try again";
 
 /// What a connection's peer has proved.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -125,7 +132,12 @@ enum Peer {
     Crowd,
     /// Nothing.
     Stranger,
+    /// Nobody could look.
+    Unknown,
 }
+
+/// The process that has a connection, and those above it in its session.
+type Line = Arc<[ProcessMark]>;
 
 /// How many peers of a door are looked for among all processes at once.
 const LOOKS_AT_ONCE: usize = 2;
@@ -195,13 +207,14 @@ impl<D: LoopbackDoor> Shell<D> {
         let Some(peer) = self.peer(peer, us, &guard).await else { return };
         drop(arriving);
         let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
+        let line: Arc<OnceCell<Line>> = Arc::default();
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
             // Whoever has proved nothing is not kept while others wait.
             let busy = matches!(peer, Peer::Admitted(_)).then(|| busy.busy());
-            let (shell, promise) = (shell.clone(), Arc::clone(&promise));
+            let (shell, promise, line) = (shell.clone(), Arc::clone(&promise), Arc::clone(&line));
             async move {
-                let (answer, promised) = shell.respond(peer, request).await;
+                let (answer, promised) = shell.respond(peer, &line, request).await;
                 *promise.lock().unwrap_or_else(PoisonError::into_inner) = promised;
                 Ok::<_, Infallible>(answer.map(|body| body.keeping(busy)))
             }
@@ -232,6 +245,14 @@ impl<D: LoopbackDoor> Shell<D> {
         }
     }
 
+    /// The process that has this socket, and those above it in its session; nothing where it cannot be found out.
+    async fn line_of(&self, socket: u32) -> Line {
+        let Ok(_turn) = self.0.looking.acquire().await else { return Line::default() };
+        let look = move || holders(BTreeSet::from([socket])).ok()?.get(&socket).map(|pid| line_of(*pid));
+        let looked = tokio::task::spawn_blocking(look).await;
+        looked.ok().flatten().unwrap_or_default().into()
+    }
+
     /// Finds out who has connected from `peer` to `us`; `None` for a stranger for whom there is no place.
     async fn peer(&self, peer: SocketAddr, us: SocketAddr, guard: &Guard) -> Option<Peer> {
         let door = self.0.door.door().name();
@@ -239,6 +260,9 @@ impl<D: LoopbackDoor> Shell<D> {
             Ok(socket) => socket,
             Err(rejected) => {
                 tracing::warn!(door, cause = rejected.cause(), "connection refused");
+                if rejected == Rejected::Busy {
+                    return Some(Peer::Unknown);
+                }
                 guard.is_strangers();
                 return self.0.crowd.admits(guard).await.then_some(Peer::Stranger);
             }
@@ -251,20 +275,32 @@ impl<D: LoopbackDoor> Shell<D> {
     }
 
     /// The answer, and what becomes of the connection where that is 101.
-    async fn respond(&self, peer: Peer, request: Request<Incoming>) -> (Response<Reply>, Option<Promised>) {
+    async fn respond(
+        &self,
+        peer: Peer,
+        line: &OnceCell<Line>,
+        request: Request<Incoming>,
+    ) -> (Response<Reply>, Option<Promised>) {
         let door = &self.0.door;
         let (head, incoming) = request.into_parts();
         let admitted = match peer {
-            Peer::Admitted(_) | Peer::Crowd => self.0.spellings.check(&head).inspect_err(|why| {
-                tracing::warn!(door = door.door().name(), cause = why, "request refused");
-            }),
+            Peer::Admitted(_) | Peer::Crowd | Peer::Unknown => {
+                self.0.spellings.check(&head).inspect_err(|why| {
+                    tracing::warn!(door = door.door().name(), cause = why, "request refused");
+                })
+            }
             Peer::Stranger => Err("the peer was refused"),
         };
         if admitted.is_err() {
             return (dressed(closing(door.refuse())), None);
         }
-        if peer == Peer::Crowd {
-            let mut answer = door.unavailable(CROWDED);
+        let turned_away = match peer {
+            Peer::Crowd => Some(CROWDED),
+            Peer::Unknown => Some(UNKNOWN),
+            Peer::Admitted(_) | Peer::Stranger => None,
+        };
+        if let Some(why) = turned_away {
+            let mut answer = door.unavailable(why);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return (dressed(closing(answer)), None);
         }
@@ -277,13 +313,25 @@ impl<D: LoopbackDoor> Shell<D> {
             }
         };
         let socket = if let Peer::Admitted(socket) = peer { socket } else { None };
-        let caller = Caller::peer(door.door(), Arc::clone(&self.0.gate.keys)).with(token).at(socket);
+        let caller = Caller::peer(door.door(), Arc::clone(&self.0.gate.names)).with(token).at(socket);
+        let caller = match socket {
+            Some(socket) if speaks(door.door(), &head) => {
+                let line = line.get_or_init(|| self.line_of(socket)).await;
+                caller.from_line(Arc::clone(line))
+            }
+            _ => caller,
+        };
         let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
         let answer = dressed(door.answer(Asked { head, body, caller }).await);
         let promised = promised.filter(|_| answer.status() == StatusCode::SWITCHING_PROTOCOLS);
         (answer, promised)
     }
+}
+
+/// Whether a request may speak in somebody's name; most only look.
+fn speaks(door: Door, head: &Parts) -> bool {
+    matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
 }
 
 /// An answer to which a client replies by showing a token.
@@ -293,12 +341,38 @@ fn unproven(mut answer: Answer) -> Answer {
     answer
 }
 
+/// Whether programs run that carry connections of containers here, and when that was seen.
+#[derive(Default)]
+pub struct Carriers(Mutex<Option<(Instant, bool)>>);
+
+impl Carriers {
+    async fn are_about(&self, looking: &Semaphore) -> Result<bool, Rejected> {
+        if let Some(known) = self.known() {
+            return Ok(known);
+        }
+        // Of many that come at once, one looks.
+        let _turn = looking.acquire().await.map_err(|_| Rejected::Gone)?;
+        if let Some(known) = self.known() {
+            return Ok(known);
+        }
+        let seen = tokio::task::spawn_blocking(carriers_are_about).await.unwrap_or(true);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), seen));
+        Ok(seen)
+    }
+
+    fn known(&self) -> Option<bool> {
+        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.filter(|(at, _)| at.elapsed() < Duration::from_millis(CARRIERS_LOOK_MS)).map(|(_, seen)| seen)
+    }
+}
+
 impl Gate {
     /// Whether whoever has connected may ask at all, and the number of its socket. Where the system does not say who that
     /// is, tokens do.
     ///
     /// Workers have no way here: their jails have no network, or one of their own. Should one find a way all the same,
-    /// it is found out: while a worker runs, or has just run, it is looked up whose socket it is.
+    /// it is found out: while a worker runs, or has just run, it is looked up whose socket it is. The same is done while
+    /// a program runs that carries connections of containers here: those are its user's by name alone.
     async fn admit(
         &self,
         peer: SocketAddr,
@@ -311,11 +385,17 @@ impl Gate {
         }
         let peer = LoopbackPeer::of(peer, us)?.check_same_user(self.uid)?;
         guard.has_socket(peer.inode);
-        if self.provost.outputs().is_empty() {
+        let carried = self.carriers.are_about(looking).await?;
+        let works = !self.provost.outputs().is_empty();
+        if !works && !carried {
             return Ok(Some(peer.inode));
         }
         let _turn = looking.acquire().await.map_err(|_| Rejected::Gone)?;
-        let looked = tokio::task::spawn_blocking(move || peer.check_not_jailed()).await;
+        let check = move || {
+            let peer = if carried { peer.check_not_carried()? } else { peer };
+            if works { peer.check_not_jailed() } else { Ok(peer) }
+        };
+        let looked = tokio::task::spawn_blocking(check).await;
         looked.unwrap_or(Err(Rejected::Gone)).map(|peer| Some(peer.inode))
     }
 

@@ -62,6 +62,7 @@ fn artifacts(body: wire::Artifacts) -> Result<Vec<Artifact>, Fault> {
             content: it.content.into(),
             language: Box::default(),
             mode: it.mode,
+            base_mode: None,
             base_hash: hash.map_err(|err| Fault::invalid(format!("base_hash: {err}")))?,
         })
     };

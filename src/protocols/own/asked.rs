@@ -5,31 +5,54 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use serde::de::DeserializeOwned;
 
-use super::Own;
 use super::inside::Known;
 use super::map::Fault;
+use super::{Own, not_ones_own};
 use crate::auth::peer::PeerId;
 use crate::domain::Principal;
 
-/// The caller of a request, proved by its connection.
+/// The caller of a request, whom [`prove`] has found out.
 pub(super) struct Caller(pub(super) Principal);
+
+/// Finds out who asks, before any handler runs and whichever it is: there is no route without it. Whoever another door of
+/// this process has let in is asked for their name once more, since it may have become somebody's meanwhile.
+pub(super) async fn prove(State(own): State<Own>, mut request: Request, next: Next) -> Response {
+    let who = match request.extensions().get::<Known>() {
+        Some(Known(who)) => {
+            let still = own.0.names.still(who);
+            still.map(|()| Principal::clone(who)).map_err(|why| not_ones_own(why, who.agent(), None))
+        }
+        None => match request.extensions().get::<Arc<PeerId>>().cloned() {
+            Some(peer) => own.caller(request.headers(), &peer).await,
+            None => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer")),
+        },
+    };
+    match who {
+        Ok(who) => {
+            request.extensions_mut().insert(Proven(who));
+            next.run(request).await
+        }
+        Err(fault) => fault.into_response(),
+    }
+}
+
+/// Who asks.
+#[derive(Clone)]
+struct Proven(Principal);
 
 impl FromRequestParts<Own> for Caller {
     type Rejection = Fault;
 
-    async fn from_request_parts(parts: &mut Parts, own: &Own) -> Result<Self, Fault> {
-        if let Some(Known(who)) = parts.extensions.get() {
-            return Ok(Self(Principal::clone(who)));
-        }
-        let peer = parts.extensions.get::<Arc<PeerId>>().cloned();
-        let peer =
-            peer.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer"))?;
-        own.caller(&parts.headers, &peer).await.map(Caller)
+    async fn from_request_parts(parts: &mut Parts, _own: &Own) -> Result<Self, Fault> {
+        let who = parts.extensions.get().map(|Proven(who)| Self(who.clone()));
+        who.ok_or_else(|| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "nobody has asked"))
     }
 }
 

@@ -12,15 +12,13 @@ use super::asked::{Asked, Caller, Query};
 use super::map::coordinate as words;
 use super::map::{self, Fault};
 use super::routes::Answered;
+use super::ties::{Taken, Tied};
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
-use crate::base::{IntentId, Ttl};
+use crate::base::IntentId;
 use crate::domain::command::AppointLead;
 use crate::domain::view::{ClaimsOn, ContractsOn};
 use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
-
-/// How long a lock is for that comes without a time, as at the wit door.
-const LOCK_TTL: Ttl = Ttl::minutes(30);
 
 pub(super) fn routes() -> Router<Own> {
     Router::new()
@@ -58,6 +56,7 @@ async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault
 async fn lock(
     State(own): State<Own>,
     Caller(who): Caller,
+    tied: Tied,
     Asked(body): Asked<wire::TakeLock>,
 ) -> Answered<wire::Locked> {
     let at = words::symbol(&body.symbol)?;
@@ -67,13 +66,13 @@ async fn lock(
             Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
                 .hint("name one that runs, or none, and give a time with --ttl")
         })?),
-        None => None,
+        None => tied.0,
     };
     let order = LockOrder {
         base: base(&own, body.worktree).await?,
         asked: at.to_string().into(),
         at,
-        ttl: words::ttl(body.ttl_ms, "ttl_ms")?.unwrap_or(LOCK_TTL),
+        ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
         wait: words::ttl(body.wait_ms.filter(|it| *it > 0), "wait_ms")?,
         reason: body.reason.map(|it| words::words(&it, "reason")).transpose()?,
         process,
@@ -143,10 +142,12 @@ async fn order(own: &Own, body: wire::Declare) -> Result<IntentOrder, Fault> {
 async fn declare(
     State(own): State<Own>,
     Caller(who): Caller,
+    tied: Tied,
     Asked(body): Asked<wire::Declare>,
 ) -> Answered<wire::Declared> {
     let order = order(&own, body).await?;
     let declared = own.0.provost.declare(&who, order).await.map_err(map::fault)?;
+    own.tie(&tied, &who, Taken::Intent(declared.intent.id.clone()));
     Ok(Json(words::declared(&declared)))
 }
 
@@ -306,7 +307,13 @@ async fn guard(
     if edits.len() > crate::base::limits::STAGED_FILES_MAX {
         return Err(Fault::invalid("more files than are looked at at once"));
     }
-    let blocked = own.0.provost.guard(who.agent(), edits).await.map_err(map::fault)?;
+    let found = own.0.provost.guard(who.agent(), edits).await.map_err(map::fault)?;
+    let near = found.near.iter().map(|(intent, at)| wire::NearIntent {
+        agent: intent.agent.to_string(),
+        at: at.to_string(),
+        description: intent.description.to_string(),
+    });
     let agent = who.agent().to_string();
-    Ok(Json(wire::Guarded { agent, blocked: blocked.iter().map(words::blocked).collect() }))
+    let blocked = found.blocked.iter().map(words::blocked).collect();
+    Ok(Json(wire::Guarded { agent, blocked, near: near.collect() }))
 }

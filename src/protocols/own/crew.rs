@@ -9,6 +9,7 @@ use super::asked::{Asked, Caller, Query};
 use super::map::crew as words;
 use super::map::{self, Fault};
 use super::routes::{Answered, submit};
+use super::ties::{Taken, Tied};
 use super::{Own, wire};
 use crate::base::{RepoPath, TransferId};
 use crate::domain::command::{AnswerTransfer, BeatCrew};
@@ -65,11 +66,15 @@ async fn file(own: &Own, path: &str) -> Result<RepoPath, Fault> {
 async fn claim(
     State(own): State<Own>,
     Caller(who): Caller,
+    tied: Tied,
     Asked(body): Asked<wire::ClaimFile>,
 ) -> Answered<wire::Claimed> {
     let file = file(&own, &body.path).await?;
     let task = body.task.filter(|it| !it.is_empty()).map(Into::into);
     let done = own.0.provost.claim(&who, file, task).await.map_err(map::fault)?;
+    if done.fresh {
+        own.tie(&tied, &who, Taken::Claim(done.claim.file.clone(), done.claim.fence));
+    }
     Ok(Json(words::claimed(&done)))
 }
 

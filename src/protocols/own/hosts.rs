@@ -88,7 +88,7 @@ async fn my_tasks(
 }
 
 async fn dialog_key(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::DialogKey> {
-    let key = own.0.keys.derived(DIALOGS);
+    let key = own.0.names.keys().derived(DIALOGS);
     let key = String::from_utf8_lossy(key.expose()).into_owned();
     Ok(Json(wire::DialogKey { user: own.0.user.to_string(), agent: who.agent().to_string(), key }))
 }
@@ -106,7 +106,7 @@ async fn host_answer(
     let Some(grant) = body.grant else { return Ok(Json(wire::Answered { task: None, failed: None })) };
     let (approval, note, digest) = (body.approval, body.note, Some(body.digest));
     let verb = map::answer(wire::Answer { approval, grant, note, digest })?;
-    let done = submit(&own, &role::host_dialog(who.agent().clone(), who.door()), verb).await?;
+    let done = submit(&own, &role::host_dialog(&who), verb).await?;
     let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
     Ok(Json(wire::Answered { task, failed }))
 }

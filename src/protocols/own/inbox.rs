@@ -34,13 +34,6 @@ async fn send(
     Asked(body): Asked<wire::SendMessage>,
 ) -> Answered<wire::Sent> {
     let me = who.agent().clone();
-    let name = slug(me.as_str());
-    let mut keys = own.0.keys.list();
-    keys.retain(|key| key.ident != me && slug(key.ident.as_str()) == name);
-    if let Some(key) = keys.first() {
-        let message = format!("{} is another spelling of it, and has a key of its own", key.ident);
-        return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message).hint("speak under another name"));
-    }
     let post = words::post(me, body)?;
     let to = words::recipient(&post);
     let waits = !own.0.provost.engine().letterboxes().has(&slug(&to));

@@ -14,7 +14,8 @@ use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, Tak
 use crate::domain::view::KnownAgent;
 use crate::domain::{
     Approver, Command, CrewRefusal, Delegate, Denial, Finding, Handoff, Network, Parked, Refusal, Report,
-    Status, Task, TaskNote, TaskState, Tool, Verdict, Watched, WatchedFile, WorkerKind, approvers_text,
+    Status, Task, TaskNote, TaskState, Tool, Usage, Verdict, Watched, WatchedFile, WorkerKind,
+    approvers_text,
 };
 use crate::service::{Calls, GraphFault, GraphState, Snapshot};
 
@@ -273,6 +274,7 @@ pub(super) fn task(task: &Task) -> wire::Task {
         format: order.format.as_ref().map(ToString::to_string),
         model: order.model.as_ref().map(ToString::to_string),
         model_used: task.model_used.as_ref().map(ToString::to_string),
+        usage: Usage::of_metadata(task.notes.last().and_then(|it| it.report.metadata.as_ref())).map(used),
         beside: task.beside.iter().map(ToString::to_string).collect(),
         tainted: task.tainted(),
         handoff: task.handoff.as_ref().filter(|it| it.is_tainted()).map(handoff),
@@ -280,6 +282,18 @@ pub(super) fn task(task: &Task) -> wire::Task {
         failure: task.failure.as_ref().and_then(|it| serde_json::to_value(it).ok()),
         exit_code,
         notes: task.notes.iter().map(note).collect(),
+    }
+}
+
+fn used(it: Usage) -> wire::Used {
+    wire::Used {
+        tokens_input: it.input,
+        tokens_output: it.output,
+        tokens_reasoning: it.reasoning,
+        tokens_cache_read: it.cache_read,
+        tokens_cache_write: it.cache_write,
+        cost_usd: it.cost_microusd.map(|it| it as f64 / 1e6),
+        model: it.model.map(Into::into),
     }
 }
 

@@ -16,33 +16,35 @@ mod map;
 mod permissions;
 mod posts;
 mod routes;
+mod ties;
 mod token;
 pub mod wire;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Extension;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
+use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{mpsc, oneshot};
 
 use super::FrontDoor;
-use crate::auth::keys::KeyRing;
-use crate::auth::peer::{PeerId, process_of_ours};
-use crate::auth::{bearer, role};
+use crate::auth::names::{Names, is_same};
+use crate::auth::peer::PeerId;
+use crate::auth::{Rejected, bearer, role};
 use crate::base::AgentId;
-use crate::base::limits::HOSTS_NOTED_MAX;
+use crate::base::limits::LOOPBACK_SPARE_MAX;
 use crate::domain::view::{AgentPids, GoodToken};
-use crate::domain::{Door, Principal, ProcessMark, Token};
+use crate::domain::{Door, Principal, Proof, Refusal, Scope, Token};
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
-use crate::transport::http::converse;
+use crate::transport::http::{Kept, converse};
 pub use inside::Inside;
 use map::Fault;
 
@@ -74,16 +76,15 @@ const LARGE_BODIES_MAX: usize = 4;
 
 struct Parts {
     provost: Provost,
-    keys: Arc<KeyRing>,
+    names: Arc<Names>,
     user: AgentId,
     uid: u32,
     orders: mpsc::Sender<Ordered>,
     about: Box<dyn Fn() -> wire::About + Send + Sync>,
     bases: Bases,
     large: tokio::sync::Semaphore,
-    /// Processes below which agents run: what is started there is started by a model.
-    hosts: Mutex<HashMap<u32, ProcessMark>>,
     dialogs: hosts::Dialogs,
+    ties: ties::Ties,
 }
 
 impl Own {
@@ -91,33 +92,21 @@ impl Own {
     /// the files of its work trees are.
     pub fn new(
         provost: Provost,
-        keys: Arc<KeyRing>,
+        names: Arc<Names>,
         (user, uid): (AgentId, u32),
         orders: mpsc::Sender<Ordered>,
         about: Box<dyn Fn() -> wire::About + Send + Sync>,
         bases: Bases,
     ) -> Self {
         let large = tokio::sync::Semaphore::new(LARGE_BODIES_MAX);
-        let (hosts, dialogs) = (Mutex::default(), hosts::Dialogs::default());
-        Self(Arc::new(Parts { provost, keys, user, uid, orders, about, bases, large, hosts, dialogs }))
+        let (dialogs, ties) = (hosts::Dialogs::default(), ties::Ties::default());
+        Self(Arc::new(Parts { provost, names, user, uid, orders, about, bases, large, dialogs, ties }))
     }
 
-    /// Keeps in mind which host has called a hook. Nobody answers for a model, and what runs below its host it may have
+    /// Keeps in mind that a host has called a hook. Nobody answers for a model, and what runs below its host it may have
     /// started itself.
     fn note_host(&self, hook: &PeerId) {
-        let Some(host) = hook.parent() else { return };
-        let mut hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        if hosts.len() >= HOSTS_NOTED_MAX {
-            hosts.retain(|pid, mark| process_of_ours(*pid) == Some(*mark));
-        }
-        hosts.insert(host.pid, host);
-    }
-
-    /// The processes of hosts that still run.
-    fn hosts(&self) -> Vec<i32> {
-        let hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let live = hosts.into_iter().filter(|(pid, mark)| process_of_ours(*pid) == Some(*mark));
-        live.filter_map(|(pid, _)| i32::try_from(pid).ok()).collect()
+        self.0.names.note(&hook.line());
     }
 
     async fn converse(self, stream: Stream, guard: Guard) {
@@ -129,45 +118,62 @@ impl Own {
             Ok(peer) => peer,
             Err(rejected) => {
                 tracing::warn!(door = "own", cause = rejected.cause(), "connection refused");
+                if rejected == Rejected::Busy {
+                    turn_away(stream, &guard).await;
+                }
                 return;
             }
         };
         let mut stream = stream;
         stream.proven();
-        guard.proven();
+        guard.is_process(peer.pid);
+        if !guard.makes_room(LOOPBACK_SPARE_MAX) {
+            tracing::warn!(door = "own", cause = "its process has too many", "connection refused");
+            return turn_away(stream, &guard).await;
+        }
         let router = routes::router(self.clone()).layer(Extension(Arc::new(peer)));
-        converse("own", stream, HEAD_TIME_MAX, &guard, TowerToHyperService::new(router)).await;
+        let (routes, busy) = (TowerToHyperService::new(router), guard.clone());
+        let service = hyper::service::service_fn(move |request| {
+            // Whoever is being answered is not closed to make room for others; whoever asks nothing is.
+            let busy = busy.busy();
+            let answer = routes.call(request);
+            async move { answer.await.map(|answer| answer.map(|body| Kept::new(body, busy))) }
+        });
+        converse("own", stream, HEAD_TIME_MAX, &guard, service).await;
     }
 
     /// Who is asking: the user, a person at a terminal, or an agent of this user.
     async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<Principal, Fault> {
-        if let Some(token) = self.token(headers).await? {
-            if headers
-                .get(wire::AGENT_HEADER)
-                .is_some_and(|name| name.as_bytes() != token.agent.as_str().as_bytes())
-            {
-                let message = format!("the token is {}'s, and the request is not", token.agent);
-                return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
+        let token = self.token(headers).await?;
+        let named = match headers.get(wire::AGENT_HEADER) {
+            Some(name) => {
+                let name = std::str::from_utf8(name.as_bytes())
+                    .map_err(|_| Fault::invalid("the agent's name is not UTF-8"))?;
+                Some(AgentId::parse(name).map_err(|err| Fault::invalid(format!("the agent's name {err}")))?)
             }
-            return Ok(role::bearer(&token, Door::Own));
-        }
-        if let Some(name) = headers.get(wire::AGENT_HEADER) {
-            let name = name.to_str().map_err(|_| Fault::invalid("the agent's name is not plain text"))?;
-            let agent = AgentId::parse(name).map_err(|err| Fault::invalid(format!("agent {err}")))?;
-            if agent == self.0.user {
+            None => token.as_ref().map(|token| token.agent.clone()),
+        };
+        if let Some(agent) = named {
+            if token.is_none() && agent == self.0.user {
                 return Ok(role::user(agent, false));
             }
-            if role::is_reserved(&agent) || self.0.keys.is_reserved(&agent) {
-                let message =
-                    format!("{agent} is reserved: it has a key of its own, or belongs to the daemon");
-                return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
-            }
-            return Ok(role::local_agent(agent));
+            let who = self.0.names.local(agent.clone(), Door::Own, token.as_deref(), &peer.line());
+            return who.map_err(|why| not_ones_own(why, &agent, token.as_deref()));
         }
         let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
         let agents = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok());
-        let agents: HashSet<i32> = agents.chain(self.hosts()).collect();
-        Ok(role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents)))
+        let agents: HashSet<i32> = agents.chain(self.0.names.speakers()).collect();
+        let who = role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents));
+        Ok(who.in_session_of(peer.line().last().copied()))
+    }
+
+    /// Whether a caller may read or write in the name of somebody that the request names: the user in anybody's, an agent
+    /// in its own and in those that are free.
+    fn check_other(&self, who: &Principal, agent: &AgentId) -> Result<(), Fault> {
+        if who.may(Scope::Operate) || is_same(who.agent(), agent) {
+            return Ok(());
+        }
+        self.0.names.is_free(agent, Proof::PeerUid).map_err(|why| not_ones_own(why, agent, None))
     }
 
     /// The token that a request shows.
@@ -180,6 +186,34 @@ impl Own {
         let Some(digest) = shown.map_err(|_| bad())? else { return Ok(None) };
         let token = self.0.provost.view(GoodToken(digest)).await.map_err(map::fault)?;
         token.map(Some).ok_or_else(bad)
+    }
+}
+
+/// Tells whoever could not be looked at, or has too many connections, to come again.
+async fn turn_away(stream: Stream, guard: &Guard) {
+    let fault = || {
+        let why = "too much is open at the moment to take one more connection";
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).hint("try again in a moment")
+    };
+    let router = axum::Router::new().fallback(move || std::future::ready(fault()));
+    converse("own", stream, HEAD_TIME_MAX, guard, TowerToHyperService::new(router)).await;
+}
+
+/// Why somebody does not go by a name, in this door's words.
+fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> Fault {
+    tracing::warn!(door = "own", %agent, cause = why.cause(), "request refused");
+    match (why, token) {
+        (Rejected::Taken, _) => map::fault(Refusal::NameTaken { agent: agent.clone() }),
+        (_, Some(token)) => {
+            let message = format!("the token is {}'s, and the request is not", token.agent);
+            Fault::new(StatusCode::FORBIDDEN, "reserved", message)
+        }
+        (_, None) => {
+            let message = format!(
+                "{agent} is reserved: it has a key of its own in this spelling or another one, or belongs to the daemon"
+            );
+            Fault::new(StatusCode::FORBIDDEN, "reserved", message)
+        }
     }
 }
 

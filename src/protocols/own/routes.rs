@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::asked::{Asked, Caller, Query};
+use super::asked::{Asked, Caller, Query, prove};
 use super::map::{self, Fault};
 use super::{Order, Own, applies, coordinate, crew, hosts, inbox, jobs, permissions, posts, token, wire};
 use crate::auth::role;
@@ -67,6 +67,7 @@ pub(super) fn router(own: Own) -> Router {
         })
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(own.clone(), whole_body))
+        .layer(from_fn_with_state(own.clone(), prove))
         .layer(from_fn(version))
         .with_state(own)
 }

@@ -37,6 +37,9 @@ pub const VERSION_HEADER: &str = "x-provost-api";
 /// Header with the agent a caller speaks as, when not as the user.
 pub const AGENT_HEADER: &str = "x-provost-agent";
 
+/// Header with the process for which a caller takes what it takes: locks, claims and intents end with it.
+pub const PROCESS_HEADER: &str = "x-provost-process";
+
 /// An error, with what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fault {
@@ -266,6 +269,9 @@ pub struct Task {
     pub model: Option<String>,
     /// The model that did the work.
     pub model_used: Option<String>,
+    /// What its worker says that it has used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Used>,
     /// Tasks that ran in its directory while it did.
     #[serde(default)]
     pub beside: Vec<String>,
@@ -286,6 +292,33 @@ pub struct Task {
     pub notes: Vec<Note>,
 }
 
+/// What a worker says that it has used: claims, as they are.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Used {
+    /// Tokens read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_input: Option<u64>,
+    /// Tokens written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_output: Option<u64>,
+    /// Tokens of thinking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_reasoning: Option<u64>,
+    /// Tokens out of the service's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_cache_read: Option<u64>,
+    /// Tokens into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_cache_write: Option<u64>,
+    /// Money, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The model that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
 /// What a run has left that runs later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Handoff {
@@ -302,7 +335,7 @@ pub struct Handoff {
 pub struct Finding {
     /// Relative to the workspace.
     pub path: String,
-    /// `git`, `setting`, `protected`, `setuid`, `link`, `ci`, `build`, `lock`, `executable`.
+    /// `git`, `setting`, `protected`, `setuid`, `socket`, `link`, `instructions`, `ci`, `build`, `lock`, `executable`.
     pub kind: String,
     /// `new`, `changed`, `removed`.
     pub change: String,
@@ -489,6 +522,11 @@ pub struct About {
     pub journal_anchor: String,
     /// What was wrong or ignored in the configuration.
     pub notes: Vec<String>,
+    /// Ports that were taken, and those that took their place: for whoever has started it.
+    pub moved: Vec<String>,
+    /// Why nothing can be asked for at present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
 }
 
 /// A door and where it is.

@@ -52,6 +52,12 @@ pub(super) async fn serve(wit: Wit, request: Request<Incoming>) -> Result<Respon
     })
 }
 
+/// For whoever could not be looked at, or has too many connections: it is to come again.
+pub(super) fn turned_away(cause: &str) -> Result<Response<Full<Bytes>>, Infallible> {
+    let fault = Fault::method("BUSY", &json!({ "message": format!("{cause}; try again") }));
+    Ok(closing(in_json(StatusCode::SERVICE_UNAVAILABLE, response(None, &Err(fault.0)))))
+}
+
 async fn respond(wit: &Wit, taken: Taken) -> (StatusCode, String) {
     let Taken { bytes, share } = taken;
     let mut share = Some(share);

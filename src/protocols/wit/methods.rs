@@ -8,15 +8,11 @@ use serde_json::value::RawValue;
 use super::asked::{Acquire, Asked, Check, Declare, Intents, Release, Written};
 use super::map::{self, Fault};
 use super::{Wit, rows, wire};
-use crate::auth::role;
-use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath, Ttl};
+use crate::base::{AgentId, ContractId, IntentId, RepoPath, SymbolPath};
 use crate::domain::command::{NameAgent, Rival};
 use crate::domain::view::{SomeContracts, SomeIntents};
-use crate::domain::{Principal, Refusal};
+use crate::domain::{Door, Principal, Refusal};
 use crate::service::{IntentOrder, LockOrder, Staged};
-
-/// How long a lock is for that comes without a time.
-const LOCK_TTL: Ttl = Ttl::minutes(30);
 
 type Answered = Result<Box<RawValue>, Fault>;
 
@@ -59,10 +55,10 @@ impl Wit {
 
     /// The caller under the name that it gave itself, which must be free for anyone to take.
     fn speaks_as(&self, session: AgentId) -> Result<Principal, Fault> {
-        if role::is_reserved(&session) || self.0.keys.is_reserved(&session) {
-            return Err(Fault::reserved());
-        }
-        Ok(role::wit(session))
+        self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
+            tracing::warn!(door = "wit", cause = why.cause(), "request refused");
+            Fault::reserved()
+        })
     }
 
     async fn register(&self, who: AgentId, name: Box<str>) -> Answered {
@@ -77,7 +73,7 @@ impl Wit {
             base: self.0.base.clone(),
             at: at.clone(),
             asked: asked.clone(),
-            ttl: acquire.ttl.unwrap_or(LOCK_TTL),
+            ttl: acquire.ttl,
             wait: acquire.wait,
             reason: acquire.reason,
             process: acquire.process,

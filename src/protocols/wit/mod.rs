@@ -20,8 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::FrontDoor;
-use crate::auth::keys::KeyRing;
+use crate::auth::Rejected;
+use crate::auth::names::Names;
 use crate::auth::peer::PeerId;
+use crate::base::limits::LOOPBACK_SPARE_MAX;
+use crate::domain::ProcessMark;
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
@@ -36,11 +39,14 @@ const READ_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The door.
 #[derive(Clone)]
-pub struct Wit(Arc<Parts>);
+pub struct Wit(Arc<Parts>, Line);
+
+/// The process that has connected, and those above it in its session.
+type Line = Arc<[ProcessMark]>;
 
 struct Parts {
     provost: Provost,
-    keys: Arc<KeyRing>,
+    names: Arc<Names>,
     uid: u32,
     room: Room,
     /// Where its clients work, if that is not the daemon's own checkout.
@@ -48,32 +54,56 @@ struct Parts {
 }
 
 impl Wit {
-    /// A door for the processes of the user `uid`; `keys` tells which names are reserved.
-    pub fn new(provost: Provost, keys: Arc<KeyRing>, uid: u32) -> Self {
-        Self(Arc::new(Parts { provost, keys, uid, room: Room::new(http::BODIES), base: None }))
+    /// A door for the processes of the user `uid`; `names` tells which are free.
+    pub fn new(provost: Provost, names: Arc<Names>, uid: u32) -> Self {
+        let parts = Parts { provost, names, uid, room: Room::new(http::BODIES), base: None };
+        Self(Arc::new(parts), Line::default())
     }
 
     /// The same for a socket in another checkout, whose files its requests are about.
     #[must_use]
     pub fn at(&self, base: Base) -> Self {
-        let Parts { provost, keys, uid, room, .. } = &*self.0;
-        let (provost, keys) = (provost.clone(), keys.clone());
-        Self(Arc::new(Parts { provost, keys, uid: *uid, room: room.clone(), base: Some(base) }))
+        let Parts { provost, names, uid, room, .. } = &*self.0;
+        let (provost, names) = (provost.clone(), names.clone());
+        let parts = Parts { provost, names, uid: *uid, room: room.clone(), base: Some(base) };
+        Self(Arc::new(parts), Line::default())
     }
 
-    async fn converse(self, mut stream: Stream, guard: Guard) {
+    async fn converse(mut self, mut stream: Stream, guard: Guard) {
         let proven = PeerId::of(&stream).and_then(|peer| {
             peer.check_same_user(self.0.uid)?;
-            peer.check_not_jailed()
+            peer.check_not_jailed()?;
+            Ok(peer)
         });
-        if let Err(rejected) = proven {
-            tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
-            return;
-        }
-        stream.proven();
-        guard.proven();
-        let service = hyper::service::service_fn(move |request| http::serve(self.clone(), request));
+        let turned_away = match proven {
+            Ok(peer) => {
+                self.1 = peer.line().into();
+                stream.proven();
+                guard.is_process(peer.pid);
+                (!guard.makes_room(LOOPBACK_SPARE_MAX)).then_some("its process has too many")
+            }
+            Err(Rejected::Busy) => Some(Rejected::Busy.cause()),
+            Err(rejected) => {
+                tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
+                return;
+            }
+        };
         let patient = Patient::new(stream, READ_TIME_MAX);
+        if let Some(cause) = turned_away {
+            tracing::warn!(door = "wit", cause, "connection turned away");
+            let service = hyper::service::service_fn(move |_| std::future::ready(http::turned_away(cause)));
+            return converse("wit", patient, HEAD_TIME_MAX, &guard, service).await;
+        }
+        let busy = guard.clone();
+        let service = hyper::service::service_fn(move |request| {
+            // Whoever is being answered, or waits for a lock, is not closed to make room; whoever asks nothing is.
+            let (wit, busy) = (self.clone(), busy.busy());
+            async move {
+                let answer = http::serve(wit, request).await;
+                drop(busy);
+                answer
+            }
+        });
         converse("wit", patient, HEAD_TIME_MAX, &guard, service).await;
     }
 }

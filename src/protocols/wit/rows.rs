@@ -54,14 +54,16 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
         session_id: lock.holder.clone(),
         acquired_at: lock.acquired_at.rfc3339(),
         expires_at: lock.expires_at.rfc3339(),
-        warnings: granted.warnings.iter().map(|it| told(asked, it)).collect(),
+        warnings: granted.warnings.iter().filter_map(|it| told(asked, it)).collect(),
         fence: lock.fence,
         more_warnings: granted.more,
     }
 }
 
-fn told(asked: &str, warning: &Warning) -> Told {
-    match warning {
+/// In wit's words. It has none for a file that is not there: whoever locks one is about to make it.
+fn told(asked: &str, warning: &Warning) -> Option<Told> {
+    Some(match warning {
+        Warning::NoFile => return None,
         Warning::CallerLocked { caller, lock } => {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
             let told = about(lock, "CALLER_LOCKED", message);
@@ -71,6 +73,20 @@ fn told(asked: &str, warning: &Warning) -> Told {
                 ..told
             }
         }
+        Warning::CalleeLocked { callee, lock } => {
+            let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
+            let told = about(lock, "CALLEE_LOCKED", message);
+            Told {
+                locked_symbol: callee.to_string().into(),
+                chain: vec![asked.into(), callee.to_string()],
+                ..told
+            }
+        }
+        Warning::Incomplete(why) => plain(
+            asked,
+            "INCOMPLETE",
+            format!("{asked} is locked; callers and callees may be missing here: {why}"),
+        ),
         Warning::Inside(lock) => {
             let message = format!("{}, which {asked} is part of, is locked by {}", lock.asked, held(lock));
             about(lock, "CONTAINER_LOCKED", message)
@@ -95,27 +111,29 @@ fn told(asked: &str, warning: &Warning) -> Told {
             expires_at: stake.until.map(|it| it.rfc3339()),
             ..Told::default()
         },
-        Warning::Unknown => Told {
-            locked_symbol: asked.into(),
-            r#type: "UNKNOWN_SYMBOL",
-            message: format!("{asked} is locked, but its file does not define it; is it spelt right?"),
-            ..Told::default()
-        },
-        Warning::Ambiguous(paths) => Told {
-            locked_symbol: asked.into(),
-            r#type: "AMBIGUOUS_SYMBOL",
-            message: format!("{asked} is locked, but several symbols have this name: {}", paths.join(", ")),
-            ..Told::default()
-        },
-        Warning::Unreadable(why) => Told {
-            locked_symbol: asked.into(),
-            r#type: "UNREAD_FILE",
-            message: format!(
+        Warning::Unknown => plain(
+            asked,
+            "UNKNOWN_SYMBOL",
+            format!("{asked} is locked, but its file does not define it; is it spelt right?"),
+        ),
+        Warning::Ambiguous(paths) => plain(
+            asked,
+            "AMBIGUOUS_SYMBOL",
+            format!("{asked} is locked, but several symbols have this name: {}", paths.join(", ")),
+        ),
+        Warning::Unreadable(why) => plain(
+            asked,
+            "UNREAD_FILE",
+            format!(
                 "{asked} is locked, but its file could not be read as code, so callers are not known: {why}"
             ),
-            ..Told::default()
-        },
-    }
+        ),
+    })
+}
+
+/// A warning about the symbol alone.
+fn plain(asked: &str, r#type: &'static str, message: String) -> Told {
+    Told { locked_symbol: asked.into(), r#type, message, ..Told::default() }
 }
 
 /// The type of what somebody has through another door.
@@ -221,7 +239,9 @@ struct Item {
 }
 
 pub(super) fn report(declared: &Declared) -> Report {
-    let ours = |it: &Conflict| matches!(it, Conflict::Within(_) | Conflict::Elsewhere(_));
+    let ours = |it: &Conflict| {
+        matches!(it, Conflict::Within(_) | Conflict::Elsewhere(_) | Conflict::CallerLocked { .. })
+    };
     Report {
         intent_id: declared.intent.id.to_string(),
         conflicts: Conflicts {
@@ -258,6 +278,10 @@ fn item(conflict: &Conflict) -> Item {
             let message = format!("{symbol} calls {}, which is locked by {}", lock.asked, held(lock));
             let (symbol, callee) = (Some(symbol.to_string()), Some(lock.asked.to_string()));
             Item { intent_symbol: symbol, locked_callee: callee, ..locked(lock, "DEP_CHAIN", message) }
+        }
+        Conflict::CallerLocked { symbol, lock } => {
+            let message = format!("{}, which calls {symbol}, is locked by {}", lock.asked, held(lock));
+            Item { intent_symbol: Some(symbol.to_string()), ..locked(lock, "LOCKED_CALLER", message) }
         }
         Conflict::Elsewhere(Meeting { mine, with }) => {
             let message = format!("{}, where this intent reaches, {}", mine.at, had(with));

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use super::file::{self, Done, New};
 use super::plan::{Order, Plan, Want, plan};
 use super::record::{Head, Pen, Side, Step, Totals};
-use super::{Applied, kept_by};
+use super::{Applied, kept_by, places};
 use crate::base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
-use crate::base::{AgentId, ApplyId, Digest, Timestamp};
-use crate::domain::command::{EndApply, TellApplied};
+use crate::base::{AgentId, ApplyId, Digest};
+use crate::domain::command::{ApplyBegun, EndApply, TellApplied};
 use crate::domain::view::InTheWay;
 use crate::domain::{AppliedFile, Refusal};
 use crate::service::Provost;
@@ -24,6 +24,8 @@ struct Carrying {
     by: AgentId,
     apply: ApplyId,
     pen: Option<Pen>,
+    /// Whether somebody has allowed exactly this, so that nothing else is written.
+    exactly: bool,
     untold: Vec<AppliedFile>,
     /// Whether everything that was written is on record.
     told: bool,
@@ -33,13 +35,14 @@ struct Carrying {
 pub(super) async fn out(
     provost: Provost,
     by: AgentId,
-    apply: ApplyId,
+    begun: ApplyBegun,
     orders: Vec<Order>,
     undoes: Option<ApplyId>,
     mut applied: Applied,
 ) -> Applied {
+    let ApplyBegun { apply, granted: exactly } = begun;
     applied.apply = Some(apply);
-    let head = Head { apply, by: by.clone(), at: now(), undoes };
+    let head = Head { apply, by: by.clone(), at: provost.engine().now(), undoes };
     let records = provost.clone();
     let begun = provost.in_applying_turn(move || records.0.applying.records.begin(&head)).await;
     let pen = match begun {
@@ -48,10 +51,11 @@ pub(super) async fn out(
         Err(refusal) => Err(refusal.to_string()),
     };
     let mut carrying = match pen {
-        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), untold: Vec::new(), told: true },
+        Ok(pen) => Carrying { provost, by, apply, pen: Some(pen), exactly, untold: Vec::new(), told: true },
         Err(why) => {
             applied.errors.extend(orders.iter().map(|it| format!("{}: {why}", it.path)));
-            let mut carrying = Carrying { provost, by, apply, pen: None, untold: Vec::new(), told: true };
+            let mut carrying =
+                Carrying { provost, by, apply, pen: None, exactly, untold: Vec::new(), told: true };
             carrying.end(&applied).await;
             return applied;
         }
@@ -74,11 +78,6 @@ pub(super) async fn out(
     applied
 }
 
-pub(super) fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
 impl Carrying {
     /// Writes one file when nobody else does; `None` if it needs nothing.
     async fn one(&mut self, order: Order) -> Result<Option<AppliedFile>, String> {
@@ -91,9 +90,9 @@ impl Carrying {
         }
         let stopping = || "the daemon is stopping".to_owned();
         let mut pen = self.pen.take().ok_or_else(stopping)?;
-        let (hands, apply) = (provost.clone(), self.apply);
+        let (hands, apply, exactly) = (provost.clone(), self.apply, self.exactly);
         let work = move || {
-            let written = hands.write_file(&mut pen, apply, &order);
+            let written = hands.write_file(&mut pen, apply, &order, exactly);
             (pen, written)
         };
         let (pen, written) = provost.in_applying_turn(work).await.map_err(|it| it.to_string())?;
@@ -149,13 +148,22 @@ impl Provost {
         pen: &mut Pen,
         apply: ApplyId,
         order: &Order,
+        exactly: bool,
     ) -> Result<Option<AppliedFile>, String> {
         let root = self.root().handle();
         let plainly = |trouble: file::Trouble| trouble.to_string();
+        if !order.is_removal() {
+            // What was in its place is gone by now, and this is what is left of it.
+            places::sweep(root, &order.path);
+        }
         for _ in 0..APPLY_TRIES_MAX {
             let found = file::look(root, &order.path).map_err(plainly)?;
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
-            let (bytes, mode) = match plan(found.as_ref(), &order.want, &order.check, until)? {
+            let plan = plan(found.as_ref(), &order.want, &order.check, until)?;
+            if exactly && !plan.is_nothing() && plan.sides(found.as_ref(), &order.want) != order.sides {
+                return Err("changed on disk since its difference was allowed; ask again".into());
+            }
+            let (bytes, mode) = match plan {
                 Plan::Same => return Ok(None),
                 Plan::Gone => (None, None),
                 Plan::Says { bytes, mode } => (Some(self.kept_or(order, bytes)?), mode),
@@ -201,8 +209,8 @@ impl Provost {
     }
 
     /// What is to be written: what was there before an apply, where that is wanted.
-    fn kept_or(&self, order: &Order, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
-        let Want::Kept { apply, side, at } = &order.want else { return Ok(bytes) };
+    pub(super) fn kept_or(&self, order: &Order, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
+        let Want::Kept { apply, side, at, .. } = &order.want else { return Ok(bytes) };
         let kept = self.0.applying.records.old(*apply, side, *at);
         match kept {
             Ok(Some(bytes)) => Ok(bytes.into()),

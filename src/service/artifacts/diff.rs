@@ -64,6 +64,18 @@ pub(super) fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_
     text
 }
 
+/// The same, with what changes about who may run the file, in git's form; `alone` where nothing else does.
+pub(super) fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bool) -> String {
+    let word = |mode: u32| if mode & 0o100 != 0 { "100755" } else { "100644" };
+    let Some((old, new)) = old.zip(new).map(|(old, new)| (word(old), word(new))) else { return text };
+    let (head, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    match (old == new, alone) {
+        (true, _) => text,
+        (false, true) => format!("{head}\nold mode {old}\nnew mode {new}\n"),
+        (false, false) => format!("{head}\nold mode {old}\nnew mode {new}\n{rest}"),
+    }
+}
+
 /// In words, where a diff is too long to be shown.
 fn counted(ops: &[DiffOp]) -> String {
     let (mut gone, mut come) = (0, 0);

@@ -33,7 +33,10 @@ pub(super) enum Trouble {
     /// A file where a folder is needed.
     #[error("a part of the path is no folder")]
     NoFolder,
-    /// A folder, pipe, socket or device.
+    /// A folder where a file is needed.
+    #[error("it is a folder")]
+    Folder,
+    /// A pipe, socket or device.
     #[error("{0}")]
     NoFile(&'static str),
     /// More than is kept for an undo.
@@ -86,6 +89,14 @@ fn enter(dir: &Dir, name: &str) -> Result<Option<Dir>, Trouble> {
         Err(_) if is_link(dir, name) => Err(Trouble::Link),
         Err(err) if err.kind() == ErrorKind::NotADirectory => Err(Trouble::NoFolder),
         Err(err) => Err(err.into()),
+    }
+}
+
+/// A folder of the workspace, with no link on the way; `None` where there is none.
+pub(super) fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
+    match folder(root, path)? {
+        Some(dir) => enter(&dir, parts(path).1),
+        None => Ok(None),
     }
 }
 
@@ -156,7 +167,7 @@ fn look_inside(dir: &Dir, name: &str) -> Result<Option<Found>, Trouble> {
         Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
         Err(_) if is_link(dir, name) => Err(Trouble::Link),
         Err(err) => match dir.symlink_metadata(name) {
-            Ok(meta) if meta.is_dir() => Err(Trouble::NoFile("it is a folder")),
+            Ok(meta) if meta.is_dir() => Err(Trouble::Folder),
             Ok(meta) if !meta.is_file() => Err(Trouble::NoFile("it is no regular file")),
             _ => Err(err.into()),
         },
@@ -166,7 +177,7 @@ fn look_inside(dir: &Dir, name: &str) -> Result<Option<Found>, Trouble> {
 fn read(file: File) -> Result<Found, Trouble> {
     let meta = file.metadata()?;
     if meta.is_dir() {
-        return Err(Trouble::NoFile("it is a folder"));
+        return Err(Trouble::Folder);
     }
     if !meta.is_file() {
         return Err(Trouble::NoFile("it is no regular file"));

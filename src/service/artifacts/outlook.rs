@@ -21,6 +21,7 @@ impl Provost {
             Ok(deny) => deny,
             Err(why) => return Some(why.clone()),
         };
-        path::read(&root, path.as_str()).and_then(|path| path::denied(deny, &path)).err()
+        let allowed = |path: &RepoPath| path::denied(deny, path).and_then(|()| bounds.set_apart(path));
+        path::read(&root, path.as_str()).and_then(|path| allowed(&path)).err()
     }
 }

@@ -3,6 +3,7 @@
 //! The rules are the same on every system, since a repository is checked out on all of them. What stands there, and
 //! whether a link leads elsewhere, is found out when it is opened.
 
+use crate::base::later::{self, ROWS, Row};
 use crate::base::limits::PATH_LEN_MAX;
 use crate::base::{RepoPath, WatchPatterns};
 
@@ -74,18 +75,46 @@ fn below<'a>(root: &str, plain: &'a str) -> Result<&'a str, String> {
     if rest.starts_with('/') { Ok(rest.trim_start_matches('/')) } else { Ok(rest) }
 }
 
+/// The row of settings that run later that a path means on some system, if any.
+pub(super) fn setting(path: &RepoPath) -> Option<&'static Row> {
+    let names: Vec<String> = path.as_str().split('/').map(plain).collect();
+    let is_short = |row: &&Row| {
+        let plainly = row.is_read_only() && !row.pattern.contains(['*', '/']);
+        plainly && names.iter().any(|name| is_short_for(name, &folded(row.pattern)))
+    };
+    later::row_over(names.join("/").as_bytes()).or_else(|| ROWS.iter().find(is_short))
+}
+
+/// Whether settings that run later keep a file from being written.
+pub(super) fn set_apart(path: &RepoPath) -> Result<(), String> {
+    match setting(path).filter(|row| row.is_read_only()) {
+        Some(row) => Err(format!(
+            "{} is a setting that runs later, which an apply writes only where a6s.apply_settings is true",
+            row.pattern
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A name as systems take it that are less exact.
+fn plain(name: &str) -> String {
+    let seen: String = name.chars().filter(|it| !UNSEEN.iter().any(|unseen| unseen.contains(it))).collect();
+    // Windows passes over dots and spaces at the end, and what follows a colon is a part of the file.
+    folded(&seen).split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()
+}
+
+/// Whether a plain name is one that Windows makes up for a longer one.
+fn is_short_for(plain: &str, name: &str) -> bool {
+    let Some((head, digits)) = plain.split_once('~') else { return false };
+    let fits = head.len() >= 2 && name.trim_start_matches('.').replace(['.', '-'], "").starts_with(head);
+    fits && !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
+}
+
 /// One name of a path.
 fn part(name: &str) -> Result<(), String> {
-    let seen: String = name.chars().filter(|it| !UNSEEN.iter().any(|unseen| unseen.contains(it))).collect();
-    let seen = folded(&seen);
-    // Windows passes over dots and spaces at the end, and what follows a colon is a part of the file.
-    let plain = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    let short = |name: &str| {
-        let (head, digits) = plain.split_once('~')?;
-        let fits = head.len() >= 2 && name[1..].replace(['.', '-'], "").starts_with(head);
-        (fits && !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())).then_some(())
-    };
-    if let Some(guarded) = GUARDED.iter().find(|it| plain == **it || short(it).is_some()) {
+    let plain = plain(name);
+    let plain = plain.as_str();
+    if let Some(guarded) = GUARDED.iter().find(|it| plain == **it || is_short_for(plain, it)) {
         return Err(format!("nothing is written into {guarded}"));
     }
     let stem = plain.split('.').next().unwrap_or_default().trim_end();

@@ -24,14 +24,24 @@ pub(super) enum Check {
 /// What somebody wants of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
-    /// To say this.
-    Says { bytes: Arc<[u8]>, mode: Option<u32> },
+    /// To say this; and where its run has made a program of it, or none any more, that too.
+    Says { bytes: Arc<[u8]>, mode: Option<u32>, program: Option<bool> },
     /// To say what is kept of its artifact, which is no text.
     Bytes,
     /// To say what it said before an apply.
-    Kept { apply: ApplyId, side: Side, at: u64 },
+    Kept { apply: ApplyId, side: Side, at: u64, program: Option<bool> },
     /// Not to be there, nor these folders if nothing else is in them.
     Gone { sweep: Vec<RepoPath> },
+}
+
+impl Want {
+    /// Whether the file is to be a program from now on, or to be none, where that is wanted.
+    fn program(&self) -> Option<bool> {
+        match self {
+            Want::Says { program, .. } | Want::Kept { program, .. } => *program,
+            Want::Bytes | Want::Gone { .. } => None,
+        }
+    }
 }
 
 /// One file that is to be written.
@@ -43,7 +53,12 @@ pub(super) struct Order {
     pub(super) path: RepoPath,
     pub(super) want: Want,
     pub(super) check: Check,
+    /// What the file said when this was asked about, and what it is to say: what somebody's word is for.
+    pub(super) sides: Sides,
 }
+
+/// Digests of before and after; `None` is not there.
+pub(super) type Sides = (Option<Digest>, Option<Digest>);
 
 impl Order {
     pub(super) fn is_removal(&self) -> bool {
@@ -51,19 +66,24 @@ impl Order {
     }
 
     /// What tells it from others.
-    pub(super) fn fields(&self) -> [Vec<u8>; 3] {
-        let want = match &self.want {
+    pub(super) fn fields(&self) -> [Vec<u8>; 5] {
+        let mut want = match &self.want {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),
             Want::Kept { side, .. } => format!("says {}", side.digest),
             Want::Gone { .. } => "gone".to_owned(),
             Want::Bytes => "bytes".to_owned(),
         };
+        if let Some(program) = self.want.program() {
+            want.push_str(if program { ", as a program" } else { ", as no program" });
+        }
         let check = match &self.check {
             Check::Nothing | Check::Missing => String::new(),
             Check::Base { hash, .. } => hash.to_string(),
             Check::Exactly(it) => it.map_or("missing".to_owned(), |it| it.to_string()),
         };
-        [self.path.as_str().as_bytes().to_vec(), want.into_bytes(), check.into_bytes()]
+        let side = |it: Option<Digest>| it.map_or("missing".to_owned(), |it| it.to_string()).into_bytes();
+        let path = self.path.as_str().as_bytes().to_vec();
+        [path, want.into_bytes(), check.into_bytes(), side(self.sides.0), side(self.sides.1)]
     }
 }
 
@@ -78,6 +98,18 @@ pub(super) enum Plan {
 }
 
 impl Plan {
+    /// What a file says before and after it.
+    pub(super) fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
+        let before = found.map(|it| it.digest);
+        let after = match (self, want) {
+            (Plan::Same, _) => before,
+            (Plan::Gone, _) => None,
+            (Plan::Says { .. }, Want::Kept { side, .. }) => Some(side.digest),
+            (Plan::Says { bytes, .. }, _) => Some(Digest::of(bytes)),
+        };
+        (before, after)
+    }
+
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self, Plan::Same)
     }
@@ -99,18 +131,21 @@ pub(super) fn plan(
     until: Instant,
 ) -> Result<Plan, String> {
     let now = found.map(|it| it.digest);
+    let is = found.and_then(|it| it.mode);
+    let becomes = is.zip(want.program()).map(|(mode, program)| as_program(mode, program));
+    let same_mode = becomes.is_none() || becomes == is;
     let (bytes, mode) = match want {
         Want::Bytes => return Err(NOT_KEPT.into()),
         Want::Gone { .. } if now.is_none() => return Ok(Plan::Same),
-        Want::Says { bytes, .. } if now == Some(Digest::of(bytes)) => return Ok(Plan::Same),
-        Want::Kept { side, .. } if now == Some(side.digest) => return Ok(Plan::Same),
+        Want::Says { bytes, .. } if same_mode && now == Some(Digest::of(bytes)) => return Ok(Plan::Same),
+        Want::Kept { side, .. } if same_mode && now == Some(side.digest) => return Ok(Plan::Same),
         Want::Gone { .. } => (None, None),
-        Want::Says { bytes, mode } => (Some(bytes.clone()), *mode),
+        Want::Says { bytes, mode, .. } => (Some(bytes.clone()), *mode),
         // Read back when it is written.
         Want::Kept { side, .. } => (Some(Arc::from([])), side.mode),
     };
     let plan = |bytes: Option<Arc<[u8]>>| match bytes {
-        Some(bytes) => Plan::Says { bytes, mode: found.and_then(|it| it.mode).or(mode) },
+        Some(bytes) => Plan::Says { bytes, mode: becomes.or(is).or(mode) },
         None => Plan::Gone,
     };
     match check {
@@ -122,9 +157,14 @@ pub(super) fn plan(
         Check::Base { content: Some(base), .. } => {
             let both = found.zip(bytes).and_then(|(ours, theirs)| merge(base, &ours.bytes, &theirs, until));
             let merged = both.ok_or(CHANGED)?;
-            let same = now == Some(Digest::of(&merged));
+            let same = same_mode && now == Some(Digest::of(&merged));
             Ok(if same { Plan::Same } else { plan(Some(merged.into())) })
         }
         Check::Base { content: None, .. } | Check::Missing => Err(CHANGED.into()),
     }
+}
+
+/// A file's rights, with those to run it where it is a program: for whoever may read it.
+fn as_program(mode: u32, program: bool) -> u32 {
+    if program { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }

@@ -20,6 +20,7 @@ struct Known {
     says: Digest,
     base: Option<Digest>,
     mode: Option<u32>,
+    program: Option<bool>,
 }
 
 impl Known {
@@ -60,7 +61,8 @@ impl Shelves {
             });
             let one = |it: crate::domain::Artifact| {
                 let (path, says) = (RepoPath::parse(&it.path).ok()?, Digest::of(it.content.as_bytes()));
-                Some((it.id, Known { kind: it.kind, path, says, base: it.base_hash, mode: it.mode }))
+                let (program, mode) = (it.made_program(), it.mode);
+                Some((it.id, Known { kind: it.kind, path, says, base: it.base_hash, mode, program }))
             };
             kept.into_iter().flat_map(|it| it.artifacts).filter_map(one).collect()
         };
@@ -80,15 +82,16 @@ impl Shelves {
             // What it was made for is what is known of it.
             order.check = Check::Nothing;
         }
-        let known = known.filter(|it| it.path == path).map(|it| (it.base, it.mode));
+        let known = known.filter(|it| it.path == path).map(|it| (it.base, it.mode, it.program));
         if let Want::Bytes = order.want {
             let bytes = self.artifacts.bytes_of(&order.id).ok().flatten();
             let bytes = bytes.filter(|it| it.len() <= ARTIFACT_BYTES_MAX).ok_or(NOT_KEPT)?;
-            order.want = Want::Says { bytes: bytes.into(), mode: None };
+            order.want = Want::Says { bytes: bytes.into(), mode: None, program: None };
         }
-        let Some((base, kept_mode)) = known else { return Ok(()) };
-        if let Want::Says { mode, .. } = &mut order.want {
+        let Some((base, kept_mode, made)) = known else { return Ok(()) };
+        if let Want::Says { mode, program, .. } = &mut order.want {
             *mode = mode.or(kept_mode.map(plain_mode));
+            *program = made;
         }
         order.check = match (base, &order.check) {
             (None, Check::Nothing) => Check::Missing,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::plan::{Check, Order, Want, plan};
-use super::record::Record;
-use super::{Applied, ApplyFault, Provost, Sorted, file};
+use super::record::{Record, Side};
+use super::{Applied, ApplyFault, Provost, Sorted, places};
 use crate::base::limits::DIFF_MS_MAX;
 use crate::base::{AgentId, ApplyId, RepoPath, Timestamp};
 use crate::domain::{Answer, Principal, Seen};
@@ -89,9 +89,17 @@ impl Provost {
     /// What is to be done, and what has become of the others.
     fn sort_back(&self, record: &Record, force: bool) -> Sorted {
         let mut sorted = Sorted::default();
+        let new = record.written().filter(|(step, _)| step.before.is_none());
+        let (leaving, mut failed) = (new.map(|(step, _)| step.path.clone()).collect(), Vec::new());
         for (step, at) in record.written().rev() {
             let want = match &step.before {
-                Some(side) => Want::Kept { apply: record.head.apply, side: side.clone(), at },
+                Some(side) => {
+                    let is_program = |side: &Side| side.mode.map(|it| it & 0o100 != 0);
+                    let after = step.after.as_ref().and_then(is_program);
+                    // Its rights come back where the apply has changed them.
+                    let program = is_program(side).filter(|was| after.is_some_and(|is| is != *was));
+                    Want::Kept { apply: record.head.apply, side: side.clone(), at, program }
+                }
                 None => Want::Gone { sweep: step.folders.clone() },
             };
             let check = match force {
@@ -99,15 +107,24 @@ impl Provost {
                 false => Check::Exactly(step.after.as_ref().map(|it| it.digest)),
             };
             let (id, kind) = (Box::default(), Box::default());
-            let order = Order { id, kind, path: step.path.clone(), want, check };
+            let order = Order { id, kind, path: step.path.clone(), want, check, sides: (None, None) };
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
-            let looked = file::look(self.root().handle(), &order.path).map_err(|it| it.to_string());
-            match looked.and_then(|it| plan(it.as_ref(), &order.want, &order.check, until)) {
-                Ok(plan) if plan.is_nothing() => sorted.applied.skipped += 1,
-                Ok(_) => sorted.orders.push(order),
-                Err(why) => sorted.applied.errors.push(format!("{}: {why}", order.path)),
+            let looked = places::look_past(self.root().handle(), &order.path, &leaving);
+            let planned =
+                looked.and_then(|it| Ok((plan(it.as_ref(), &order.want, &order.check, until)?, it)));
+            match planned {
+                Ok((plan, _)) if plan.is_nothing() => sorted.applied.skipped += 1,
+                Ok((plan, found)) => {
+                    let kept = self.kept_or(&order, [].into()).ok();
+                    sorted.put(order, found.as_ref(), &plan, kept.as_deref());
+                }
+                Err(why) => {
+                    sorted.applied.errors.push(format!("{}: {why}", order.path));
+                    failed.push((order.path.clone(), order.is_removal()));
+                }
             }
         }
+        sorted.keep_together(failed);
         sorted
     }
 }

@@ -27,7 +27,7 @@ impl Drive {
         let mut answer = CodeAnswer { was: plan.was, review: None };
         match plan.question {
             CodeQuestion::Explain => {
-                let ran = self.put(self.order.prompt.clone(), None, false).await?;
+                let ran = self.put(self.order.prompt.clone(), None, None).await?;
                 kept.text = Some(clip(as_markdown(&ran.answer).trim()).into());
             }
             CodeQuestion::Review => answer.review = Some(self.review_code(plan).await?),
@@ -47,8 +47,13 @@ impl Drive {
         Ok(())
     }
 
-    /// One run, and all of its answer.
-    async fn put(&self, prompt: Box<str>, schema: Option<&Value>, harvest: bool) -> Result<Ran, Stop> {
+    /// One run, and all of its answer; with what it has changed, where that is to be kept.
+    async fn put(
+        &self,
+        prompt: Box<str>,
+        schema: Option<&Value>,
+        kept: Option<&mut JobResult>,
+    ) -> Result<Ran, Stop> {
         let run = Run {
             phase: PhaseName::Generate,
             worker: self.job.worker.clone(),
@@ -58,9 +63,15 @@ impl Drive {
             schema: schema.map(Json::from_value),
             copy: None,
             command: None,
-            harvest,
+            harvest: kept.is_some(),
         };
-        let mut ran = self.run(run).await?.done()?;
+        let mut ran = self.run(run).await?;
+        if let Some(kept) = kept {
+            // Of one that has failed it is all there is.
+            (kept.artifacts, kept.left_out) = (ran.artifacts.clone(), ran.left_out.clone());
+            kept.incomplete = ran.incomplete;
+        }
+        ran = ran.done()?;
         let (artifacts, task) = (self.provost.artifacts(), ran.task.id().clone());
         let whole = tokio::task::spawn_blocking(move || artifacts.of(&task)).await.map_err(|_| Stop::Over)?;
         if let Some(whole) = whole.map_err(|err| failed(&err))? {
@@ -77,7 +88,7 @@ impl Drive {
     /// What an agent has found; where its reply is in no form even after it was asked to put it right, the reply itself.
     async fn review_code(&self, plan: &CodePlan) -> Result<Review, Stop> {
         let (schema, lines) = (review_schema(), line_count(&plan.code));
-        let first = self.put(self.order.prompt.clone(), Some(&schema), false).await?.answer;
+        let first = self.put(self.order.prompt.clone(), Some(&schema), None).await?.answer;
         let why = match read_review(first.clone(), lines).await? {
             Ok(review) => return Ok(review),
             Err(why) => why,
@@ -85,7 +96,7 @@ impl Drive {
         let text = schema.to_string();
         let said = Ask { task: &why, code: &first, schema: &text, ..Ask::default() };
         if let Ok(prompt) = self.provost.agents().prompts.render_asking(PromptFor::Repair, &said) {
-            match self.put(prompt.into(), Some(&schema), false).await {
+            match self.put(prompt.into(), Some(&schema), None).await {
                 Ok(again) => {
                     if let Ok(review) = read_review(again.answer, lines).await? {
                         return Ok(review);
@@ -103,7 +114,8 @@ impl Drive {
 
     /// What an agent has changed in its copy.
     async fn edit_code(&self, plan: &CodePlan, kept: &mut JobResult) -> Result<(), Stop> {
-        let ran = self.put(self.order.prompt.clone(), None, true).await?;
+        let ran = self.put(self.order.prompt.clone(), None, Some(&mut *kept)).await?;
+        (kept.artifacts, kept.left_out) = (Vec::new(), None);
         let (mut artifacts, mut left_out) =
             (ran.artifacts.clone(), ran.left_out.as_deref().map(str::to_owned));
         if plan.question == CodeQuestion::GenerateTests {
@@ -157,7 +169,7 @@ impl Drive {
     /// The new text that an agent answers with.
     async fn new_text(&self, plan: &CodePlan) -> Result<(Ran, String), Stop> {
         let schema = plan.json.then(code_schema);
-        let ran = self.put(self.order.prompt.clone(), schema.as_ref(), false).await?;
+        let ran = self.put(self.order.prompt.clone(), schema.as_ref(), None).await?;
         // What is cut off is no file.
         if ran.answer.len() > ANSWER_BYTES_MAX - char::MAX.len_utf8() {
             return Err(unchanged(format!("the answer has more than {ANSWER_BYTES_MAX} bytes")));
@@ -186,7 +198,7 @@ impl Drive {
         kept.text = Some(clip(&ran.answer).into());
         kept.artifacts = vec![gathered.artifact.clone()];
         let keep = move || {
-            let harvest = Harvest { gathered: vec![gathered], left_out: Vec::new() };
+            let harvest = Harvest { gathered: vec![gathered], ..Harvest::default() };
             store.keep(&task, &harvest, &ran.answer)
         };
         tokio::task::spawn_blocking(keep).await.map_err(|_| Stop::Over)?.map_err(|err| failed(&err))

@@ -1,11 +1,12 @@
 //! One job, from its beginning to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::{Order, Plan};
-use crate::domain::command::{EndJob, MoveJob};
-use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal};
+use crate::base::limits::JOB_ERROR_BYTES_MAX;
+use crate::domain::command::{EndJob, KeepResult, MoveJob};
+use crate::domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
 use crate::service::Provost;
 
 /// What ended a job before its time.
@@ -40,6 +41,8 @@ pub(super) struct Drive {
     pub(super) is_running: AtomicBool,
     /// What its workers have done, as far as they tell.
     pub(super) steps: AtomicU64,
+    /// What they say that they have used.
+    pub(super) used: Mutex<Usage>,
     /// Which part of its phase the present run is, and of how many.
     pub(super) parts: AtomicU64,
 }
@@ -54,24 +57,68 @@ impl Provost {
 impl Drive {
     pub(super) fn new(provost: Provost, job: Arc<Job>, order: Order) -> Self {
         let (runs, is_running, steps) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
-        Self { provost, job, order, runs, is_running, steps, parts: AtomicU64::new(1) }
+        let used = Mutex::default();
+        Self { provost, job, order, runs, is_running, steps, used, parts: AtomicU64::new(1) }
     }
 
     pub(super) async fn carry_out(self) {
         let mut kept = JobResult::default();
-        let (state, error) = match self.go(&mut kept).await {
-            Ok(()) => (JobState::Completed, None),
+        let went = self.go(&mut kept).await;
+        self.name_what_is_missing(&mut kept);
+        kept.usage = self.has_used();
+        let (state, error) = match went {
+            Ok(()) => match a_part_only(&kept) {
+                Some(why) => (JobState::Failed, Some(why)),
+                None => (JobState::Completed, None),
+            },
             Err(Stop::Failed(why)) => (JobState::Failed, Some(why)),
             Err(Stop::Cancelled) => (JobState::Cancelled, Some("cancelled".into())),
-            Err(Stop::Over) => return self.provost.pulses().end(&self.job.id),
+            Err(Stop::Over) => return self.keep_late(kept).await,
         };
-        if let Err(refusal) = self.end(state, error, kept).await
-            && refusal != Refusal::TaskFinished
-        {
-            tracing::error!(%refusal, job = %self.job.id, "how a job ended is not on record");
+        match self.end(state, error, kept.clone()).await {
+            Ok(()) => {}
+            Err(Refusal::TaskFinished) => self.keep_late(kept).await,
+            Err(refusal) => {
+                tracing::error!(%refusal, job = %self.job.id, "how a job ended is not on record");
+            }
         }
         let logs = self.provost.job_logs();
         drop(tokio::task::spawn_blocking(move || logs.remove_old()));
+    }
+
+    /// A job that was over before its last run was, taken back say: what it had brought about until then.
+    async fn keep_late(&self, kept: JobResult) {
+        let keep = KeepResult { job: self.job.id.clone(), result: Arc::new(kept) };
+        // Where the daemon is what is over, nothing is kept any more, and a job that is not goes on with the next one.
+        if let Err(refusal) = self.provost.submit(self.provost.host(), keep).await {
+            tracing::debug!(%refusal, job = %self.job.id, "what a job had brought about is not on record");
+        }
+        self.provost.pulses().end(&self.job.id);
+    }
+
+    /// What is not offered is a file for people among those that are: editors show files, and no list of what is
+    /// missing.
+    fn name_what_is_missing(&self, kept: &mut JobResult) {
+        // The answer to a question about code is the files that were asked for, and nothing beside them.
+        if let Some(left_out) = kept.left_out.as_ref().filter(|_| self.job.kind != JobKind::Code) {
+            let text =
+                format!("# Not offered\n\n{}\n", left_out.replace("; ", "\n- ").replacen(": ", ":\n\n- ", 1));
+            kept.artifacts.push(self.log("left_out", &text));
+        }
+    }
+
+    /// What its runs have used so far, where they say so.
+    pub(super) fn has_used(&self) -> Option<Usage> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (used != Usage::default()).then_some(used)
+    }
+
+    /// A run is over: what it says that it has used counts for its job.
+    pub(super) fn count(&self, task: &Task) {
+        let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref());
+        if let Some(usage) = Usage::of_metadata(metadata) {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).add(&usage);
+        }
     }
 
     /// Puts on record how it has ended.
@@ -89,7 +136,10 @@ impl Drive {
             steps: self.steps.load(Ordering::Relaxed),
         };
         let ended = self.provost.submit(self.provost.host(), end).await;
-        self.provost.pulses().end(&self.job.id);
+        let goes_on = matches!(ended, Err(Refusal::TaskFinished)) && self.job.step.is_none();
+        if !goes_on {
+            self.provost.pulses().end(&self.job.id);
+        }
         ended.map(drop)
     }
 
@@ -133,6 +183,14 @@ impl Drive {
         let known = self.job.phases.iter().find(|(name, _)| *name == phase).map(|(_, it)| it.state);
         known == Some(PhaseState::Completed) || known == Some(state)
     }
+}
+
+/// Why what is offered is no whole, where that is so: to apply it would leave a change half done.
+fn a_part_only(kept: &JobResult) -> Option<String> {
+    let left_out = kept.left_out.as_deref().filter(|_| kept.incomplete)?;
+    let files = kept.artifacts.iter().filter(|it| &*it.kind != "log").count();
+    let said = format!("what has changed is offered in part, {files} files of it; {left_out}");
+    Some(said[..said.floor_char_boundary(JOB_ERROR_BYTES_MAX.min(said.len()))].to_owned())
 }
 
 pub(super) fn failed(why: &impl ToString) -> Stop {

@@ -37,9 +37,8 @@ impl Drive {
 
     /// One run, and nothing around it.
     pub(super) async fn once(&self, kept: &mut JobResult) -> Result<(), Stop> {
-        let ran = self.run(self.whole_run()).await?.done()?;
-        (kept.text, kept.artifacts, kept.left_out) = (Some(ran.answer.into()), ran.artifacts, ran.left_out);
-        Ok(())
+        let ran = self.run(self.whole_run()).await?;
+        self.keep(ran, kept).map(drop)
     }
 
     /// What there is to know before anybody begins.
@@ -82,8 +81,8 @@ impl Drive {
         }
         self.finish(PhaseName::Inspect).await?;
         self.begin(PhaseName::Generate).await?;
-        let ran = self.follow(&run, task).await?.done().map_err(in_phase(PhaseName::Generate))?;
-        let answer = self.keep(ran, kept);
+        let ran = self.follow(&run, task).await?;
+        let answer = self.keep(ran, kept).map_err(in_phase(PhaseName::Generate))?;
         self.finish(PhaseName::Generate).await?;
         Ok(answer)
     }
@@ -103,9 +102,12 @@ impl Drive {
             self.set_part(before, of);
             let harvest = phase == PhaseName::Generate;
             let run = self.run_of(known, around, phase, &answer)?;
-            let ran = self.run(Run { harvest, ..run }).await.and_then(Ran::done);
-            let ran = ran.map_err(in_phase(phase))?;
-            answer = if harvest { self.keep(ran, kept) } else { ran.answer };
+            let ran = self.run(Run { harvest, ..run }).await;
+            let said = ran.and_then(|ran| match harvest {
+                true => self.keep(ran, kept),
+                false => ran.done().map(|ran| ran.answer),
+            });
+            answer = said.map_err(in_phase(phase))?;
             self.finish(phase).await?;
         }
         Ok(answer)
@@ -156,11 +158,19 @@ impl Drive {
         prompt.map(Into::into).map_err(|err| in_phase(PhaseName::Inspect)(Stop::Failed(err.to_string())))
     }
 
-    /// Takes over what a run has left, and hands its answer on.
-    pub(super) fn keep(&self, ran: Ran, kept: &mut JobResult) -> String {
-        (kept.text, kept.artifacts, kept.left_out) =
-            (Some(ran.answer.as_str().into()), ran.artifacts, ran.left_out);
-        ran.answer
+    /// Takes over what a run has left, however it has ended, and hands its answer on.
+    pub(super) fn keep(&self, ran: Ran, kept: &mut JobResult) -> Result<String, Stop> {
+        kept.text = Some(ran.answer.as_str().into());
+        self.keep_files(ran, kept).done().map(|ran| ran.answer)
+    }
+
+    /// The same of its files alone. One that has left nothing takes nothing away from those before it.
+    pub(super) fn keep_files(&self, mut ran: Ran, kept: &mut JobResult) -> Ran {
+        if ran.has_left {
+            let (artifacts, left_out) = (std::mem::take(&mut ran.artifacts), ran.left_out.take());
+            (kept.artifacts, kept.left_out, kept.incomplete) = (artifacts, left_out, ran.incomplete);
+        }
+        ran
     }
 
     /// The run that the job was opened for.

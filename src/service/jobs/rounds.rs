@@ -51,15 +51,15 @@ impl Drive {
         if around.pipeline {
             self.set_part(done, of);
             let run = self.run_of(known, around, PHASE, &answer)?;
-            let ran = self.run(Run { harvest: true, ..run }).await.and_then(Ran::done);
-            answer = self.keep(ran.map_err(in_phase(PHASE))?, kept);
+            let ran = self.run(Run { harvest: true, ..run }).await;
+            answer = ran.and_then(|ran| self.keep(ran, kept)).map_err(in_phase(PHASE))?;
             done += 1;
         }
         for command in &around.fix {
             self.set_part(done, of);
             let ran = self.run(self.command(around, PHASE, command, true)).await;
             let ran = ran.and_then(|ran| passed(command, ran)).map_err(in_phase(PHASE))?;
-            (kept.artifacts, kept.left_out) = (ran.artifacts, ran.left_out);
+            self.keep_files(ran, kept);
             done += 1;
         }
         self.set_part(0, 1);
@@ -138,7 +138,7 @@ impl Drive {
     }
 
     /// A text for people among the artifacts, which is written nowhere.
-    fn log(&self, name: &str, text: &str) -> Artifact {
+    pub(super) fn log(&self, name: &str, text: &str) -> Artifact {
         Artifact {
             id: format!("art_{}_{name}", self.job.id).into(),
             kind: "log".into(),
@@ -147,6 +147,7 @@ impl Drive {
             language: "markdown".into(),
             base_hash: None,
             mode: None,
+            base_mode: None,
         }
     }
 

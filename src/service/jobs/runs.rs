@@ -23,6 +23,9 @@ const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
 const USUAL: Duration = Duration::from_secs(60);
 /// How long a task that waits is left alone; whatever happens to it is heard at once.
 const WAIT: Duration = Duration::from_secs(60);
+/// Until then what a run has left is there that was stopped: it has a moment to end by itself, and then its copy is looked
+/// through.
+pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 /// How far a run that has not ended may seem to be.
 const NEARLY: u64 = 95;
 
@@ -60,6 +63,10 @@ pub(super) struct Ran {
     pub(super) artifacts: Vec<Artifact>,
     /// Changes that are no artifacts.
     pub(super) left_out: Option<Box<str>>,
+    /// Whether files are among those.
+    pub(super) incomplete: bool,
+    /// Whether it was looked at what it has left.
+    pub(super) has_left: bool,
     /// The end of what it said on its standard error.
     pub(super) last_words: String,
 }
@@ -132,11 +139,15 @@ impl Drive {
     /// Stays with a run until it ends.
     pub(super) async fn follow(&self, run: &Run, task: Arc<Task>) -> Result<Ran, Stop> {
         let (task, live) = self.until_it_ends(run, task).await?;
+        let was_seen = live.is_some();
+        self.count(&task);
         let last_words = live.as_ref().map(|live| last_words(live, JOB_ERROR_BYTES_MAX)).unwrap_or_default();
         let said = live.map(|live| plain_text(&live.text(Stream::Out))).unwrap_or_default();
         let answer = clip(said.trim(), JOB_ANSWER_BYTES_MAX).to_owned();
-        let ran = Ran { task, answer, artifacts: Vec::new(), left_out: None, last_words };
-        if run.by_agent && !never_ran(&ran.task) { self.collect(ran).await } else { Ok(ran) }
+        let keeps = was_seen && (run.harvest || run.copy.is_some());
+        let (artifacts, left_out) = (Vec::new(), None);
+        let ran = Ran { task, answer, artifacts, left_out, incomplete: false, has_left: false, last_words };
+        if run.by_agent && !never_ran(&ran.task) { self.collect(ran, keeps).await } else { Ok(ran) }
     }
 
     /// Hands the work to the worker: judged like any other delegation.
@@ -207,16 +218,27 @@ impl Drive {
         Ok(())
     }
 
-    /// What an agent has answered and changed, as it was kept before its task ended.
-    async fn collect(&self, mut ran: Ran) -> Result<Ran, Stop> {
-        let (artifacts, id) = (self.provost.artifacts(), ran.task.id().clone());
-        let found = tokio::task::spawn_blocking(move || artifacts.of(&id)).await.map_err(|_| Stop::Over)?;
-        if let Some(found) = found.map_err(|err| failed(&err))? {
-            ran.left_out = found.left_out().map(Into::into);
-            ran.artifacts = found.artifacts;
-            clip(&found.answer, JOB_ANSWER_BYTES_MAX).clone_into(&mut ran.answer);
+    /// What an agent has answered and changed, as it was kept before its run ended. A task that was taken back is over
+    /// before its run is: then that is waited for.
+    async fn collect(&self, mut ran: Ran, keeps: bool) -> Result<Ran, Stop> {
+        let done = matches!(ran.task.state, TaskState::Finished { status: Status::Completed, .. });
+        let until = Instant::now() + if keeps && !done { KEPT_WITHIN } else { Duration::ZERO };
+        loop {
+            let (artifacts, id) = (self.provost.artifacts(), ran.task.id().clone());
+            let found =
+                tokio::task::spawn_blocking(move || artifacts.of(&id)).await.map_err(|_| Stop::Over)?;
+            if let Some(found) = found.map_err(|err| failed(&err))? {
+                ran.left_out = found.left_out().map(Into::into);
+                (ran.incomplete, ran.has_left) = (found.incomplete, true);
+                ran.artifacts = found.artifacts;
+                clip(&found.answer, JOB_ANSWER_BYTES_MAX).clone_into(&mut ran.answer);
+                return Ok(ran);
+            }
+            if Instant::now() >= until {
+                return Ok(ran);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
-        Ok(ran)
     }
 
     async fn until_it_ends(

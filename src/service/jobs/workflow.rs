@@ -3,8 +3,8 @@
 //! A workflow's phases begin and end with its steps. What its copy has at the end is what it has brought about; under
 //! `parallel`, where each step has a copy, that is what all of them have.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
 
@@ -38,6 +38,7 @@ pub(super) struct SoFar {
     /// Files as they could be.
     artifacts: Vec<Artifact>,
     left_out: Option<Box<str>>,
+    incomplete: bool,
 }
 
 /// How a command has ended that checks something.
@@ -64,6 +65,10 @@ impl Drive {
             Pattern::MakerChecker => flowing.made_and_checked(&mut so_far).await,
         };
         (kept.artifacts, kept.left_out) = (so_far.artifacts, so_far.left_out);
+        kept.incomplete = so_far.incomplete;
+        for used in flowing.steps.iter().filter_map(Drive::has_used) {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).add(&used);
+        }
         kept.text = so_far.answers.pop().map(|(_, answer)| answer.into());
         went?;
         flowing.reach(PhaseName::Review).await?;
@@ -161,6 +166,7 @@ impl Flowing<'_> {
         for (name, its, went) in join_all(each).await {
             so_far.answers.extend(its.answers);
             so_far.left_out = so_far.left_out.take().or(its.left_out);
+            so_far.incomplete |= its.incomplete;
             for artifact in its.artifacts {
                 match so_far.artifacts.iter().position(|known| known.path == artifact.path) {
                     None => {
@@ -279,9 +285,10 @@ impl Flowing<'_> {
                 () = tokio::time::sleep(LOOK_EVERY) => self.tell_progress(run.phase).await,
             }
         };
-        if !never_ran(&ran.task) {
+        if ran.has_left {
             so_far.artifacts.clone_from(&ran.artifacts);
             so_far.left_out.clone_from(&ran.left_out);
+            so_far.incomplete = ran.incomplete;
         }
         Ok(ran)
     }
@@ -337,7 +344,7 @@ impl Flowing<'_> {
             }
             Err(Stop::Over) => return Err(Stop::Over),
         };
-        let kept = JobResult { text, ..JobResult::default() };
+        let kept = JobResult { text, usage: self.steps[number].has_used(), ..JobResult::default() };
         match self.steps[number].end(state, error, kept).await {
             Err(Refusal::TaskFinished) | Ok(()) => result,
             Err(refusal) => Err(refusal.into()),

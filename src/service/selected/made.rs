@@ -37,6 +37,7 @@ impl Made {
             path: self.path.into(),
             base_hash: self.before.as_ref().map(|(_, digest)| *digest),
             mode: None,
+            base_mode: None,
         };
         Gathered { artifact, bytes: None, base: self.before.map(|(bytes, _)| bytes) }
     }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::{Digest, EventSeq};
 
 /// A point that the journal has reached. As text: `provost-anchor:1:<seq>:<mac>`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Anchor {
     /// The event.
     pub seq: EventSeq,

@@ -8,7 +8,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{connect, crew, posts, rows, wrong_key};
+use super::{connect, crew, no_key, posts, rows, wrong_key};
 use crate::base::limits::EVENT_PAGE_BYTES_MAX;
 use crate::base::{
     AgentId, ApplyId, ApprovalId, Digest, EffectId, EventSeq, Fence, JobId, Json, MailSeq, PostSeq, TaskId,
@@ -17,7 +17,8 @@ use crate::base::{
 use crate::domain::{Change, Counters, CrewChange, JobChange, JobResult, Owed, Settings, State, Task, Uses};
 use crate::store::codec::{int, nat, parse};
 use crate::store::files;
-use crate::store::journal::{Checkpoint, Fault, Key, Walk};
+use crate::store::journal::{Checkpoint, Fault, Gap, Key, Walk};
+use crate::store::marks::{self, Known, Mark};
 use crate::store::migrations;
 use crate::store::{
     Anchor, FinishedFilter, Letter, Letters, Reader, StoreError, StoredEvent, TimelineQuery, Verdict,
@@ -122,12 +123,19 @@ pub(super) fn event_mac(db: &Connection, seq: EventSeq) -> Result<Option<Digest>
     Ok(mac.flatten())
 }
 
+/// When an event was; the epoch where it is not there.
+pub(super) fn event_time(db: &Connection, seq: EventSeq) -> Result<Timestamp, StoreError> {
+    let mut select = db.prepare("SELECT at FROM event WHERE seq = ?1")?;
+    let at = select.query_row([int(seq.0)?], |row| row.get(0)).optional()?;
+    Ok(Timestamp(at.unwrap_or(0)))
+}
+
 pub(super) fn last_checkpoint(db: &Connection) -> Result<Option<Checkpoint>, StoreError> {
     Ok(checkpoints(db, "ORDER BY seq DESC LIMIT 1")?.pop())
 }
 
 /// A checkpoint that cannot even be read counts as one with a broken seal.
-fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreError> {
+pub(super) fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreError> {
     let sql = format!("SELECT seq, mac, pruned_to, counters, seal FROM checkpoint {which}");
     let mut select = db.prepare(&sql)?;
     let mut rows = select.query([])?;
@@ -143,6 +151,31 @@ fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreErr
         });
     }
     Ok(found)
+}
+
+/// Numbers that were passed over; of one that cannot even be read, the seal is broken.
+pub(super) fn gaps(db: &Connection) -> Result<Vec<Gap>, StoreError> {
+    let mut found = Vec::new();
+    // A copy, or a store that only a reader has opened, may be of before there were any.
+    let there: bool = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'gap'")?.exists([])?;
+    if !there {
+        return Ok(found);
+    }
+    let mut select = db.prepare("SELECT seq, mac, upto, seal FROM gap ORDER BY seq")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let number = |i: usize| row.get::<_, i64>(i).ok().and_then(|it| u64::try_from(it).ok());
+        let after = Anchor { seq: EventSeq(number(0).unwrap_or(0)), mac: digest(row, 1).unwrap_or_default() };
+        let (to, seal) = (EventSeq(number(2).unwrap_or(0)), digest(row, 3).unwrap_or_default());
+        found.push(Gap { after, to, seal });
+    }
+    Ok(found)
+}
+
+/// Whether the file's pages are what they should be.
+pub(super) fn whole(db: &Connection) -> Result<(), StoreError> {
+    let says: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if says == "ok" { Ok(()) } else { Err(StoreError::Malformed(says.into())) }
 }
 
 /// Walks over all events after the head of `walk`; stops at the first that is wrong.
@@ -195,6 +228,76 @@ pub(in crate::store) fn open_reader(dir: &Path) -> Result<Box<dyn Reader>, Store
 struct SqliteReader {
     db: Connection,
     dir: PathBuf,
+}
+
+/// The end of a journal, checked from the last checkpoint on.
+pub(super) struct Tail {
+    pub(super) last: Option<Checkpoint>,
+    pub(super) head: Anchor,
+    pub(super) counters: Counters,
+}
+
+pub(super) fn tail(db: &Connection, key: &Key) -> Result<Tail, StoreError> {
+    let last = last_checkpoint(db)?;
+    let mut walk = match &last {
+        None => Walk::whole(key, Vec::new(), gaps(db)?, None),
+        Some(it) => Walk::tail(key, it, gaps(db)?, event_mac(db, it.head.seq)?)?,
+    };
+    walk_after(db, &mut walk)?;
+    walk.leap()?;
+    let (head, counters) = (walk.head(), counters(db)?);
+    if counters.event != head.seq {
+        let what = "the newest events do not agree with their number";
+        return Err(StoreError::Tampered { seq: head.seq.next(), what: what.into() });
+    }
+    Ok(Tail { last, head, counters })
+}
+
+/// Looks whether a store can be gone on with, without changing anything.
+pub(in crate::store) fn look(dir: &Path, outside: Option<&Path>) -> Result<(), StoreError> {
+    let dir = files::existing_dir(dir)?;
+    let places = marks::places(&dir, outside);
+    files::must_not_be_gone(&dir, marks::exist(&places))?;
+    if !files::has_database(&dir) {
+        return Ok(());
+    }
+    // The marks first: the journal of a running daemon only grows.
+    let secret = files::journal_key(&dir)?;
+    let key = secret.as_ref().map(Key::new);
+    let known = key.as_ref().map(|it| marks::read(&places, it)).unwrap_or_default();
+    let db = connect(&files::existing_database(&dir)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    if migrations::check(&db)? == 0 {
+        // All that was in it was in the log beside it, which is gone.
+        let behind = |it: &Mark| Err(known.behind(it.head, EventSeq(0)));
+        return known.least().map_or(Ok(()), behind);
+    }
+    whole(&db)?;
+    // One moment, so that what is committed meanwhile is not half seen.
+    let tx = db.unchecked_transaction()?;
+    let print = rows::meta(&tx, "journal_key")?;
+    let Some(key) = key else { return print.map_or(Ok(()), |_| Err(StoreError::Key(no_key(&dir)))) };
+    if print.is_some_and(|it| it != key.fingerprint().to_string()) {
+        return Err(StoreError::Key(wrong_key(&dir)));
+    }
+    reached(&tx, &known, tail(&tx, &key)?.head)
+}
+
+/// Refuses a store that ends before its mark, or has another past.
+pub(super) fn reached(db: &Connection, known: &Known, head: Anchor) -> Result<(), StoreError> {
+    let Some(least) = known.least() else { return Ok(()) };
+    let numbers = counters(db)?;
+    if least.head.seq > head.seq || least.counters.fence > numbers.fence || least.counters.mail > numbers.mail
+    {
+        return Err(known.behind(least.head, head.seq));
+    }
+    // The mark of an empty journal, and one in numbers that were passed over, have no event.
+    match event_mac(db, least.head.seq)? {
+        Some(mac) if mac != least.head.mac => Err(StoreError::Tampered {
+            seq: least.head.seq,
+            what: "the event is not the one that was noted outside of the store".into(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 impl Reader for SqliteReader {
@@ -285,9 +388,12 @@ impl Reader for SqliteReader {
     fn verify(&mut self, anchor: Option<Anchor>) -> Result<Verdict, StoreError> {
         match self.walk(anchor) {
             Err(StoreError::Tampered { seq, what }) => Ok(Fault { seq, what }.into()),
-            Err(err @ (StoreError::Sqlite(_) | StoreError::Damaged(_) | StoreError::Key(_))) => {
-                Ok(Verdict::CannotCheck(err.to_string().into()))
-            }
+            Err(
+                err @ (StoreError::Sqlite(_)
+                | StoreError::Malformed(_)
+                | StoreError::Damaged(_)
+                | StoreError::Key(_)),
+            ) => Ok(Verdict::CannotCheck(err.to_string().into())),
             verdict => verdict,
         }
     }
@@ -304,7 +410,7 @@ impl SqliteReader {
         if rows::meta(&tx, "journal_key")?.is_some_and(|it| it != key.fingerprint().to_string()) {
             return Ok(Verdict::CannotCheck(wrong_key(&self.dir)));
         }
-        let mut walk = Walk::whole(&key, checkpoints(&tx, "ORDER BY seq")?, anchor);
+        let mut walk = Walk::whole(&key, checkpoints(&tx, "ORDER BY seq")?, gaps(&tx)?, anchor);
         walk_after(&tx, &mut walk)?;
         Ok(walk.finish(counters(&tx)?.event))
     }

@@ -7,7 +7,7 @@ use super::posts;
 use crate::base::{EffectId, EventSeq, Timestamp};
 use crate::domain::{Change, Counters, Effect, JobChange, Task, Uses};
 use crate::store::codec::{ended_at, int, nat, text};
-use crate::store::journal::Checkpoint;
+use crate::store::journal::{Checkpoint, Gap};
 use crate::store::{StoreError, StoredEvent};
 
 /// Applies the stored part of what memory applied, in the same order.
@@ -201,6 +201,11 @@ fn named(counters: &Counters) -> [(&'static str, u64); 12] {
         ("failed", counters.failed),
         ("timeline", counters.timeline),
     ]
+}
+
+pub(super) fn put_gap(db: &Connection, it: &Gap) -> Result<(), StoreError> {
+    let row = params![int(it.after.seq.0)?, it.after.mac.as_bytes(), int(it.to.0)?, it.seal.as_bytes()];
+    put(db, "INSERT INTO gap VALUES (?1, ?2, ?3, ?4)", row)
 }
 
 pub(super) fn put_checkpoint(db: &Connection, it: &Checkpoint) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
     class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
 };
+use super::ecma_locals as locals;
 use super::ecma_modules as modules;
 use super::ecma_names::{Head, bound_names, callee, dotted, property_name, unwrapped};
 use super::{Dialect, kinds, names};
@@ -104,6 +105,22 @@ kinds! {
         TypeParameters = "type_parameters",
         ObjectType = "object_type",
         Comment = "comment",
+        Accessibility = "accessibility_modifier",
+        Block = "statement_block",
+        For = "for_statement",
+        ForIn = "for_in_statement",
+        Catch = "catch_clause",
+        SwitchBody = "switch_body",
+        Array = "array",
+        Number = "number",
+        Regex = "regex",
+        Null = "null",
+        Undefined = "undefined",
+        Union = "union_type",
+        PredefinedType = "predefined_type",
+        ArrayType = "array_type",
+        TupleType = "tuple_type",
+        ParenthesizedType = "parenthesized_type",
     }
 }
 
@@ -130,6 +147,7 @@ names! {
         Source = "source",
         Alias = "alias",
         Declaration = "declaration",
+        Pattern = "pattern",
     }
 }
 
@@ -138,7 +156,7 @@ impl Kind {
         Self::of(walk.kind_above(levels))
     }
 
-    fn is_function(self) -> bool {
+    pub(super) fn is_function(self) -> bool {
         matches!(self, Self::FunctionExpression | Self::GeneratorFunction | Self::ArrowFunction)
     }
 }
@@ -160,6 +178,7 @@ fn role(kind: &str) -> Role {
 
 fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
     let Some(kind) = Kind::of(kind) else { return true };
+    locals::enter(walk, node, kind);
     match kind {
         Kind::FunctionDeclaration | Kind::GeneratorDeclaration => function(walk, node),
         Kind::FunctionSignature => function_signature(walk, node),
@@ -342,8 +361,12 @@ impl Named<'_> {
                     let head = Head::of(walk, wrapped?);
                     signature(walk, wrapped?, &head)
                 });
-                let at =
-                    walk.symbol(Found { signature, ..Found::new(self.name, sort, self.node.byte_range()) });
+                let seen = locals::of_named(walk, self.node, self.value);
+                let at = walk.symbol(Found {
+                    signature,
+                    seen,
+                    ..Found::new(self.name, sort, self.node.byte_range())
+                });
                 if let Some(wrapped) = wrapped {
                     inner_name(walk, wrapped, self.name, at);
                 }
@@ -391,6 +414,9 @@ fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
         return;
     }
     let outside = walk.scope.functions == 0;
+    if !outside {
+        locals::variable(walk, node, name, value);
+    }
     if Kind::at(walk, name) == Some(Kind::Identifier) {
         let name = walk.text(name);
         let otherwise = outside.then_some(Sort::Variable);
@@ -437,6 +463,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         return;
     };
     let value = Some(right);
+    locals::assigned(walk, left, right);
     if Kind::at(walk, left) == Some(Kind::Identifier) {
         let name = walk.text(left);
         Named { name: &name, node, value, as_function: Sort::Function, otherwise: None }.record(walk);

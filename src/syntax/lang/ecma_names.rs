@@ -7,6 +7,7 @@ use tree_sitter::Node;
 use super::super::walk::Walk;
 use super::super::{Kind as Sort, Receiver};
 use super::ecma::{Field, Kind};
+use super::ecma_locals as locals;
 
 /// Names in a chain that are followed; longer ones are no path to anything.
 const CHAIN_MAX: usize = 16;
@@ -147,13 +148,16 @@ pub(super) fn callee<'a>(walk: &Walk<'a>, node: Node<'_>) -> Option<(Cow<'a, str
 }
 
 fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Receiver {
+    if let Some(receiver) = locals::receiver(walk, object) {
+        return receiver;
+    }
     let object = unwrapped(walk, object);
     match Kind::at(walk, object) {
         Some(Kind::This) => Receiver::This,
         Some(Kind::Super) => Receiver::Super,
         _ => match dotted(walk, object) {
-            Some(path) if !path.starts_with("this.") => Receiver::Path(path.into()),
-            _ => Receiver::Other,
+            Some(path) => Receiver::Path(path.into()),
+            None => Receiver::Other,
         },
     }
 }

@@ -3,9 +3,11 @@
 
 pub(super) mod ecma;
 mod ecma_classes;
+mod ecma_locals;
 mod ecma_modules;
 mod ecma_names;
 pub(super) mod python;
+mod python_locals;
 mod python_modules;
 
 use tree_sitter::Node;

@@ -5,6 +5,7 @@ use tree_sitter::Node;
 use super::super::canon::Role;
 use super::super::walk::{Broken, Found, Note, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
+use super::python_locals as locals;
 use super::python_modules as modules;
 use super::{Dialect, kinds, names};
 
@@ -48,6 +49,23 @@ kinds! {
         Type = "type",
         KeywordArgument = "keyword_argument",
         Comment = "comment",
+        TypedParameter = "typed_parameter",
+        DefaultParameter = "default_parameter",
+        TypedDefault = "typed_default_parameter",
+        DictionarySplat = "dictionary_splat_pattern",
+        TypeParameter = "type_parameter",
+        For = "for_statement",
+        ForIn = "for_in_clause",
+        AsPattern = "as_pattern",
+        BinaryOperator = "binary_operator",
+        Dictionary = "dictionary",
+        Set = "set",
+        ListComprehension = "list_comprehension",
+        DictionaryComprehension = "dictionary_comprehension",
+        SetComprehension = "set_comprehension",
+        Integer = "integer",
+        Float = "float",
+        None = "none",
     }
 }
 
@@ -83,6 +101,7 @@ fn role(kind: &str) -> Role {
 
 fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
     let Some(kind) = Kind::of(kind) else { return true };
+    locals::enter(walk, node, kind);
     match kind {
         Kind::Function => function(walk, node),
         Kind::Class => class(walk, node),
@@ -232,6 +251,9 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         None if in_class => Sort::Field,
         None => Sort::Variable,
     };
+    if walk.scope.functions > 0 && lambda.is_none() {
+        locals::assigned(walk, node, left);
+    }
     // What functions keep for themselves is nobody's contract, unless it is a function.
     if walk.scope.functions > 0 && lambda.is_none() {
         return;
@@ -246,7 +268,8 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     let name = walk.text(left);
     let signature = declared(walk, node, lambda);
-    let at = walk.symbol(Found { signature, ..Found::new(&name, sort, node.byte_range()) });
+    let seen = locals::of_assignment(walk, node);
+    let at = walk.symbol(Found { signature, seen, ..Found::new(&name, sort, node.byte_range()) });
     if let Some(lambda) = lambda {
         walk.claim(lambda);
     }
@@ -277,7 +300,7 @@ fn declared(
     })
 }
 
-fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t>> {
+pub(super) fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t>> {
     let mut found = Vec::new();
     let mut waiting = vec![pattern];
     while let Some(node) = waiting.pop() {
@@ -322,12 +345,21 @@ fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Receiver {
     if Kind::at(walk, object) == Some(Kind::Call) {
         let is_super =
             walk.field(object, Field::Function as u8).is_some_and(|called| walk.text(called) == "super");
-        return if is_super { Receiver::Super } else { Receiver::Other };
+        if is_super {
+            return Receiver::Super;
+        }
+    }
+    if let Some(receiver) = locals::receiver(walk, object) {
+        return receiver;
     }
     match dotted(walk, object) {
         Some(path) if path == "self" || path == "cls" => Receiver::This,
-        Some(path) if !path.starts_with("self.") && !path.starts_with("cls.") => Receiver::Path(path.into()),
-        _ => Receiver::Other,
+        Some(path) => match locals::own_field(&path) {
+            Some(field) => Receiver::Path(format!("this.{field}").into()),
+            None if path.starts_with("self.") || path.starts_with("cls.") => Receiver::Other,
+            None => Receiver::Path(path.into()),
+        },
+        None => Receiver::Other,
     }
 }
 

@@ -11,7 +11,7 @@ MODE = sys.argv[1] if len(sys.argv) > 1 else "lines"
 
 def say(text):
     if MODE == "claude":
-        message = {"content": [{"type": "text", "text": text}]}
+        message = {"model": "a-model-2", "content": [{"type": "text", "text": text}]}
         print(json.dumps({"type": "assistant", "message": message}), flush=True)
     elif MODE == "codex":
         item = {"id": "item_0", "type": "agent_message", "text": text}
@@ -43,6 +43,10 @@ def do(verb, rest):
         os.mkfifo(path)
     elif verb == "program":
         os.chmod(path, 0o700)
+    elif verb == "mode":
+        os.chmod(path, int(text, 8))
+    elif verb == "rmdir":
+        os.rmdir(path)
     elif verb == "many":
         for number in range(int(text)):
             do("write", f"{path}/{number:04} x")
@@ -73,6 +77,14 @@ def do(verb, rest):
         os.read(os.pipe()[0], 1)
     elif verb == "git":
         say(os.popen(f"git {rest} 2>&1").read().strip())
+    elif verb == "complain":
+        end = {"type": "result", "subtype": "success", "is_error": True, "result": rest}
+        turn = {"type": "turn.failed", "error": {"message": 'stream error: {"error": {"message": "' + rest + '"}}'}}
+        print(rest if MODE == "lines" else json.dumps(end if MODE in ("claude", "json") else turn), flush=True)
+        sys.exit(1)
+    elif verb == "give-up":
+        print(json.dumps({"type": "result", "subtype": "error_max_turns", "is_error": True}), flush=True)
+        sys.exit(1)
     elif verb == "exit":
         sys.exit(int(rest))
     else:
@@ -86,8 +98,8 @@ for line in PROMPT.splitlines():
     if line.startswith("DO "):
         do(*(line[3:].split(" ", 1) + [""])[:2])
 if MODE == "claude":
-    usage = {"input_tokens": 11, "output_tokens": 22}
+    usage = {"input_tokens": 11, "output_tokens": 22, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 3}
     end = {"type": "result", "subtype": "success", "is_error": False, "result": "the end", "usage": usage, "total_cost_usd": 0.25}
     print(json.dumps(end))
 elif MODE == "codex":
-    print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 33, "output_tokens": 44}}))
+    print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 33, "cached_input_tokens": 5, "output_tokens": 44}}))

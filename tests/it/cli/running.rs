@@ -9,7 +9,7 @@ use std::process::Child;
 use super::*;
 
 impl Desk {
-    fn with_daemon() -> Self {
+    pub(super) fn with_daemon() -> Self {
         assert!(
             !rustix::process::geteuid().is_root(),
             "daemons are tried as an ordinary user: run scripts/test"

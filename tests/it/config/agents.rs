@@ -175,3 +175,14 @@ fn a_role_needs_its_agent_and_a_template_its_placeholders() {
     assert_eq!(loaded.notes, []);
     assert!(loaded.config.prompts.explain.is_some());
 }
+
+#[test]
+fn an_agent_that_may_do_more_at_once_than_there_are_places_for_workers_is_noted() {
+    let places = "[limits]\nworkers = 2\n";
+    let loaded = user(&format!("{places}{CODER}max_parallel = 8\n")).unwrap();
+    let note = loaded.notes.first().expect("a note").to_string();
+    assert!(note.contains("max_parallel = 8") && note.contains("limits.workers = 2"), "{note}");
+    assert!(note.contains("no more than 2 of its tasks"), "{note}");
+    assert_eq!(loaded.notes[0].severity, Severity::Warning);
+    assert_eq!(user(&format!("{places}{CODER}max_parallel = 2\n")).unwrap().notes, []);
+}

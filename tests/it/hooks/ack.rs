@@ -167,7 +167,7 @@ fn a_person_acknowledges_at_the_terminal_and_a_script_of_theirs_does_not() {
     for (name, value) in hooked.world.command(&[]).get_envs() {
         person.env(name, value.unwrap());
     }
-    let said = person.stdin(std::process::Stdio::null()).output().unwrap();
+    let said = crate::support::apart(&person);
     assert!(said.status.success(), "{said:?}");
     assert_eq!(hooked.wait_for("bytes").trim(), "01");
 }
@@ -205,7 +205,7 @@ fn provost_hook_wait_says_how_it_went() {
     assert!(code == 2 && said.contains("[hooks.notify]"), "{code}: {said}");
     let marker = hooked.out("marker");
     let (code, said) = run(&["--timeout", "100ms"], &[("DEVIT_ACK_MARKER", &marker)]);
-    assert!(code == 1 && said.contains("within 100ms"), "{code}: {said}");
+    assert!(code == 1 && said.contains("within 100 ms"), "{code}: {said}");
     let gone = hooked.out("gone/marker");
     assert_eq!(run(&[], &[("DEVIT_ACK_MARKER", &gone)]).0, 3, "its folder has gone");
     std::os::unix::fs::symlink("/etc/passwd", &marker).unwrap();

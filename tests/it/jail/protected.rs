@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use provost::jail::{Guard, Missing};
@@ -38,12 +39,34 @@ fn names(path: &Path) -> Vec<String> {
 #[tokio::test]
 async fn git_works_beside_its_protected_files() {
     let world = repository();
+    let worker = |script: &str| {
+        let mut draft = world.sh(script);
+        draft.git = provost::jail::Git::Write;
+        draft
+    };
     let script = "export GIT_AUTHOR_NAME=w GIT_AUTHOR_EMAIL=w@example.org GIT_COMMITTER_NAME=w \
                   GIT_COMMITTER_EMAIL=w@example.org; \
                   echo two >> file && git status --short && git commit -qam two && git log --format=%s";
-    world.run(world.sh(script)).await.says(" M file\ntwo\none");
+    world.run(worker(script)).await.says(" M file\ntwo\none");
     assert_eq!(git(&world, &["log", "--format=%s"]), "two\none\n");
     assert_eq!(git(&world, &["status", "--short"]), "");
+    let planted = "echo x > .git/hooks/post-commit; git config core.fsmonitor ./m.sh; mv .git/hooks h; \
+                   mkdir .git/worktrees/x; echo x > .git/commondir; echo x >> .git/config; mv .git g; true";
+    world.run(worker(planted)).await.says("");
+    assert!(!world.path("workspace/.git/hooks/post-commit").exists());
+    assert!(!fs::read_to_string(world.path("workspace/.git/config")).unwrap().contains("fsmonitor"));
+}
+
+#[tokio::test]
+async fn a_repository_can_be_read_and_not_written() {
+    let world = repository();
+    let script = "echo two >> file; git status --short; git log --format=%s; git add file; echo x > .git/info/exclude; \
+                  git -c user.name=w -c user.email=w@example.org commit -qam two; git branch other; rm -rf .git; mv .git g; \
+                  git diff --stat | head -n 1";
+    world.run(world.sh(script)).await.says(" M file\none\n file | 1 +");
+    assert_eq!(git(&world, &["log", "--format=%s"]), "one\n");
+    assert_eq!(git(&world, &["status", "--short"]), " M file\n");
+    assert_eq!(git(&world, &["branch", "--format=%(refname:short)"]), "main\n");
 }
 
 #[tokio::test]
@@ -60,6 +83,7 @@ async fn no_hook_or_setting_of_git_can_be_planted() {
         echo x >> .git/config
         mv .git/config .git/c2
         git config core.hooksPath /tmp
+        mkdir .git/rebase-merge; echo x > .git/index; git add -A; git stash
         echo x > .git/config.new; mv -f .git/config.new .git/config; rm -f .git/config.new
         echo /tmp > .git/commondir; rm -f .git/commondir
         echo x > .git/config.worktree; rm -f .git/config.worktree
@@ -164,13 +188,13 @@ async fn further_paths_are_protected_as_asked_with_all_that_lies_above() {
 #[tokio::test]
 async fn a_protected_path_that_is_a_link_refuses_the_worker() {
     let world = repository();
-    fs::remove_dir_all(world.path("workspace/.git/hooks")).unwrap();
-    symlink(world.path("outside"), world.path("workspace/.git/hooks")).unwrap();
+    fs::rename(world.path("workspace/.git"), world.path("outside/git")).unwrap();
+    symlink(world.path("outside/git"), world.path("workspace/.git")).unwrap();
     let error = world.start(world.sh("touch ran")).await.unwrap_err();
     assert_eq!(error.step, provost::jail::Step::Placeholders, "{error}");
-    assert!(error.to_string().contains(".git/hooks"), "{error}");
+    assert!(error.to_string().contains("workspace/.git"), "{error}");
     assert!(!world.path("workspace/ran").exists());
-    assert_eq!(names(&world.path("workspace/.git")).iter().filter(|n| n.starts_with(".provost")).count(), 0);
+    assert_eq!(names(&world.workspace()).iter().filter(|n| n.starts_with(".provost")).count(), 0);
 }
 
 #[tokio::test]
@@ -299,15 +323,108 @@ async fn spares_of_many_places_do_not_add_up() {
 
 #[tokio::test]
 async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
-    let world = repository();
+    let world = World::new();
     // Replacing a file takes its mount away with it, in every namespace: the kernel's rule.
-    let goes_on = "echo up; while :; do echo '# planted' >> .git/config; sleep 0.01; done 2>/dev/null";
-    let leaves = "echo up; until echo '# planted' >> .git/config; do :; done 2>/dev/null";
+    let goes_on = "echo up; while :; do echo '# planted' >> .envrc; sleep 0.01; done 2>/dev/null";
+    let leaves = "echo up; until echo '# planted' >> .envrc; do :; done 2>/dev/null";
     for script in [goes_on, leaves] {
+        fs::write(world.path("workspace/.envrc"), "mine").unwrap();
         let mut running = world.start(world.sh(script)).await.unwrap();
         running.output().follow(0).await;
-        git(&world, &["config", "some.key", script]);
+        fs::write(world.path("outside/new"), "newer").unwrap();
+        fs::rename(world.path("outside/new"), world.path("workspace/.envrc")).unwrap();
         let exit = tokio::time::timeout(Duration::from_secs(10), running.wait()).await;
         assert_eq!(exit.unwrap().reason, ExitReason::ProtectionLost);
     }
+}
+
+/// Says how each try to connect has ended, until it is told to stop.
+const CALLER: &str = "
+import os, socket, time
+def tried():
+    try: socket.socket(socket.AF_UNIX).connect('dev.sock'); return 'through'
+    except OSError as e: return e.strerror
+print(tried(), flush=True)
+while not os.path.exists('stop'): time.sleep(0.01)
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_of_the_users_is_covered_while_it_is_there_and_another_in_its_place_ends_the_run() {
+    for comes_again in [false, true] {
+        let world = World::new();
+        let path = world.path("workspace/dev.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut draft = world.python(CALLER);
+        draft.sockets.push(path.clone());
+        let mut running = world.start(draft).await.unwrap();
+        soon("the first try", || running.output().text(Stream::Out).contains('\n'));
+        assert_eq!(running.output().text(Stream::Out), "Connection refused\n");
+        drop(listener);
+        fs::remove_file(&path).unwrap();
+        let _again = comes_again.then(|| UnixListener::bind(&path).unwrap());
+        if !comes_again {
+            fs::write(world.path("workspace/stop"), "").unwrap();
+        }
+        let expected = if comes_again { ExitReason::ProtectionLost } else { ExitReason::Code(0) };
+        assert_eq!(running.wait().await.reason, expected);
+        assert_eq!(path.exists(), comes_again, "nothing was left in its place");
+    }
+}
+
+#[tokio::test]
+async fn who_uses_git_outside_meanwhile_disturbs_no_worker() {
+    let world = repository();
+    let mut running = world
+        .start(world.sh("echo up; until [ -e go ]; do sleep 0.01; done; git log --format=%s"))
+        .await
+        .unwrap();
+    running.output().follow(0).await;
+    git(&world, &["config", "some.key", "value"]);
+    fs::write(world.path("workspace/file"), "two\n").unwrap();
+    git(&world, &["commit", "-qam", "two"]);
+    fs::write(world.path("workspace/go"), "").unwrap();
+    let exit = tokio::time::timeout(Duration::from_secs(10), running.wait()).await;
+    assert_eq!(exit.unwrap().reason, ExitReason::Code(0));
+    assert!(running.output().text(provost::jail::Stream::Out).contains("two\none"));
+}
+
+#[tokio::test]
+async fn one_more_repository_ends_a_worker_and_an_empty_folder_or_another_jails_does_not() {
+    let world = repository();
+    fs::create_dir_all(world.path("workspace/old/.git")).unwrap();
+    fs::write(world.path("workspace/old/.git/HEAD"), "x").unwrap();
+    let worker = |script: &str| {
+        let mut draft = world.sh(script);
+        let known = [".git", "old/.git"].map(|it| world.path("workspace").join(it)).into();
+        draft.repositories = Some(provost::jail::Repositories { known, own: None });
+        draft
+    };
+    for made in [
+        "mkdir -p a/.git && echo x > a/.git/HEAD",
+        "mkdir b && ln -s x b/.git",
+        "echo x > .GIT",
+        "git init -q c",
+    ] {
+        for rest in ["sleep 1000", "true"] {
+            let mut running = world.start(worker(&format!("{made}; {rest}"))).await.unwrap();
+            let exit = tokio::time::timeout(Duration::from_secs(20), running.wait()).await;
+            assert_eq!(exit.unwrap().reason, ExitReason::RepositoryMade, "{made}; {rest}");
+            for name in ["a", "b", "c"] {
+                let _there = fs::remove_dir_all(world.path("workspace").join(name));
+            }
+            let _there = fs::remove_file(world.path("workspace/.GIT"));
+        }
+    }
+    // Another jail, for a folder of the workspace, has a placeholder there.
+    fs::create_dir(world.path("workspace/part")).unwrap();
+    let mut draft = world.sh("echo up; sleep 1000");
+    draft.cwd = find_place(&world.path("workspace/part")).unwrap();
+    draft.writable = vec![draft.cwd.clone()];
+    let mut other = world.start(draft).await.unwrap();
+    other.output().follow(0).await;
+    assert!(world.path("workspace/part/.git").exists());
+    let mut running = world.start(worker("mkdir -p z/.git; sleep 2.5")).await.unwrap();
+    assert_eq!(running.wait().await.reason, ExitReason::Code(0));
+    other.stop();
+    other.wait().await;
 }

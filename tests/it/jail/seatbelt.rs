@@ -30,11 +30,9 @@ fn a_profile_denies_what_it_does_not_allow_and_protects_last() {
     let writes = line(&text, &format!("(allow file-read* file-write* (subpath \"{workspace}\"))"));
     line(&text, "(allow file-read* file-write* (subpath \"/private/tmp/provost-1\"))");
     let root = workspace.replace('.', "\\.");
-    let hooks =
-        format!("(deny file-write* (regex #\"^{root}/\\.[gG][iI][tT]/[hH][oO][oO][kK][sS](/.*)?$\"))");
-    assert!(line(&text, &hooks) > writes, "what is protected is denied after it was allowed");
-    // Nothing on the way to it can be renamed: not the repository, not the workspace.
-    line(&text, &format!("(deny file-write-unlink (regex #\"^{root}/\\.[gG][iI][tT]$\"))"));
+    let repository = format!("(deny file-write* (regex #\"^{root}/\\.[gG][iI][tT](/.*)?$\"))");
+    assert!(line(&text, &repository) > writes, "what is protected is denied after it was allowed");
+    // Nothing on the way to it can be renamed.
     line(&text, &format!("(deny file-write-unlink (literal \"{workspace}\"))"));
     line(&text, &format!("(deny file-write-unlink (regex #\"^{root}/[cC][iI]/[dD][eE][eE][pP]$\"))"));
     line(

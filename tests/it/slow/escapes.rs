@@ -89,7 +89,7 @@ fn without_a_jail_the_attempts_end_as_the_table_says() {
     // What is watched in a jail does happen here.
     assert_eq!(seen.report.signals.len(), 3, "{:?}", seen.report);
     let doors: Vec<&str> = seen.report.visitors.keys().map(String::as_str).collect();
-    assert_eq!(doors, ["nameless", "stream", "tcp", "tcp6", "udp"]);
+    assert_eq!(doors, ["nameless", "stream", "tcp", "tcp6", "toolchain", "udp", "workspace"]);
     assert!(seen.report.changed.len() >= 3, "{:?}", seen.report.changed);
     for file in
         ["outside/canary", "outside/new", "outside/deleteme", "state/policy.toml", "workspace/.git/config"]
@@ -121,7 +121,8 @@ fn only_what_is_documented_gets_out_of_tier_ll() {
     let wrong = surprises(&seen, |row, saw| row.allows(Tier::Ll, &[], saw));
     assert!(wrong.is_empty(), "tier ll:\n{}", wrong.join("\n"));
     nothing_was_done_to_the_daemon(&seen);
-    let planted = |file: &&String| file.starts_with("workspace/.git/hooks");
+    let in_repositories = ["workspace/.git/", "workspace/nested/.git/config"];
+    let planted = |file: &&String| in_repositories.iter().any(|it| file.starts_with(it));
     let others: Vec<&String> =
         seen.files.iter().filter(|file| !CHANGED_IN_LL.contains(&file.as_str()) && !planted(file)).collect();
     assert!(others.is_empty(), "{others:?}");

@@ -99,3 +99,24 @@ impl Write for Connection {
         self.stream.flush()
     }
 }
+
+/// Runs a command that has its whole environment from us as somebody does who has not been started by this process: what
+/// runs below a process that has spoken as an agent is no person, and tests speak as agents.
+pub(crate) fn apart(command: &Command) -> std::process::Output {
+    use std::os::unix::process::ExitStatusExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let ended = dir.path().join("ended");
+    let mut other = Command::new("setsid");
+    other.args(["--fork", "sh", "-c", "\"$@\"; echo $? > \"$ENDED\"", "sh"]);
+    other.arg(command.get_program()).args(command.get_args()).env_clear();
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("ENDED", &ended);
+    if let Some(dir) = command.get_current_dir() {
+        other.current_dir(dir);
+    }
+    let mut output = other.stdin(std::process::Stdio::null()).output().unwrap();
+    // Its output has ended; the file is written just before.
+    super::eventually("its end", || std::fs::read_to_string(&ended).is_ok_and(|text| text.ends_with('\n')));
+    let code: i32 = std::fs::read_to_string(&ended).unwrap().trim().parse().unwrap();
+    output.status = std::process::ExitStatus::from_raw(code << 8);
+    output
+}

@@ -14,6 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::FdFlags;
 use rustix::process::Signal;
 
+use super::counts::Shares;
 use super::landlock::{self, Fenced};
 use super::limits::{self, Limited, Powerless};
 use super::seccomp::{self, Filtered};
@@ -23,26 +24,28 @@ use crate::jail::layer::Layer;
 use crate::jail::plan::{ENTRANCE_FD, Plan};
 
 /// Where a worker finds its home and its temporary files.
-pub(super) struct Inside {
+pub(super) struct Inside<'a> {
     home: PathBuf,
     tmp: PathBuf,
     /// What it may write besides the plan's directories.
     pub(super) writable: Vec<PathBuf>,
     /// Its limit of processes, as the kernel counts them.
     processes: u64,
+    /// Its share of what else is counted for the user.
+    shares: &'a Shares,
 }
 
-impl Inside {
+impl<'a> Inside<'a> {
     /// In a root directory of its own.
-    pub(super) fn own_root(plan: &Plan, processes: u64) -> Self {
+    pub(super) fn own_root(plan: &Plan, processes: u64, shares: &'a Shares) -> Self {
         let writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
-        Self { home: plan.home.clone(), tmp: "/tmp".into(), writable, processes }
+        Self { home: plan.home.clone(), tmp: "/tmp".into(), writable, processes, shares }
     }
 
     /// In a private folder on the host.
-    pub(super) fn in_scratch(scratch: &Path, processes: u64) -> Self {
+    pub(super) fn in_scratch(scratch: &Path, processes: u64, shares: &'a Shares) -> Self {
         let writable = vec![scratch.into()];
-        Self { home: scratch.join("home"), tmp: scratch.join("tmp"), writable, processes }
+        Self { home: scratch.join("home"), tmp: scratch.join("tmp"), writable, processes, shares }
     }
 }
 
@@ -71,14 +74,14 @@ struct Confined {
 }
 
 /// Confines this process and becomes the worker. Comes back only with the reason why not.
-pub(super) fn become_the_worker(plan: &Plan, inside: &Inside, inherited: Inherited) -> SetupError {
+pub(super) fn become_the_worker(plan: &Plan, inside: &Inside<'_>, inherited: Inherited) -> SetupError {
     match confine(plan, inside, inherited) {
         Ok(confined) => execute(plan, &confined),
         Err(error) => error,
     }
 }
 
-fn confine(plan: &Plan, inside: &Inside, inherited: Inherited) -> Result<Confined, SetupError> {
+fn confine(plan: &Plan, inside: &Inside<'_>, inherited: Inherited) -> Result<Confined, SetupError> {
     let Inherited { input, stdio, door } = inherited;
     step(plan, Step::DeathSignal, || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)))?;
     step(plan, Step::WorkingDirectory, || working_directory(plan))?;
@@ -93,7 +96,7 @@ fn confine(plan: &Plan, inside: &Inside, inherited: Inherited) -> Result<Confine
         stdio.map_or(Ok(()), |stdio| sys::redirect(&stdio, 1))
     })?;
     step(plan, Step::Session, sys::reset_signals)?;
-    let limited = step(plan, Step::Limits, || limits::set(plan, inside.processes))?;
+    let limited = step(plan, Step::Limits, || limits::set(plan, inside.processes, inside.shares))?;
     step(plan, Step::NoNewPrivileges, || no_new_privileges(plan))?;
     let fenced = step(plan, Step::Landlock, || landlock::fence(plan, inside))?;
     let powerless = step(plan, Step::Capabilities, || limits::give_up_capabilities(plan))?;
@@ -150,7 +153,7 @@ fn program(plan: &Plan) -> io::Result<File> {
 
 type Words = Vec<CString>;
 
-fn words(plan: &Plan, inside: &Inside, door: Option<&OwnedFd>) -> io::Result<(Words, Words)> {
+fn words(plan: &Plan, inside: &Inside<'_>, door: Option<&OwnedFd>) -> io::Result<(Words, Words)> {
     let own_name = sys::c_string(plan.program().asked().as_os_str().as_bytes());
     let args = plan.args.iter().map(sys::c_string);
     let args = std::iter::once(own_name).chain(args).collect::<io::Result<_>>()?;

@@ -4,6 +4,8 @@
 //! The first walk is the measure for all others. It takes place before the worker runs; of a workspace too large
 //! for that, what is left is walked beside it. Blocks on the disk are counted, a file with several names by parts.
 //!
+//! The same walks tell whether there is a repository that was not there before.
+//!
 //! Not a wall: what is written faster than one walk takes is noticed after it, and what lies in a directory that
 //! nobody may look into, or has no name any more, is not seen. Size of a file and number of descriptors bound
 //! the latter.
@@ -22,6 +24,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use super::about;
 use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, PATH_LEN_MAX};
 use crate::jail::bounds::Space;
+use crate::jail::repositories::{Repositories, is_repository_name};
 
 /// Entries that are looked at between two looks at the clock.
 const ENTRIES_PER_CLOCK: u32 = 64;
@@ -40,6 +43,7 @@ struct Sum {
 /// A directory that is watched with all that lies below it on the same device.
 struct Root {
     fd: OwnedFd,
+    path: PathBuf,
     device: u64,
 }
 
@@ -57,6 +61,9 @@ pub(super) struct Growth {
     fixed: BTreeSet<(u64, u64)>,
     bytes_most: u64,
     entries_most: u64,
+    repositories: Option<Repositories>,
+    /// One more of them was seen.
+    one_more: bool,
     /// What the first walk has found; `None` while it is under way.
     before: Option<Sum>,
     sum: Sum,
@@ -72,12 +79,13 @@ impl Growth {
         fixed: BTreeSet<(u64, u64)>,
         bytes_most: u64,
         entries_most: u64,
+        repositories: Option<Repositories>,
     ) -> io::Result<Self> {
         let mut roots = Vec::new();
         for path in paths {
             let fd = open(CWD, &path, ResolveFlags::NO_SYMLINKS).map_err(|e| about(&path)(e.into()))?;
             let device = rustix::fs::fstat(&fd)?.st_dev;
-            roots.push(Root { fd, device });
+            roots.push(Root { fd, path, device });
         }
         let now = Instant::now();
         let mut growth = Self {
@@ -85,6 +93,8 @@ impl Growth {
             fixed,
             bytes_most,
             entries_most,
+            repositories,
+            one_more: false,
             before: None,
             sum: Sum::default(),
             waiting: Vec::new(),
@@ -138,6 +148,11 @@ impl Growth {
         self.look(now + Duration::from_millis(GROWTH_FIRST_LOOK_MS_MAX))
     }
 
+    /// Whether a repository was seen that was not there before the run.
+    pub(super) fn has_one_more_repository(&self) -> bool {
+        self.one_more
+    }
+
     /// Before a walk has ended, there is at least as much as it has found so far.
     fn excess(&self) -> Option<Space> {
         let before = self.before?;
@@ -176,6 +191,10 @@ impl Growth {
         let root = reading.root;
         if stat.st_dev != self.roots[root].device {
             return true;
+        }
+        if let Some(known) = self.repositories.as_ref().filter(|_| is_repository_name(name)) {
+            let at = self.roots[root].path.join(&reading.path).join(OsStr::from_bytes(name));
+            self.one_more |= known.is_one_more(dir, entry.file_name(), &at);
         }
         let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         let names = if is_dir { 1 } else { stat.st_nlink.max(1) };

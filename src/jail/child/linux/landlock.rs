@@ -68,7 +68,7 @@ pub(super) fn in_force(status: RestrictionStatus) -> io::Result<Fenced> {
 }
 
 /// Restricts this process to the plan, for good.
-pub(super) fn fence(plan: &Plan, inside: &Inside) -> io::Result<Fenced> {
+pub(super) fn fence(plan: &Plan, inside: &Inside<'_>) -> io::Result<Fenced> {
     if plan.lacks(Layer::Landlock) {
         return Ok(Fenced(()));
     }
@@ -100,7 +100,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn add(&mut self, plan: &Plan, inside: &Inside) -> io::Result<()> {
+    fn add(&mut self, plan: &Plan, inside: &Inside<'_>) -> io::Result<()> {
         let all = AccessFs::from_all(self.abi);
         let read = AccessFs::from_read(self.abi);
         let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);

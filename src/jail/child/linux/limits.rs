@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
+use super::counts::Shares;
 use super::family;
 use crate::jail::layer::Layer;
 use crate::jail::plan::{Plan, Tier};
 
 /// Bytes that a worker may lock into memory, and keep in message queues.
 const LOCKED_BYTES: u64 = 64 << 10;
+
+/// Signals of a worker that may wait to be received, its timers among them.
+const PENDING_SIGNALS: u64 = 1_024;
 
 /// Proof that every limit is set.
 pub(super) struct Limited(());
@@ -32,7 +36,7 @@ pub(super) fn processes(plan: &Plan) -> io::Result<u64> {
 }
 
 /// Sets every limit, for this process and all that it starts; `processes` is what [`processes`] has answered.
-pub(super) fn set(plan: &Plan, processes: u64) -> io::Result<Limited> {
+pub(super) fn set(plan: &Plan, processes: u64, shares: &Shares) -> io::Result<Limited> {
     if plan.lacks(Layer::Limits) {
         return Ok(Limited(()));
     }
@@ -44,7 +48,8 @@ pub(super) fn set(plan: &Plan, processes: u64) -> io::Result<Limited> {
         (Resource::Fsize, limits.file_bytes),
         (Resource::Data, limits.data_bytes),
         (Resource::Memlock, LOCKED_BYTES),
-        (Resource::Msgqueue, LOCKED_BYTES),
+        (Resource::Msgqueue, shares.of(Resource::Msgqueue, LOCKED_BYTES)),
+        (Resource::Sigpending, shares.of(Resource::Sigpending, PENDING_SIGNALS)),
         (Resource::Rtprio, 0),
     ];
     for (resource, most) in all {

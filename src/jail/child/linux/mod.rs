@@ -9,6 +9,7 @@
 //! stays outside of the jail, where it can end it and clean up after it.
 
 mod confined;
+mod counts;
 mod daemon;
 mod family;
 mod fault;
@@ -22,6 +23,7 @@ mod namespaces;
 mod pen;
 mod placeholders;
 mod seccomp;
+mod sockets;
 mod spares;
 mod supervisor;
 mod sys;

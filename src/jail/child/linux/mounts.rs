@@ -126,7 +126,7 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     for place in &plan.writable {
         add(place.path(), identity(place), 0)?;
     }
-    for bind in binds.iter().filter(|bind| bind.look != Look::Empty) {
+    for bind in binds.iter().filter(|bind| !matches!(bind.look, Look::Empty | Look::Covered)) {
         let attributes = if bind.look == Look::Pinned { 0 } else { RDONLY };
         add(&bind.path, Some(bind.identity), attributes)?;
     }
@@ -229,7 +229,12 @@ fn make_dirs(path: &Path) -> io::Result<()> {
 
 fn attach_sources(sources: &[Source], binds: &[Bind]) -> io::Result<()> {
     sources.iter().try_for_each(attach)?;
-    for bind in binds.iter().filter(|bind| bind.look == Look::Empty) {
+    for bind in binds.iter().filter(|bind| matches!(bind.look, Look::Empty | Look::Covered)) {
+        // A socket may have gone meanwhile. Nothing is made in its place.
+        let is_gone = || matches!(open(&below(&bind.path)), Err(e) if e.kind() == io::ErrorKind::NotFound);
+        if bind.look == Look::Covered && is_gone() {
+            continue;
+        }
         let nothing = Path::new(SCRATCH).join(if bind.is_dir { "empty" } else { "blank" });
         let mount = sys::clone_mount(open(&nothing)?)?;
         sys::restrict_mount(&mount, RDONLY | NOEXEC, true)?;

@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Signal};
 
 use super::confined::{Inherited, Inside, become_the_worker};
+use super::counts::Shares;
 use super::fault::FaultWriter;
 use super::placeholders::Bind;
 use super::supervisor::Control;
@@ -65,19 +66,19 @@ pub(super) fn main(
     plan: &Plan,
     owner: Owner,
     binds: &[Bind],
-    processes: u64,
+    (processes, shares): (u64, &Shares),
     inherited: Inherited,
     ends: Ends<'_>,
 ) -> ! {
     let Ends { control, fault, status } = ends;
-    let built = catch_unwind(AssertUnwindSafe(|| world(plan, owner, binds, control, &fault)));
+    let built = catch_unwind(AssertUnwindSafe(|| world(plan, (owner, shares), binds, control, &fault)));
     let panicked = |_| Err(SetupError::new(Step::NewRoot, "the setup has panicked"));
     if let Err(error) = built.unwrap_or_else(panicked) {
         fault.give_up(&error);
     }
     let worker = match step(plan, Step::Fork, || sys::fork_into(0)) {
         Ok(Forked::Child) => {
-            fault.unless(|| become_the_worker(plan, &Inside::own_root(plan, processes), inherited))
+            fault.unless(|| become_the_worker(plan, &Inside::own_root(plan, processes, shares), inherited))
         }
         Ok(Forked::Parent(worker)) => worker,
         Err(error) => fault.give_up(&error),
@@ -108,7 +109,7 @@ pub(super) fn main(
 
 fn world(
     plan: &Plan,
-    owner: Owner,
+    (owner, shares): (Owner, &Shares),
     binds: &[Bind],
     control: &Control,
     fault: &FaultWriter,
@@ -139,7 +140,13 @@ fn world(
     })?;
     // Written before /proc/sys becomes read-only. It holds for this user namespace and all below it.
     if !plan.lacks(Layer::NoNestedNamespaces) {
-        step(plan, Step::NoNestedNamespaces, || tell("/proc/sys/user/max_user_namespaces", "0"))?;
+        step(plan, Step::NoNestedNamespaces, || {
+            tell("/proc/sys/user/max_user_namespaces", "0")?;
+            shares.keep_from_nesting()
+        })?;
+    }
+    if !plan.lacks(Layer::Limits) {
+        step(plan, Step::UserCounts, || shares.keep())?;
     }
     if !plan.lacks(Layer::Root) {
         mounts::build(plan, binds)?;
@@ -164,7 +171,8 @@ fn outlets(ports: &[u16]) -> io::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-fn tell(path: &str, word: &str) -> io::Result<()> {
+/// Writes a word to a file of the kernel's.
+pub(super) fn tell(path: &str, word: &str) -> io::Result<()> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     File::from(file).write_all(word.as_bytes()).map_err(super::about(std::path::Path::new(path)))
 }

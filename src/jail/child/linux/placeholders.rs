@@ -18,8 +18,8 @@ use rustix::fs::{
     Timestamps,
 };
 
-use super::about;
 use super::spares::Spares;
+use super::{about, sockets};
 use crate::jail::guards::{Missing, PLACEHOLDER_MTIME as MARK};
 use crate::jail::plan::Plan;
 
@@ -35,6 +35,8 @@ pub(super) enum Look {
     ReadOnly,
     /// Empty and read-only.
     Empty,
+    /// A socket of the host, as an empty file. Its owner may take it away.
+    Covered,
 }
 
 /// A path with the inode that it had when it was looked at.
@@ -49,6 +51,8 @@ pub(super) struct Bind {
 /// Everything that this jail relies on, and what has to be removed afterwards.
 pub(super) struct Placeholders {
     binds: Vec<Bind>,
+    /// What was mounted upon, held so that no other file gets the number of one that was removed.
+    pins: Vec<OwnedFd>,
     /// Hidden paths that were not there.
     absent: Vec<PathBuf>,
     /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
@@ -60,7 +64,8 @@ pub(super) struct Placeholders {
 impl Placeholders {
     /// Looks at every protected, masked and hidden path of a plan, and puts something where nothing is.
     pub(super) fn put(plan: &Plan, spares: Option<Spares>) -> io::Result<Self> {
-        let mut all = Self { binds: Vec::new(), absent: Vec::new(), held: Vec::new(), spares };
+        let mut all =
+            Self { binds: Vec::new(), pins: Vec::new(), absent: Vec::new(), held: Vec::new(), spares };
         let roots: Vec<&Path> = plan.writable.iter().map(|place| place.path()).collect();
         let root_of = |path: &Path| {
             let above = roots.iter().filter(|root| path.starts_with(root) && path != **root);
@@ -84,7 +89,7 @@ impl Placeholders {
                     let held = all.hold(parent, path, Missing::Directory).map_err(about(path))?;
                     all.bind(path, Look::Empty, &held);
                 }
-                Some(found) => all.bind(path, Look::Empty, &rustix::fs::fstat(&found)?),
+                Some(found) => all.bind_pinned(path, Look::Empty, found)?,
                 None => all.absent.push(path.clone()),
             }
         }
@@ -93,13 +98,26 @@ impl Placeholders {
         all.binds.reverse();
         all.binds.dedup_by(|a, b| a.path == b.path);
         all.binds.reverse();
+        all.cover_sockets(plan)?;
         Ok(all)
+    }
+
+    /// Last, since what lies in an empty directory needs no cover and has no place for one.
+    fn cover_sockets(&mut self, plan: &Plan) -> io::Result<()> {
+        for (path, socket) in sockets::in_reach(plan)? {
+            let covered = |bind: &Bind| bind.look == Look::Empty && path.starts_with(&bind.path);
+            if !self.binds.iter().any(covered) {
+                self.bind_pinned(&path, Look::Covered, socket)?;
+            }
+        }
+        Ok(())
     }
 
     /// What has to be mounted, for a process that was forked off and is not to hold anything: its descriptors would
     /// count against the worker's own. The locks are the supervisor's and stay.
     pub(super) fn without_holding(mut self) -> Vec<Bind> {
         self.held.clear();
+        self.pins.clear();
         std::mem::take(&mut self.binds)
     }
 
@@ -114,6 +132,12 @@ impl Placeholders {
     /// what comes after is not protected.
     pub(super) fn are_intact(&self) -> bool {
         let known = self.binds.iter().all(|bind| {
+            if bind.look == Look::Covered {
+                let is_it = |now: OwnedFd| {
+                    rustix::fs::fstat(&now).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == bind.identity)
+                };
+                return sockets::socket_at(&bind.path).is_ok_and(|now| now.is_none_or(is_it));
+            }
             let stat = find(&bind.path).ok().flatten().and_then(|found| rustix::fs::fstat(&found).ok());
             stat.is_some_and(|stat| (stat.st_dev, stat.st_ino) == bind.identity)
         });
@@ -150,20 +174,24 @@ impl Placeholders {
                 }
             };
             let on_the_way = !last && is_dir(&found)?;
-            self.bind(
-                &at,
-                if on_the_way {
-                    Look::Pinned
-                } else if last {
-                    look
-                } else {
-                    Look::ReadOnly
-                },
-                &rustix::fs::fstat(&found)?,
-            );
+            let seen = match (on_the_way, last) {
+                (true, _) => Look::Pinned,
+                (false, true) => look,
+                (false, false) => Look::ReadOnly,
+            };
+            self.bind_pinned(&at, seen, found)?;
             if !on_the_way {
                 return Ok(());
             }
+        }
+        Ok(())
+    }
+
+    fn bind_pinned(&mut self, path: &Path, look: Look, found: OwnedFd) -> io::Result<()> {
+        self.bind(path, look, &rustix::fs::fstat(&found)?);
+        // The top of a writable directory and the like are met again and again.
+        if self.binds.iter().filter(|bind| bind.path == path).count() == 1 {
+            self.pins.push(found);
         }
         Ok(())
     }

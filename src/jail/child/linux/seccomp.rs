@@ -113,6 +113,12 @@ const HOST_IPC: [c_long; 13] = [
     SYS_mq_unlink,
 ];
 
+/// Watching files. Those of others can be watched with it, too.
+#[cfg(target_arch = "x86_64")]
+const INOTIFY: [c_long; 2] = [SYS_inotify_init, SYS_inotify_init1];
+#[cfg(not(target_arch = "x86_64"))]
+const INOTIFY: [c_long; 1] = [SYS_inotify_init1];
+
 /// Priorities and limits of other processes of this user, which Landlock does not see: only a zero in the given
 /// argument, "myself", passes.
 const MYSELF_ONLY: [(c_long, u8); 7] = [
@@ -177,6 +183,10 @@ pub(super) fn filter(plan: &Plan) -> io::Result<Filtered> {
 fn programs(tier: Tier) -> Result<[BpfProgram; 2], BackendError> {
     let mut absent = Rules::new();
     deny(&mut absent, &[SYS_clone3, SYS_openat2]);
+    if tier == Tier::Ll {
+        // Counted for the whole user, and only a user namespace has a limit of its own. Programs look by themselves then.
+        deny(&mut absent, &INOTIFY);
+    }
     Ok([compile(absent, ENOSYS)?, without_x32(compile(refused(tier)?, EPERM)?)])
 }
 

@@ -19,6 +19,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags};
 
 use super::confined::{Inherited, Inside, become_the_worker};
+use super::counts::Shares;
 use super::family;
 use super::fault::Fault;
 use super::groups::Group;
@@ -83,7 +84,8 @@ impl Control {
                 Some(input)
             }
         };
-        let handed = Handed { spares: request.spares.map(Spares::at), ..self.handed(&request.handed)? };
+        let spares = request.spares.map(Spares::at);
+        let handed = Handed { spares, workers: request.workers, ..self.handed(&request.handed)? };
         Ok((request.plan, input, handed))
     }
 
@@ -179,6 +181,7 @@ fn session(plan: &Plan) -> io::Result<()> {
 #[derive(Default)]
 struct Handed {
     spares: Option<Spares>,
+    workers: u32,
     door: Option<OwnedFd>,
     input: Option<OwnedFd>,
     stdio: Option<OwnedFd>,
@@ -305,6 +308,7 @@ fn tier_ns(
     // Removed again when this function is left, after everything inside has ended.
     let placeholders = step(plan, Step::Placeholders, || Placeholders::put(plan, handed.spares.take()))?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
+    let shares = Shares::among(handed.workers).map_err(|e| SetupError::new(Step::UserCounts, e))?;
     let fixed = if plan.lacks(Layer::Root) { BTreeSet::new() } else { placeholders.unchanging() };
     let mut watch = step(plan, Step::Watch, || Watch::new(plan, processes, fixed, None))?;
     let namespaces = |e: io::Error| SetupError::new(Step::Namespaces, e);
@@ -320,7 +324,7 @@ fn tier_ns(
             let binds = placeholders.without_holding();
             let inherited = Inherited { input: input.reader, stdio: handed.stdio, door: handed.door };
             let ends = Ends { control, fault, status: &status_write };
-            namespaces::main(plan, owner, &binds, processes, inherited, ends)
+            namespaces::main(plan, owner, &binds, (processes, &shares), inherited, ends)
         }
         Forked::Parent(first) => first,
     };
@@ -367,10 +371,11 @@ fn tier_ll(
     let fork = |e: io::Error| SetupError::new(Step::Fork, e);
     let fault = Fault::new().map_err(fork)?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
+    let shares = Shares::among(handed.workers).map_err(|e| SetupError::new(Step::Limits, e))?;
     let mut watch =
         step(plan, Step::Watch, || Watch::new(plan, processes, BTreeSet::new(), Some(scratch.path())))?;
     let group = Group::of(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
-    let inside = Inside::in_scratch(scratch.path(), processes);
+    let inside = Inside::in_scratch(scratch.path(), processes, &shares);
     let worker = match step(plan, Step::Fork, || fork_into(0, group.as_ref()))? {
         Forked::Child => {
             let fault = fault.for_writing();

@@ -45,14 +45,21 @@ impl<'a> Watch<'a> {
         let roots: Vec<PathBuf> = writable.iter().filter(outermost).cloned().collect();
         let temporary = scratch
             .map(|path| {
-                Growth::of([path.to_path_buf()], BTreeSet::new(), limits.tmp_bytes, limits.growth_entries)
+                let path = [path.to_path_buf()];
+                Growth::of(path, BTreeSet::new(), limits.tmp_bytes, limits.growth_entries, None)
             })
             .transpose()?;
         Ok(Self {
             plan,
             ceiling,
             ticks: 0,
-            workspace: Growth::of(roots, fixed, limits.growth_bytes, limits.growth_entries)?,
+            workspace: Growth::of(
+                roots,
+                fixed,
+                limits.growth_bytes,
+                limits.growth_entries,
+                plan.repositories.clone(),
+            )?,
             temporary,
             processes_reached: false,
         })
@@ -62,7 +69,11 @@ impl<'a> Watch<'a> {
     pub(super) fn tick(&mut self) -> Option<Breach> {
         self.ticks = self.ticks.wrapping_add(1);
         let until = Instant::now() + SHARE_OF_A_TICK;
-        if let Some(space) = self.workspace.look(until) {
+        let space = self.workspace.look(until);
+        if self.workspace.has_one_more_repository() {
+            return Some(Breach::Repository);
+        }
+        if let Some(space) = space {
             return Some(Breach::Space(space));
         }
         if let Some(temporary) = &mut self.temporary
@@ -81,7 +92,11 @@ impl<'a> Watch<'a> {
 
     /// After the worker's end: what it took too much of since the look before.
     pub(super) fn last_look(&mut self) -> Option<Breach> {
-        self.workspace.last_look().map(Breach::Space)
+        let space = self.workspace.last_look();
+        if self.workspace.has_one_more_repository() {
+            return Some(Breach::Repository);
+        }
+        space.map(Breach::Space)
     }
 
     /// Whether the worker was seen with as many processes as it may have, so that it could not start more.

@@ -186,7 +186,8 @@ pub(in super::super) fn edit(it: &wire::Edit) -> Result<Edit, Fault> {
         (None, None) => None,
         _ => return Err(Fault::invalid("before and after come together")),
     };
-    Ok(Edit { path: path(&it.path, "path")?, change })
+    let symbol = it.symbol.as_deref().map(|it| words(it, "symbol")).transpose()?;
+    Ok(Edit { path: path(&it.path, "path")?, change, symbol })
 }
 
 pub(in super::super) fn lock(lock: &Lock, name: Option<&str>) -> wire::Lock {
@@ -270,6 +271,13 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
             about(lock, "caller_locked", message)
         }
+        Warning::CalleeLocked { callee, lock } => {
+            let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
+            about(lock, "callee_locked", message)
+        }
+        Warning::Incomplete(why) => {
+            plain("incomplete", format!("{asked} is locked; callers and callees may be missing here: {why}"))
+        }
         Warning::Inside(lock) => {
             let message = format!("{}, which {asked} is part of, is locked by {}", lock.at, held(lock));
             about(lock, "container_locked", message)
@@ -286,6 +294,10 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
         Warning::Elsewhere(stake) => {
             of_stake(stake, format!("{}, where {asked} is, {}", stake.at, had(stake)))
         }
+        Warning::NoFile => plain(
+            "no_file",
+            format!("{asked} is locked, but there is no such file; is it spelt right, or not made yet?"),
+        ),
         Warning::Unknown => plain(
             "unknown_symbol",
             format!("{asked} is locked, but its file does not define it; is it spelt right?"),
@@ -322,6 +334,10 @@ fn conflict_told(conflict: &Conflict) -> wire::Told {
         Conflict::Chain { symbol, lock } => {
             let message = format!("{symbol} calls {}, which is locked by {}", lock.at, held(lock));
             about(lock, "callee_locked", message)
+        }
+        Conflict::CallerLocked { symbol, lock } => {
+            let message = format!("{}, which calls {symbol}, is locked by {}", lock.at, held(lock));
+            about(lock, "caller_locked", message)
         }
         Conflict::Elsewhere(Meeting { mine, with }) => {
             of_stake(with, format!("{}, where this intent reaches, {}", mine.at, had(with)))

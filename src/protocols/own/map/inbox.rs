@@ -152,6 +152,12 @@ fn word(kind: &MailKind) -> (String, &'static str, String) {
             let text = format!("{file}, where you have {}, {} {agent}: {asked}", mine.one(), kind.verb());
             (daemon(), "meeting", text)
         }
+        MailKind::Wanted { symbol, agent, until, .. } => {
+            let text = format!(
+                "{agent} waits until {until} for {symbol}, which you have locked; give it back when you can"
+            );
+            (daemon(), "lock_wanted", text)
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Lock {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Told {
-    /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`,
+    /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`, `no_file`,
     /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
     /// `file_claimed`, `locked`, `announced`.
     pub kind: String,
@@ -413,6 +413,9 @@ pub struct Edit {
     pub before: Option<String>,
     /// What it contains after.
     pub after: Option<String>,
+    /// Of the file, this symbol alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
 }
 
 /// Answer to [`Guard`].
@@ -423,6 +426,20 @@ pub struct Guarded {
     pub agent: String,
     /// Locks and claims of others in its way.
     pub blocked: Vec<Blocked>,
+    /// Announced changes of others that are about the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<NearIntent>,
+}
+
+/// What another agent has announced to change.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NearIntent {
+    /// Whose.
+    pub agent: String,
+    /// The file, or a symbol of it.
+    pub at: String,
+    /// What they will do.
+    pub description: String,
 }
 
 /// What somebody else has of what would be written: a lock or a claim.

@@ -71,7 +71,8 @@ pub struct InboxEntry {
     /// Who has written it; `provost` is the daemon itself.
     pub from: String,
     /// Of agents: `feedback`, `question`, `answer`, `blocked`, `artifact`, `verified`, `intent`, `advanced`, `learning`,
-    /// `status`, `verify_now`; of the daemon: `task`, `work`, `approval`, `meeting`.
+    /// `status`, `verify_now`; of the daemon: `task`, `work`, `approval`, `meeting`,
+    /// `lock_wanted`.
     pub kind: String,
     /// What it says.
     pub text: String,

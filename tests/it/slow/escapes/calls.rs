@@ -96,6 +96,28 @@ pub(super) fn end_after(seconds: u32) {
     unsafe { libc::alarm(seconds) };
 }
 
+/// Lets a signal wait from here on, each time that it comes.
+pub(super) fn block(signal: i32) {
+    // SAFETY: an all-zero set is valid and empty, and lives through both calls; no old set is asked for.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut set, signal);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Sends standard input as often as asked, in one message. Answers how often.
+pub(super) fn send_descriptors(to: &impl std::os::fd::AsFd, count: usize) -> io::Result<usize> {
+    let input = io::stdin();
+    let descriptors = vec![std::os::fd::AsFd::as_fd(&input); count];
+    let mut space = vec![std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
+    let mut ancillary = rustix::net::SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(rustix::net::SendAncillaryMessage::ScmRights(&descriptors)));
+    let byte = [io::IoSlice::new(b"x")];
+    rustix::net::sendmsg(to, &byte, &mut ancillary, rustix::net::SendFlags::empty())?;
+    Ok(count)
+}
+
 static HEARD: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn hear(signal: i32) {

@@ -53,6 +53,12 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     ("git.config_write", |f, _| write(f.workspace.join(".git/config"))),
     ("git.hooks_dir_swap", |f, _| swap(&f.workspace, ".git/hooks", ".git/hooks/pre-commit")),
     ("git.dotgit_swap", |f, _| swap(&f.workspace, ".git", ".git/hooks/pre-commit")),
+    ("git.index_write", |f, _| write_anew(&f.workspace.join(".git/index"))),
+    ("git.exclude_write", |f, _| write_anew(&f.workspace.join(".git/info/exclude"))),
+    ("git.replace_ref", |f, _| write_anew(&f.workspace.join(".git/refs/replace/0123"))),
+    ("git.alternates_write", |f, _| write_anew(&f.workspace.join(".git/objects/info/alternates"))),
+    ("git.ref_move", |f, _| write_anew(&f.workspace.join(".git/refs/heads/main"))),
+    ("git.nested_config_write", |f, _| write_anew(&f.workspace.join("nested/.git/config"))),
     ("cfg.agent_settings_create", |f, _| {
         let _there = fs::create_dir_all(f.workspace.join(".claude"));
         write(f.workspace.join(".claude/settings.json"))
@@ -107,6 +113,12 @@ pub(super) fn read(path: impl AsRef<Path>, wanted: &str) -> Outcome {
 pub(super) fn write(path: impl AsRef<Path>) -> Outcome {
     let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
     by(file.and_then(|mut file| file.write_all(b"PWNED")), "written")
+}
+
+/// The same in a folder that need not be there.
+fn write_anew(path: &Path) -> Outcome {
+    let _there = path.parent().map(fs::create_dir_all);
+    write(path)
 }
 
 /// Only the numbers are a leak, what they lead to would be a way out.

@@ -59,6 +59,9 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         let _there = symlink(&f.stream, &link);
         knock(STREAM, path_name(&link))
     }),
+    ("ipc.workspace_socket", |f, _| knock(STREAM, path_name(&f.workspace.join("host.sock")))),
+    ("ipc.workspace_datagram", |f, _| knock(DGRAM, path_name(&f.workspace.join("host.dgram")))),
+    ("ipc.toolchain_socket", |f, _| knock(STREAM, path_name(&f.toolchain.join("host.sock")))),
     ("ipc.abstract_socket", |f, _| knock(STREAM, [b"\0", f.abstract_name.as_bytes()].concat())),
     ("ipc.dbus_system", |_, _| knock(STREAM, path_name(Path::new("/run/dbus/system_bus_socket")))),
     ("ipc.docker", |_, _| knock(STREAM, path_name(Path::new("/var/run/docker.sock")))),

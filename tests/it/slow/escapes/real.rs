@@ -86,6 +86,8 @@ fn a_worker_reaches_neither_the_daemon_nor_its_sockets() {
         )
     };
     world.configure(&(worker("inner", "ns") + &worker("thin", "ll")));
+    world.write("nested/.git/HEAD", "ref: refs/heads/main\n");
+    world.write("nested/.git/config", "[core]\n");
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     for socket in [world.own_socket(), daemon.socket.clone()] {

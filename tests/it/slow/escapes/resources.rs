@@ -2,11 +2,13 @@
 //! back at once, so that all of them can be tried without a jail too.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use provost::jail::Tier;
 
-use super::calls::{self, call, signed};
+use super::calls::{self, address, c, call, signed, text};
 use super::intruder::{Attempt, Facts, Outcome, Own, by, open, shut};
 
 /// What the jails of this suite allow: see `stand_in`.
@@ -15,6 +17,18 @@ pub(super) const FILE_BYTES: u64 = 64 << 20;
 pub(super) const DATA_BYTES: u64 = 512 << 20;
 pub(super) const TMP_BYTES: u64 = 8 << 20;
 pub(super) const CPU_SECONDS: u64 = 60;
+
+/// Among how many workers of a daemon they share what the kernel counts for a whole user.
+pub(super) const WORKERS: u32 = 32;
+
+/// The part of it that one of them has: half is left to the user.
+const SHARE: u64 = 2 * WORKERS as u64;
+
+/// Signals that may wait in a jail, where the user's part is not less.
+const PENDING_SIGNALS: usize = 1_024;
+
+/// Descriptors that one message carries.
+const PER_MESSAGE: usize = 253;
 
 /// Most processes. In `ll` the kernel counts what else this user runs, which other tests start and end meanwhile.
 pub(super) fn processes(tier: Tier) -> u32 {
@@ -68,7 +82,74 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         let (fifo, priority) = (libc::SCHED_FIFO as usize, calls::address(&mut priority));
         by(call(libc::SYS_sched_setscheduler, [0, fifo, priority]), "before everybody else")
     }),
+    // What the kernel counts for a user, wherever the user's processes run.
+    ("res.inotify_instances", |_, _| {
+        let allowed = per_user("fs/inotify/max_user_instances") / SHARE;
+        let held: Vec<OwnedFd> = (0..=allowed).map_while(|_| inotify().ok()).collect();
+        more_than(held.len(), allowed as usize, "instances of inotify")
+    }),
+    ("res.inotify_watches", inotify_watches),
+    ("res.pending_signals", |_, _| {
+        let signal = libc::SIGRTMIN();
+        calls::block(signal);
+        let mut info = [0_i32; 32];
+        // From this process, by sigqueue.
+        (info[0], info[2]) = (signal, libc::SI_QUEUE);
+        let queue = |_| {
+            let to = std::process::id() as usize;
+            call(libc::SYS_rt_sigqueueinfo, [to, signal as usize, address(&mut info)]).ok()
+        };
+        more_than((0..=PENDING_SIGNALS).map_while(queue).count(), PENDING_SIGNALS, "signals that wait")
+    }),
+    ("res.descriptors_in_flight", |_, _| match in_flight(2 * (OPEN_FILES as usize + PER_MESSAGE)) {
+        Ok(sent) => open(format!("{sent} descriptors that nobody has received")),
+        Err(error) => shut(error),
+    }),
 ];
+
+/// A limit of the user's, as the host has it.
+fn per_user(name: &str) -> u64 {
+    fs::read_to_string(format!("/proc/sys/{name}")).unwrap().trim().parse().unwrap()
+}
+
+fn inotify() -> io::Result<OwnedFd> {
+    call(libc::SYS_inotify_init1, [0]).map(calls::owned)
+}
+
+/// Each of its own file: two watches of one are one.
+fn inotify_watches(f: &Facts, _: &Own) -> Outcome {
+    let allowed = per_user("fs/inotify/max_user_watches") / SHARE;
+    let folder = f.workspace.join("watched");
+    let watch = || -> io::Result<usize> {
+        let watcher = inotify()?;
+        fs::create_dir_all(&folder)?;
+        let one = |number: u64| {
+            let path = folder.join(number.to_string());
+            File::create(&path).ok()?;
+            let (watcher, path) = (watcher.as_raw_fd() as usize, c(&path));
+            call(libc::SYS_inotify_add_watch, [watcher, text(&path), libc::IN_ALL_EVENTS as usize]).ok()
+        };
+        Ok((0..=allowed).map_while(one).count())
+    };
+    let watched = watch();
+    let _removed = fs::remove_dir_all(&folder);
+    match watched {
+        Ok(watched) => more_than(watched, allowed as usize, "watches"),
+        Err(error) => shut(error),
+    }
+}
+
+/// Sends descriptors to oneself and receives none of them.
+fn in_flight(wanted: usize) -> io::Result<usize> {
+    let mut sent = 0;
+    let mut kept = Vec::new();
+    while sent < wanted {
+        let (here, there) = UnixStream::pair()?;
+        sent += calls::send_descriptors(&here, PER_MESSAGE)?;
+        kept.push((here, there));
+    }
+    Ok(sent)
+}
 
 fn more_than(got: usize, allowed: usize, what: &str) -> Outcome {
     if got > allowed { open(format!("{got} {what}")) } else { shut(format!("stopped at {got} {what}")) }

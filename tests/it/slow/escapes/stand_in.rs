@@ -13,10 +13,10 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use provost::base::Ttl;
+use provost::base::{RepoPath, Ttl};
 use provost::jail::{
-    Draft, Environment, ExitReason, Grounds, Layer, Limits, LiveOutput, Stream, Supervisor, Tier, find_place,
-    launch, resolve_program,
+    Draft, Environment, ExitReason, Grounds, Guard, Layer, Limits, LiveOutput, Missing, Stream, Supervisor,
+    Tier, find_place, launch, resolve_program,
 };
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +131,10 @@ struct Doors {
     stream: (UnixListener, PathBuf),
     datagram: (UnixDatagram, PathBuf),
     nameless: (UnixListener, String),
+    /// Of programs that the user runs in the workspace, and beside what may be read.
+    workspace: UnixListener,
+    _in_workspace: UnixDatagram,
+    toolchain: UnixListener,
 }
 
 impl Doors {
@@ -145,7 +149,12 @@ impl Doors {
             stream: (UnixListener::bind(&stream).unwrap(), stream),
             datagram: (UnixDatagram::bind(&datagram).unwrap(), datagram),
             nameless: (UnixListener::bind_addr(&address).unwrap(), name),
+            workspace: UnixListener::bind(world.join("workspace/host.sock")).unwrap(),
+            _in_workspace: UnixDatagram::bind(world.join("workspace/host.dgram")).unwrap(),
+            toolchain: UnixListener::bind(world.join("toolchain/host.sock")).unwrap(),
         };
+        doors.workspace.set_nonblocking(true).unwrap();
+        doors.toolchain.set_nonblocking(true).unwrap();
         doors.tcp.set_nonblocking(true).unwrap();
         doors.tcp6.set_nonblocking(true).unwrap();
         doors.udp.set_nonblocking(true).unwrap();
@@ -162,6 +171,8 @@ impl Doors {
             ("udp", std::iter::from_fn(|| self.udp.recv(&mut block).ok()).count()),
             ("stream", std::iter::from_fn(|| self.stream.0.accept().ok()).count()),
             ("nameless", std::iter::from_fn(|| self.nameless.0.accept().ok()).count()),
+            ("toolchain", std::iter::from_fn(|| self.toolchain.accept().ok()).count()),
+            ("workspace", std::iter::from_fn(|| self.workspace.accept().ok()).count()),
         ];
         counted
             .into_iter()
@@ -262,6 +273,8 @@ pub(super) fn draft(world: &Path, tier: Tier, facts: &Facts) -> Draft {
     draft.args = vec![roles::INTRUDER.into(), serde_json::to_string(facts).unwrap()];
     draft.read_only.push(find_place(&world.join("toolchain")).unwrap());
     draft.tier = tier;
+    let nested = RepoPath::parse("nested/.git").unwrap();
+    draft.guards.push(Guard { path: nested, missing: Missing::Directory });
     draft.limits = Limits {
         processes: resources::processes(tier),
         open_files: resources::OPEN_FILES,
@@ -277,13 +290,14 @@ pub(super) fn draft(world: &Path, tier: Tier, facts: &Facts) -> Draft {
 
 fn in_jail(world: &Path, jail: &Jail, facts: &Facts) -> Report {
     let grounds = Grounds { home: world.join("home"), forbidden: vec![world.join("state")] };
+    let supervisor = Supervisor::at(&jail.supervisor).sharing_among(resources::WORKERS);
     let plan = draft(world, jail.tier, facts).check(&grounds).unwrap();
     #[cfg(debug_assertions)]
     let plan = plan.without(&jail.without);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let output = LiveOutput::new(plan.limits().output_bytes);
-        let mut running = match launch(&Supervisor::at(&jail.supervisor), &plan, None, output).await {
+        let mut running = match launch(&supervisor, &plan, None, output).await {
             Ok(running) => running,
             Err(error) => return Report { end: format!("not started: {error}"), ..Report::default() },
         };

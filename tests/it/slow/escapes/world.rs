@@ -15,9 +15,11 @@ use super::stand_in::{BY_THE_KERNEL, Jail, MARK, Order, Report, TO_ALL};
 use super::{provost, roles, table};
 
 /// What is there at the beginning.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 12] = [
     ("workspace/.git/HEAD", "ref: refs/heads/main\n"),
     ("workspace/.git/config", "[core]\n"),
+    ("workspace/nested/.git/HEAD", "ref: refs/heads/main\n"),
+    ("workspace/nested/.git/config", "[core]\n"),
     ("home/.ssh/id_ed25519", "TOPSECRET"),
     ("outside/canary", "INTACT"),
     ("outside/deleteme", "INTACT"),
@@ -115,10 +117,17 @@ impl World {
     /// Everything that the intruder should leave as it is: content, mode, time of change and attributes.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
-        let mut open: Vec<PathBuf> =
-            ["home", "outside", "state", "toolchain", "workspace/.git", "workspace/.claude"]
-                .map(Into::into)
-                .into();
+        let mut open: Vec<PathBuf> = [
+            "home",
+            "outside",
+            "state",
+            "toolchain",
+            "workspace/.git",
+            "workspace/nested",
+            "workspace/.claude",
+        ]
+        .map(Into::into)
+        .into();
         while let Some(path) = open.pop() {
             let full = self.path.join(&path);
             let Ok(meta) = fs::symlink_metadata(&full) else { continue };

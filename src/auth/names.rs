@@ -1,0 +1,138 @@
+//! Whose name is whose: the one check that stands before every handler of every door.
+//!
+//! Promises: a [`Principal`] that goes by a name it has no key for is made here and nowhere else, for reading as for
+//! writing; a name with a key or a token is its owner's in all its spellings; the names of the daemon and of people are
+//! nobody's. Leaves to the doors which word they have for a no.
+
+use std::sync::Arc;
+
+use super::Rejected;
+use super::keys::KeyRing;
+use super::role::{self, Standing};
+use super::speakers::Speakers;
+use crate::base::AgentId;
+use crate::domain::post::slug;
+use crate::domain::{Door, Principal, ProcessMark, Proof, Token};
+
+/// Says whether somebody has a token by which a name is theirs, so that this proof alone does not speak for it.
+pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
+
+/// All names, and who may go by them.
+pub struct Names {
+    keys: Arc<KeyRing>,
+    user: Option<AgentId>,
+    holders: Holders,
+    speakers: Speakers,
+}
+
+impl Names {
+    /// Names as the keys and the holders of tokens have them, on a machine of this user.
+    pub fn new(keys: Arc<KeyRing>, user: AgentId, holders: Holders) -> Self {
+        Self { keys, user: Some(user), holders, speakers: Speakers::default() }
+    }
+
+    /// Names for a door that knows no tokens.
+    #[doc(hidden)]
+    pub fn by_keys(keys: Arc<KeyRing>) -> Self {
+        Self { keys, user: None, holders: Box::new(|_, _| false), speakers: Speakers::default() }
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &Arc<KeyRing> {
+        &self.keys
+    }
+
+    /// Whether anyone who proves no more than this may go by a name.
+    ///
+    /// # Errors
+    /// [`Rejected::Reserved`], [`Rejected::Taken`].
+    pub fn is_free(&self, agent: &AgentId, proof: Proof) -> Result<(), Rejected> {
+        let is_users = self.user.as_ref().is_some_and(|user| is_same(user, agent));
+        if is_users || role::is_reserved(agent) || self.keys.is_reserved(agent) {
+            return Err(Rejected::Reserved);
+        }
+        if (self.holders)(agent, proof) { Err(Rejected::Taken) } else { Ok(()) }
+    }
+
+    /// A process of this user at a door, under the name that it gives itself: that of its token in any spelling, or one
+    /// that is free for anyone to take.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherName`], and what [`Names::is_free`] says.
+    pub fn local(
+        &self,
+        agent: AgentId,
+        door: Door,
+        token: Option<&Token>,
+        line: &[ProcessMark],
+    ) -> Result<Principal, Rejected> {
+        // Whatever comes of it: whoever gives itself a name is no person.
+        self.note(line);
+        let who = self.named(agent, door, token)?;
+        Ok(who.in_session_of(line.last().copied()))
+    }
+
+    fn named(&self, agent: AgentId, door: Door, token: Option<&Token>) -> Result<Principal, Rejected> {
+        if let Some(token) = token {
+            let its = is_same(&token.agent, &agent);
+            return if its { Ok(role::bearer(token, door)) } else { Err(Rejected::OtherName) };
+        }
+        self.is_free(&agent, Proof::PeerUid)?;
+        match door {
+            Door::Own => Ok(role::local_agent(agent)),
+            Door::Wit => Ok(role::wit(agent)),
+            Door::A6s => Ok(role::editor(agent)),
+            Door::Mcp => Ok(role::hosted(agent)),
+            Door::AgentProtocol | Door::Broker => Ok(role::on_loopback(agent, door)),
+            // Names are proved there by frames, by a jail, or not at all.
+            Door::Devit | Door::Worker | Door::Internal => Err(Rejected::Reserved),
+        }
+    }
+
+    /// The sender of a frame that verified.
+    ///
+    /// # Errors
+    /// What [`Names::is_free`] says of those who have shown the secret that all share.
+    pub fn by_frame(
+        &self,
+        agent: AgentId,
+        standing: Standing,
+        line: &[ProcessMark],
+    ) -> Result<Principal, Rejected> {
+        self.note(line);
+        if standing == Standing::Shared {
+            self.is_free(&agent, Proof::SharedKey)?;
+        }
+        Ok(role::devit(agent, standing).in_session_of(line.last().copied()))
+    }
+
+    /// Keeps in mind that a model speaks from these processes: one that called, and those above it in its session.
+    pub fn note(&self, line: &[ProcessMark]) {
+        self.speakers.note(line);
+    }
+
+    /// The processes below which nobody is a person.
+    pub fn speakers(&self) -> Vec<i32> {
+        self.speakers.running()
+    }
+
+    /// Whether somebody who was let in before may still go by that name.
+    ///
+    /// # Errors
+    /// What [`Names::is_free`] says.
+    pub fn still(&self, who: &Principal) -> Result<(), Rejected> {
+        match who.proof() {
+            Proof::PeerUid if self.user.as_ref() != Some(who.agent()) => {
+                self.is_free(who.agent(), Proof::PeerUid)
+            }
+            Proof::SharedKey => self.is_free(who.agent(), Proof::SharedKey),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether two spellings are one name: letters of either case are the same, and so is all that is neither letter, digit nor
+/// underscore, as in the names of inboxes.
+pub fn is_same(one: &AgentId, other: &AgentId) -> bool {
+    one == other || slug(one.as_str()) == slug(other.as_str())
+}

@@ -1,0 +1,21 @@
+//! What of a workspace is kept from a worker that works in it, and what is said of the rest.
+
+/// Settings that are held in one workspace besides those at its top, each by a mount and one for every folder above it.
+/// The hand-off report names changes of all of them. A large repository of many packages has some dozens.
+pub const SETTINGS_HELD_MAX: usize = 512;
+
+/// Files with names outside of a task's directory that are copied before it starts: some seconds. Folders of fetched
+/// packages with more become read-only as a whole.
+pub const UNSHARED_FILES_MAX: usize = 10_000;
+
+/// Bytes of them together, since not every file system can share blocks.
+pub const UNSHARED_BYTES_MAX: u64 = 1 << 30;
+
+/// Looks at a workspace until no file in it is shared any more. The second finds none, unless others work in there.
+pub const UNSHARE_LOOKS_MAX: usize = 3;
+
+/// Bytes of one extended attribute, and of the names of all: Linux' own bound.
+pub const XATTR_BYTES_MAX: usize = 64 << 10;
+
+/// Findings listed in a hand-off report. Who is told of so many looks at everything anyway.
+pub const FINDINGS_MAX: usize = 64;

@@ -1,0 +1,197 @@
+//! Names that cannot be told from others by looking at them.
+//!
+//! What is refused: characters that show nothing or rearrange what is beside them; marks that combine with the letter
+//! before them, since the same letter is there in one piece; and characters that look like a letter, digit or dash of
+//! ASCII, in a name that would then read as if it were written in ASCII. A name in another script is a name like any other.
+
+/// Why a name is not clear. Safe to show to whoever gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unclear {
+    /// Shows nothing, or rearranges what is beside it.
+    #[error("contains U+{0:04X}, which cannot be seen; leave it out")]
+    Invisible(u32),
+    /// Combines with what is before it.
+    #[error("contains U+{0:04X}, which changes the letter before it; write letter and mark as one character")]
+    Mark(u32),
+    /// Looks like ASCII.
+    #[error("contains U+{0:04X}, which looks like '{1}'; write '{1}' itself")]
+    Lookalike(u32, char),
+}
+
+/// Characters of the property `Default_Ignorable_Code_Point`, further ones that show nothing, other spaces and separators
+/// than U+0020, and those for private use, which look however the reader's fonts want. First and last of each range.
+const INVISIBLE: &[(u32, u32)] = &[
+    (0x00A0, 0x00A0),
+    (0x00AD, 0x00AD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x1680, 0x1680),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2000, 0x200F),
+    (0x2028, 0x202F),
+    (0x205F, 0x206F),
+    (0x2800, 0x2800),
+    (0x3000, 0x3000),
+    (0x3164, 0x3164),
+    (0xE000, 0xF8FF),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+    (0xF0000, 0x0010_FFFD),
+];
+
+/// The blocks of combining marks.
+const MARKS: &[(u32, u32)] = &[
+    (0x0300, 0x034E),
+    (0x0350, 0x036F),
+    (0x1AB0, 0x1AFF),
+    (0x1DC0, 0x1DFF),
+    (0x20D0, 0x20FF),
+    (0xFE20, 0xFE2F),
+];
+
+/// Characters that look like one of ASCII, with that: Latin, Greek, Cyrillic, Armenian and Cherokee letters, and dashes,
+/// dots and strokes of any script.
+const ALIKE: &[(char, &str)] = &[
+    ('a', "ɑаαａ"),
+    ('b', "Ьƅ"),
+    ('c', "сϲᴄⅽ"),
+    ('d', "ԁⅾ"),
+    ('e', "еҽ"),
+    ('f', "ſẝ"),
+    ('g', "ɡցƍ"),
+    ('h', "һհ"),
+    ('i', "ıɩіιӏ"),
+    ('j', "јϳ"),
+    ('k', "κкĸ"),
+    ('l', "ǀℓⅼӀ"),
+    ('m', "ⅿм"),
+    ('n', "ոռ"),
+    ('o', "оοօᴏσ"),
+    ('p', "рρ"),
+    ('q', "ԛզ"),
+    ('r', "гᴦ"),
+    ('s', "ѕꜱ"),
+    ('t', "тτ"),
+    ('u', "ʋᴜυս"),
+    ('v', "ѵνᴠⅴ"),
+    ('w', "ԝᴡωաѡ"),
+    ('x', "хχⅹ"),
+    ('y', "уγʏү"),
+    ('z', "ᴢ"),
+    ('A', "АΑᎪ"),
+    ('B', "ВΒᏴ"),
+    ('C', "СϹᏟⅭ"),
+    ('D', "ᎠⅮ"),
+    ('E', "ЕΕᎬ"),
+    ('F', "Ϝ"),
+    ('G', "ԌᏀ"),
+    ('H', "НΗᎻ"),
+    ('I', "ІΙⅠ"),
+    ('J', "ЈᎫͿ"),
+    ('K', "КΚᏦ\u{212A}"),
+    ('L', "ᏞⅬԼ"),
+    ('M', "МΜᎷⅯϺ"),
+    ('N', "Ν"),
+    ('O', "ОΟՕ"),
+    ('P', "РΡᏢ"),
+    ('Q', "Ԛ"),
+    ('R', "ᎡᏒ"),
+    ('S', "ЅᏚՏ"),
+    ('T', "ТΤᎢ"),
+    ('U', "Սᑌ"),
+    ('V', "ᏙⅤѴ"),
+    ('W', "ԜᎳ"),
+    ('X', "ХΧⅩ"),
+    ('Y', "ҮΥᎩ"),
+    ('Z', "ΖᏃ"),
+    ('-', "‐‑‒–—―−⁃﹘﹣－"),
+    ('_', "＿‿"),
+    ('.', "․。．"),
+    (':', "։꞉ː∶："),
+    ('/', "⁄∕／"),
+    ('\'', "‘’ʼʹ"),
+    ('@', "＠"),
+    ('!', "ǃ"),
+];
+
+/// Blocks made of letters and digits of ASCII in another dress: superscript, subscript, letterlike, in circles,
+/// mathematical, of full width. Nothing in them is any script's own.
+const DRESSED: &[(u32, u32)] = &[
+    (0x02B0, 0x02B8),
+    (0x1D2C, 0x1D6A),
+    (0x2070, 0x209C),
+    (0x2100, 0x2149),
+    (0x2160, 0x217F),
+    (0x2460, 0x24FF),
+    (0xFF01, 0xFF5E),
+    (0x1D400, 0x1D7FF),
+    (0x1F100, 0x1F18F),
+];
+
+/// Whether a name can be told from others by looking at it.
+///
+/// # Errors
+/// [`Unclear`] names the first character that keeps it from that.
+pub(super) fn check(name: &str) -> Result<(), Unclear> {
+    if name.is_ascii() {
+        return Ok(());
+    }
+    let is_in = |ranges: &[(u32, u32)], c: char| {
+        let at = ranges.partition_point(|(_, last)| *last < c as u32);
+        ranges.get(at).is_some_and(|(first, _)| *first <= c as u32)
+    };
+    let (mut alike, mut ascii_letters, mut other_letters) = (None, false, false);
+    for c in name.chars() {
+        if is_in(INVISIBLE, c) {
+            return Err(Unclear::Invisible(c as u32));
+        }
+        if is_in(MARKS, c) {
+            return Err(Unclear::Mark(c as u32));
+        }
+        if let Some(plain) = alike_to(c) {
+            if !c.is_alphabetic() {
+                return Err(Unclear::Lookalike(c as u32, plain));
+            }
+            alike.get_or_insert((c, plain));
+        } else if is_in(DRESSED, c) {
+            return Err(Unclear::Lookalike(c as u32, plain_of(c)));
+        } else {
+            ascii_letters |= c.is_ascii_alphabetic();
+            other_letters |= c.is_alphabetic() && !c.is_ascii();
+        }
+    }
+    match alike {
+        // Among letters of its own script, and with none of ASCII, it is read as what it is.
+        Some((c, plain)) if ascii_letters || !other_letters => Err(Unclear::Lookalike(c as u32, plain)),
+        _ => Ok(()),
+    }
+}
+
+fn alike_to(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return None;
+    }
+    ALIKE.iter().find(|(_, all)| all.contains(c)).map(|(plain, _)| *plain)
+}
+
+/// What a letter in another dress stands for, as far as that follows from its place; else a question mark.
+fn plain_of(c: char) -> char {
+    let number = c as u32;
+    match number {
+        0xFF01..=0xFF5E => char::from_u32(number - 0xFEE0),
+        // Bold, italic and so on: fifty-two letters each, without gaps as far as this is to be read by people.
+        0x1D400..=0x1D6A3 => {
+            let at = u8::try_from((number - 0x1D400) % 52).unwrap_or(0);
+            Some(char::from(if at < 26 { b'A' + at } else { b'a' + at - 26 }))
+        }
+        _ => None,
+    }
+    .unwrap_or('?')
+}

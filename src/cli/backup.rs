@@ -1,0 +1,83 @@
+//! `provost backup` and `provost restore`: a copy of the store, and the ways on after damage.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use super::complaint::DONE;
+use super::here::now;
+use super::{Complaint, Here, out, up};
+use crate::store::{self, Restore};
+
+/// `provost backup`.
+#[derive(Args, Debug)]
+pub(super) struct Backup {
+    /// A file, which must not exist. The journal's key is in it, so keep it as you keep a secret
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+/// `provost restore`.
+#[derive(Args, Debug)]
+pub(super) struct RestoreFrom {
+    /// What `provost backup` has written
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present_any = ["as_it_is", "empty"])]
+    file: Option<PathBuf>,
+    /// Go on with what is left, where the newest history is missing
+    #[arg(long, conflicts_with_all = ["file", "empty"])]
+    as_it_is: bool,
+    /// Go on with nothing; what is there is put aside
+    #[arg(long, conflicts_with = "file")]
+    empty: bool,
+}
+
+pub(super) fn backup(here: &Here, asked: &Backup) -> Result<u8, Complaint> {
+    if let Some(why) = up::running(here)?.and_then(|about| about.broken) {
+        return Err(Complaint::refusal("the store cannot be copied").because(why).next("provost doctor"));
+    }
+    let head = store::backup(&here.places.state, &asked.file).map_err(|err| {
+        Complaint::of("no backup was made")
+            .because(err)
+            .next("name a file that does not exist; `provost doctor` looks at the store")
+    })?;
+    if here.json {
+        out::json(&json!({ "file": asked.file, "seq": head.seq, "anchor": head.to_string() }))?;
+    } else {
+        out::line(format!("{} has everything up to event {}\n{head}", asked.file.display(), head.seq))?;
+    }
+    Ok(DONE)
+}
+
+pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint> {
+    let how = match (&asked.file, asked.as_it_is) {
+        (Some(file), _) => Restore::From(file),
+        (None, true) => Restore::AsItIs,
+        (None, false) => Restore::Empty,
+    };
+    here.places.create()?;
+    here.places.create_config()?;
+    let anchor = here.places.anchor();
+    let done = store::restore(&here.places.state, Some(&anchor), how, now()).map_err(|err| {
+        let next = match err {
+            store::StoreError::InUse { .. } => "provost down, then this again",
+            _ => "another backup; or, without any, provost restore --empty, which keeps what is there beside it",
+        };
+        Complaint::refusal("nothing was restored").because(err).next(next)
+    })?;
+    if here.json {
+        out::json(&json!({
+            "kept_to": done.kept, "anchor": done.head.to_string(), "aside": done.aside,
+        }))?;
+        return Ok(DONE);
+    }
+    out::line(format!(
+        "the journal is kept up to event {} and goes on at event {}; all numbers are above those that were given",
+        done.kept, done.head.seq
+    ))?;
+    if let Some(aside) = done.aside {
+        out::note(format!("what was there is kept as {}", aside.display()));
+    }
+    out::note("start the daemon: provost up");
+    Ok(DONE)
+}

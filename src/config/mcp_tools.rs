@@ -1,0 +1,61 @@
+//! Sets of tools that hosts of models are offered.
+
+use toml::de::DeValue;
+
+use super::value::{Context, Value, quoted, words};
+
+words! {
+    /// Tools that hosts of models are offered together.
+    McpTools {
+        /// About fifteen with which agents work side by side.
+        Default = "default",
+        /// All but DevIt's names.
+        All = "all",
+        /// Delegated work, reports and workers.
+        Tasks = "tasks",
+        /// What waits for somebody's word.
+        Approvals = "approvals",
+        /// Work and its locks.
+        Locks = "locks",
+        /// Announced changes.
+        Intents = "intents",
+        /// Signatures that agents agree on.
+        Contracts = "contracts",
+        /// Whole files.
+        Claims = "claims",
+        /// Work that is handed over.
+        Handoffs = "handoffs",
+        /// Messages and the inbox.
+        Messages = "messages",
+        /// Pictures of the screen, where `[screenshot]` enables them.
+        Pictures = "pictures",
+        /// DevIt's names for the same.
+        Devit = "devit",
+    }
+}
+
+impl McpTools {
+    const ALL: [Self; 12] = [
+        Self::Default,
+        Self::All,
+        Self::Tasks,
+        Self::Approvals,
+        Self::Locks,
+        Self::Intents,
+        Self::Contracts,
+        Self::Claims,
+        Self::Handoffs,
+        Self::Messages,
+        Self::Pictures,
+        Self::Devit,
+    ];
+
+    /// The set of this name.
+    ///
+    /// # Errors
+    /// Says which there are.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        let all = Self::ALL.map(Self::as_str).join(", ");
+        Self::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| format!("expected one of {all}"))
+    }
+}

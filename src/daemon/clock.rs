@@ -1,0 +1,148 @@
+//! The system's clock, watched: one that is set ahead or back is logged, put on record, and told for as long as the
+//! daemon runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Daemon, Shared, now};
+use crate::base::Timestamp;
+use crate::base::limits::CLOCK_JUMP_MS_MIN;
+use crate::engine::Engine;
+use crate::protocols::own::wire;
+use crate::system;
+
+/// What was seen of the clocks.
+pub(super) struct Watch {
+    engine: Engine,
+    seen: Mutex<Seen>,
+}
+
+struct Seen {
+    /// The system's clock, less boot time: the same until somebody sets the clock.
+    offset: i128,
+    /// Boot time, less the time of timers: the same until the machine sleeps.
+    slept: Duration,
+    began: Instant,
+    last: Option<Jump>,
+}
+
+/// The clock was set.
+#[derive(Clone, Copy)]
+struct Jump {
+    /// By so many milliseconds ahead; back where it is negative.
+    by_ms: i64,
+    /// What it showed when that was noticed.
+    to: Timestamp,
+}
+
+/// What is told of the daemon, with what there is to say of the clock at that moment.
+pub(super) fn told_with(
+    shared: Arc<Mutex<Shared>>,
+    watch: Arc<Watch>,
+) -> Box<dyn Fn() -> wire::About + Send + Sync> {
+    Box::new(move || {
+        let mut about = shared.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        about.notes.extend(watch.note());
+        about.broken = watch.engine.trouble().map(|why| format!("the store takes nothing: {why}"));
+        about
+    })
+}
+
+impl Watch {
+    pub(super) fn new(engine: Engine) -> Self {
+        let began = Instant::now();
+        let seen = Seen { offset: offset(), slept: slept(began), began, last: None };
+        Self { engine, seen: Mutex::new(seen) }
+    }
+
+    /// How far the log's time is ahead of the system's clock, in milliseconds.
+    fn ahead_ms(&self) -> i64 {
+        self.engine.now().0.saturating_sub(now().0)
+    }
+
+    /// Looks whether the clock was set, and whether the machine has slept, since it was looked at last.
+    fn look(&self) -> (Option<Jump>, bool) {
+        // Each member is replaced as a whole.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (offset, slept) = (offset(), slept(seen.began));
+        let by_ms = i64::try_from((offset - seen.offset) / 1_000_000).unwrap_or(i64::MAX);
+        let woke = slept > seen.slept + Duration::from_millis(CLOCK_JUMP_MS_MIN);
+        (seen.offset, seen.slept) = (offset, slept);
+        let jump = (by_ms.unsigned_abs() >= CLOCK_JUMP_MS_MIN).then(|| Jump { by_ms, to: now() });
+        seen.last = jump.or(seen.last);
+        (jump, woke)
+    }
+
+    /// What a person should know, if anything.
+    fn note(&self) -> Option<String> {
+        let last = self.seen.lock().unwrap_or_else(PoisonError::into_inner).last;
+        let ahead = self.ahead_ms();
+        let was = last.map(|it| {
+            let way = if it.by_ms < 0 { "back" } else { "ahead" };
+            format!("the system's clock was set {way} by {}, to {}", in_words(it.by_ms), it.to)
+        });
+        let differs = (ahead.unsigned_abs() >= CLOCK_JUMP_MS_MIN).then(|| {
+            let (by, than) = (in_words(ahead), if ahead > 0 { "ahead of" } else { "behind" });
+            let until = match ahead > 0 {
+                true => "it never goes back, and comes closer to it by a hundredth of the time that passes",
+                false => "it takes the rest up when nothing is leased, waiting or running",
+            };
+            format!(
+                "the log's time is {by} {than} the system's clock; {until}; leases, limits and approvals last as long \
+                 as they should"
+            )
+        });
+        match (was, differs) {
+            (None, None) => None,
+            (was, differs) => {
+                let frames = last.filter(|it| it.by_ms < 0).map(|_| {
+                    "DevIt's frames that are dated before what was believed already are refused as possible repeats \
+                     until the clock has passed that, or the daemon is started again"
+                        .to_owned()
+                });
+                Some([was, differs, frames].into_iter().flatten().collect::<Vec<_>>().join("; "))
+            }
+        }
+    }
+}
+
+impl Daemon {
+    /// Notices a clock that was set, and a machine that has slept.
+    pub(super) async fn look_at_the_clock(&self) {
+        let (jump, woke) = self.clock.look();
+        if woke {
+            tracing::info!("the machine has slept");
+        }
+        // Timers do not count sleep, and what is due may be due already; the store's files are looked at, too.
+        self.engine().wake();
+        let Some(Jump { by_ms, to }) = jump else { return };
+        let ahead_ms = self.clock.ahead_ms();
+        tracing::warn!(by_ms, %to, log_ahead_ms = ahead_ms, "the system's clock was set; durations go on as they were");
+        let details = json!({ "by_ms": by_ms, "to": to.rfc3339(), "log_ahead_ms": ahead_ms });
+        if let Err(err) = self.record("clock.set", "the system's clock", details).await {
+            tracing::warn!("that the clock was set is not on record: {err:#}");
+        }
+    }
+}
+
+fn offset() -> i128 {
+    let nanos = |it: Duration| i128::try_from(it.as_nanos()).unwrap_or(i128::MAX / 4);
+    nanos(system::wall_time()) - nanos(system::boot_time())
+}
+
+fn slept(began: Instant) -> Duration {
+    system::boot_time().saturating_sub(began.elapsed())
+}
+
+/// `1 h 0 min 3 s`; seconds alone below a minute.
+fn in_words(ms: i64) -> String {
+    let s = ms.unsigned_abs() / 1000;
+    match (s / 86_400, s / 3_600 % 24, s / 60 % 60, s % 60) {
+        (0, 0, 0, s) => format!("{s} s"),
+        (0, 0, min, s) => format!("{min} min {s} s"),
+        (0, h, min, _) => format!("{h} h {min} min"),
+        (d, h, _, _) => format!("{d} d {h} h"),
+    }
+}

@@ -1,0 +1,42 @@
+//! What doors recognise callers by: keys, names, and frames that were seen before.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+
+use super::{Prepared, Start, now, wiring};
+use crate::auth::names::Names;
+use crate::auth::replay::ReplayGuard;
+use crate::base::AgentId;
+use crate::base::limits::NONCES_MAX;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::protocols::devit::Devit;
+use crate::service::Provost;
+
+/// Whose name is whose.
+pub(super) fn names(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    engine: &Engine,
+) -> Result<Arc<Names>> {
+    let keys = Arc::new(wiring::open_keys(start, config)?);
+    let tokens = engine.clone();
+    let holders = Box::new(move |agent: &AgentId, proof| tokens.is_taken(agent, proof));
+    Ok(Arc::new(Names::new(keys, prepared.user.clone(), holders)))
+}
+
+/// The DevIt door. Which frames were believed that are dated ahead it keeps in mind over starts.
+pub(super) fn devit_door(
+    start: &Start,
+    prepared: &Prepared,
+    config: &Config,
+    (provost, names): (&Provost, &Arc<Names>),
+) -> Result<Devit> {
+    let ahead = start.places.state.join("frames-ahead");
+    let guard = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
+    let guard = guard.remembering(&ahead).with_context(|| ahead.display().to_string())?;
+    let options = wiring::devit_options(start, prepared, config);
+    Ok(Devit::new(provost.clone(), names.clone(), guard, options, now))
+}

@@ -1,0 +1,54 @@
+//! The end of a daemon, in order, and its last words.
+
+use anyhow::{Result, anyhow};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::Daemon;
+use crate::effects::Hands;
+use crate::engine;
+
+impl Daemon {
+    /// Doors first, then the hands, then the engine, so that whatever was begun can still be recorded. The last line of the
+    /// log says why, where the engine has ended by itself.
+    pub(super) async fn shut_down(
+        self,
+        hands: Hands,
+        thread: std::thread::JoinHandle<Option<engine::Lost>>,
+        reply: Option<oneshot::Sender<Result<String, String>>>,
+    ) -> Result<()> {
+        tracing::info!("stopping");
+        if let Some(reply) = reply {
+            // The asker may have gone.
+            let _ = reply.send(Ok("stopping".into()));
+        }
+        // What runs ends with the daemon, and whoever waits for it hears of that while there is a door.
+        let ended = self.provost.end_running_jobs().await.unwrap_or_default();
+        self.stop.cancel();
+        self.doors.close();
+        self.doors.wait().await;
+        self.provost.index().stop();
+        hands.stop().await;
+        self.provost.settle_jobs(&ended).await;
+        if let Err(err) =
+            self.record("daemon.stopped", &self.start.places.root.display().to_string(), json!({})).await
+        {
+            tracing::warn!("the stop is not on record: {err:#}");
+        }
+        self.engine().stop();
+        // The thread commits what is queued; joining it may take as long as the disk does.
+        let lost = match tokio::task::spawn_blocking(move || thread.join()).await? {
+            Ok(None) => match self.engine().trouble() {
+                Some(why) => anyhow!("stopped, but what was asked for last is not kept: {why}"),
+                None => {
+                    tracing::info!("stopped");
+                    return Ok(());
+                }
+            },
+            Ok(Some(lost)) => anyhow!(lost),
+            Err(_) => anyhow!("the engine has failed; the log has the cause"),
+        };
+        tracing::error!("ended: {lost:#}");
+        Err(lost)
+    }
+}

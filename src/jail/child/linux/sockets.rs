@@ -1,0 +1,76 @@
+//! Sockets of the host in what a worker sees: whoever listens there takes the worker for the user, whose number it has.
+//!
+//! They are covered before the worker runs. Those that are known come with the plan, which has looked through the
+//! workspace; the kernel's own list adds what lies elsewhere, such as in a toolchain. One that is made while the worker
+//! runs is not covered, but for one that takes the place of another: that ends the run.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+
+use super::placeholders::find;
+use crate::base::limits::SOCKETS_COVERED_MAX;
+use crate::jail::plan::Plan;
+use crate::jail::root::Place;
+
+/// The kernel's list of sockets, where it has one.
+const LIST: &str = "/proc/net/unix";
+
+/// Fields of a line of it before the path.
+const FIELDS: usize = 7;
+
+/// Sockets at their own paths in what a worker sees.
+pub(super) fn in_reach(plan: &Plan) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
+    let list = match std::fs::read(LIST) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        list => list?,
+    };
+    let seen: Vec<&Path> = plan.writable.iter().chain(&plan.read_only).map(Place::path).collect();
+    let listed = list.split(|byte| *byte == b'\n').filter_map(path_of);
+    let listed = listed.filter(|path| seen.iter().any(|place| path.starts_with(place)));
+    let paths: BTreeSet<&Path> = listed.chain(plan.sockets.iter().map(PathBuf::as_path)).collect();
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(socket) = socket_at(path)? else { continue };
+        if found.len() >= SOCKETS_COVERED_MAX {
+            let why = format!("there are more than {SOCKETS_COVERED_MAX} local sockets in what it would see");
+            return Err(io::Error::other(why));
+        }
+        found.push((path.to_owned(), socket));
+    }
+    Ok(found)
+}
+
+/// The path of a line, if it has one that is whole.
+fn path_of(line: &[u8]) -> Option<&Path> {
+    let mut rest = line;
+    for _ in 0..FIELDS {
+        let begin = rest.iter().position(|byte| *byte != b' ')?;
+        let end = rest[begin..].iter().position(|byte| *byte == b' ')? + begin;
+        rest = &rest[end..];
+    }
+    let path = Path::new(OsStr::from_bytes(rest.strip_prefix(b" ")?));
+    path.is_absolute().then_some(path)
+}
+
+/// The socket at a path, if there is one. One behind a link is found at its own path.
+pub(super) fn socket_at(path: &Path) -> io::Result<Option<OwnedFd>> {
+    use rustix::io::Errno;
+    let found = match find(path) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(None),
+        Err(e) => {
+            let errno = Errno::from_io_error(&e);
+            let no_way = [Errno::LOOP, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG];
+            return if errno.is_some_and(|it| no_way.contains(&it)) { Ok(None) } else { Err(e) };
+        }
+    };
+    let is_socket = FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) == FileType::Socket;
+    Ok(is_socket.then_some(found))
+}

@@ -1,0 +1,104 @@
+//! Which repositories lie in what a worker may change, and how one more is recognised.
+//!
+//! Git runs what a repository's own files name, wherever it meets one: in a folder that a prompt or an editor looks
+//! into, or behind a link in an index. So a worker makes none in a workspace, and whoever watches it ends the run
+//! when there is one more. A work tree that a person has added meanwhile is told by its entry in the repository that
+//! it belongs to, which no worker can write.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+#[cfg(unix)]
+use std::{
+    ffi::CStr,
+    fs::File,
+    io::Read as _,
+    os::fd::BorrowedFd,
+    path::{Component, Path},
+};
+
+#[cfg(unix)]
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+#[cfg(unix)]
+use crate::base::limits::PATH_LEN_MAX;
+
+/// The repositories that are there before a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Repositories {
+    /// Where each is: its folder or file `.git`.
+    pub known: BTreeSet<PathBuf>,
+    /// The folder of the workspace's own repository, if no worker can write there.
+    pub own: Option<PathBuf>,
+}
+
+/// Whether git takes a file or folder of this name for a repository, in file systems of every kind.
+pub fn is_repository_name(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git")
+}
+
+#[cfg(unix)]
+impl Repositories {
+    /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An empty
+    /// folder is none yet.
+    pub fn is_one_more(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
+        is_repository_name(name.to_bytes())
+            && !self.known.contains(at)
+            && !is_empty(folder, name)
+            && !self.is_own_work_tree(folder, name, at)
+    }
+
+    /// Whether a file leads to an entry of our own repository that leads back to it.
+    fn is_own_work_tree(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
+        let leads_back = || {
+            let trees = self.own.as_ref()?.join("worktrees");
+            let text = line_of(folder, name)?;
+            let to = plain(&at.parent()?.join(text.strip_prefix("gitdir: ")?));
+            let entry = to.strip_prefix(&trees).ok().filter(|below| below.components().count() == 1)?;
+            let entry = trees.join(entry);
+            let opened = rustix::fs::openat(CWD, &entry, directory_flags(), Mode::empty()).ok()?;
+            Some(plain(&entry.join(line_of(rustix::fd::AsFd::as_fd(&opened), c"gitdir")?)) == at)
+        };
+        leads_back().unwrap_or(false)
+    }
+}
+
+#[cfg(unix)]
+fn directory_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+#[cfg(unix)]
+fn is_empty(folder: BorrowedFd<'_>, name: &CStr) -> bool {
+    let opened = rustix::fs::openat(folder, name, directory_flags(), Mode::empty());
+    let listed = opened.and_then(|opened| Dir::read_from(&opened));
+    let is_dot = |name: &[u8]| matches!(name, b"." | b"..");
+    listed.is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes()))))
+}
+
+/// The one line of a short file; through no link, and without waiting for a pipe.
+#[cfg(unix)]
+fn line_of(folder: BorrowedFd<'_>, name: &CStr) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+    let is_file = FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode).is_file();
+    let mut text = String::new();
+    File::from(file).take(is_file.then_some(2 * PATH_LEN_MAX as u64)?).read_to_string(&mut text).ok()?;
+    let line = text.trim_end_matches(['\n', '\r']);
+    (!line.contains('\n')).then(|| line.to_owned())
+}
+
+/// A path without `.` and, by its words, without `..`.
+#[cfg(unix)]
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}

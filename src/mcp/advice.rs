@@ -1,0 +1,45 @@
+//! What a model can do about a refusal. The daemon advises people, who type commands; a model calls tools, and a shell of
+//! its own may not reach the daemon.
+
+use crate::client::wire;
+
+/// Commands in the daemon's sentences, and the tools that do the same.
+const TOOLS: [(&str, &str); 6] = [
+    ("`provost locks`", "locks_list"),
+    ("`provost intents`", "intents_list"),
+    ("`provost contract list`", "contracts_list"),
+    ("`provost tasks`", "task_status"),
+    ("`provost approvals`", "approvals_list"),
+    ("`provost agents`", "workers_list"),
+];
+
+/// A sentence of the daemon's for a model.
+pub(super) fn for_models(sentence: &str) -> String {
+    TOOLS.iter().fold(sentence.to_owned(), |text, (command, tool)| text.replace(command, tool))
+}
+
+/// The next step after a refusal, if there is one that a model can take.
+pub(super) fn next_step(fault: &wire::Fault) -> Option<String> {
+    let step = match fault.error.as_str() {
+        "lock_conflict" => {
+            "wait for it with wait_s, work on something else, or ask the holder with message_send; locks_list shows all"
+        }
+        "would_deadlock" => "give back a lock that one of them waits for with lock_release, then try again",
+        "held_elsewhere" | "file_held" => "work on something else, or ask the holder with message_send",
+        "lock_not_found" | "lock_not_held" => "locks_list shows who has what",
+        "worker_broken" => "workers_list shows which can be used; a person has to mend this one",
+        "out_of_scope" => "a person decides this at a terminal of their own; tell them, and go on waiting",
+        "reserved" | "unproven" => {
+            "this name has an owner; a person has to start the server under another name or with its token"
+        }
+        "not_in_crew" => "claim_acquire joins you",
+        "no_worktree" => "leave `worktree` out, or give the absolute path of a work tree of this repository",
+        "no_process" => "leave the process out",
+        _ => {
+            let hint = fault.hint.as_deref().map(for_models)?;
+            let is_for_people = ["provost ", "PROVOST_", " --"].iter().any(|it| hint.contains(it));
+            return (!is_for_people).then_some(hint);
+        }
+    };
+    Some(step.into())
+}

@@ -1,0 +1,216 @@
+//! A change from its beginning to its end: announced, locked, and given back, in one call each.
+//!
+//! Nothing is remembered here. What belongs to a piece of work is its intent's: the locks that its end gives back are the
+//! caller's own on the places that the intent names.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::intents::{Told, in_words, intent, told};
+use super::locks::Held;
+use crate::base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
+use crate::client::{ClientError, wire};
+use crate::mcp::call::Call;
+use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::mcp::words::{listed, one_line};
+
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        About {
+            name: "work_begin",
+            title: "Begin a change",
+            description: "Announces a change, locks its places for you, and says what it collides with, in one call. Call it before you edit code that others may edit. All places are locked, or none. End it with work_end.",
+            kind: Kind::Begins,
+        }
+        .does(begin),
+        About {
+            name: "work_end",
+            title: "End a change",
+            description: "Ends what work_begin has begun: gives its locks back and closes the announcement. Call it when the change is written, and also when you give it up.",
+            kind: Kind::Ends,
+        }
+        .does(end),
+    ]
+}
+
+/// What is about to be changed.
+#[derive(Deserialize, JsonSchema)]
+struct Begin {
+    /// What you are about to do, in a sentence for the others.
+    description: String,
+    /// Such as `src/app.py:parse` or `src/session.ts:Session.renew`; a path alone is the whole file.
+    places: Vec<String>,
+    /// Seconds until it ends by itself; 1800 when absent.
+    ttl_s: Option<u64>,
+    /// Seconds to wait while other agents have a place, up to 45.
+    wait_s: Option<u64>,
+    /// Absolute path of your git work tree, if you work in a linked one.
+    worktree: Option<String>,
+}
+
+/// What came of it.
+#[derive(Serialize, JsonSchema)]
+struct Begun {
+    /// For work_end.
+    intent_id: String,
+    /// What is yours now.
+    locks: Vec<Held>,
+    /// What it collides with, or what you should know.
+    conflicts: Vec<Told>,
+    /// Conflicts beyond those.
+    more: usize,
+}
+
+/// Half an hour.
+const TTL_S: u64 = 1_800;
+
+/// The file of a place, and the symbol in it.
+fn parts(place: &str) -> (&str, &str) {
+    place.split_once(':').unwrap_or((place, ""))
+}
+
+/// The symbols by which a change is announced. Where one of its places is a whole file, whole files are: an intent's symbols
+/// are those of all of its files.
+fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
+    let symbols: BTreeSet<&str> = places.iter().map(|it| parts(it).1).collect();
+    if symbols.contains("") { Vec::new() } else { symbols.into_iter().map(str::to_owned).collect() }
+}
+
+async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
+    // In one order for everybody, so that no two wait for each other.
+    let places: BTreeSet<String> = asked.places.iter().map(|it| it.trim().to_owned()).collect();
+    if places.is_empty() || places.len() > MCP_PLACES_MAX {
+        return Err(Fault::new(format!(
+            "`places` has 1 to {MCP_PLACES_MAX} entries, such as `src/app.py:parse`"
+        )));
+    }
+    let ttl_ms = Some(asked.ttl_s.unwrap_or(TTL_S).saturating_mul(1_000));
+    let had = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
+    let had: BTreeSet<u64> = had.locks.iter().map(|it| it.fence).collect();
+    let until = Instant::now() + Duration::from_secs(asked.wait_s.unwrap_or(0).min(MCP_WAIT_S_MAX));
+    let (mut locks, mut known, mut more) = (Vec::new(), Vec::new(), 0);
+    for place in &places {
+        let left = until.saturating_duration_since(Instant::now());
+        let request = wire::TakeLock {
+            symbol: place.clone(),
+            ttl_ms,
+            wait_ms: u64::try_from(left.as_millis()).ok().filter(|it| *it > 0),
+            reason: Some(asked.description.clone()),
+            worktree: asked.worktree.clone(),
+            ..wire::TakeLock::default()
+        };
+        let waits = format!("Waiting for the lock on {}.", one_line(place, 200));
+        match call.beat().during(&waits, call.client().lock(&request)).await {
+            Ok(locked) => {
+                known.extend(locked.warnings);
+                more += locked.more;
+                locks.push(locked.lock);
+            }
+            Err(error) => return Err(undone(&call, &had, locks, place, error, asked.worktree).await),
+        }
+    }
+    let files: BTreeSet<&str> = places.iter().map(|it| parts(it).0).collect();
+    let declare = wire::Declare {
+        description: asked.description,
+        files: files.into_iter().map(str::to_owned).collect(),
+        symbols: symbols_of(&places),
+        ttl_ms,
+        worktree: asked.worktree.clone(),
+    };
+    let declared = match call.client().declare(&declare).await {
+        Ok(declared) => declared,
+        Err(error) => return Err(undone(&call, &had, locks, "the announcement", error, asked.worktree).await),
+    };
+    known.extend(declared.conflicts);
+    let (conflicts, more) = told(known, more + declared.more);
+    let intent = intent(declared.intent);
+    let locks: Vec<Held> = locks.into_iter().map(Held::from).collect();
+    let lines = locks.iter().map(|it| format!("{} is yours until {}", it.symbol, it.until));
+    let head = format!("Work {} has begun; end it with work_end.", intent.intent_id);
+    let text = format!("{}\n{}", listed(&head, lines), in_words(&conflicts, more));
+    Ok(Said { text, answer: Begun { intent_id: intent.intent_id, locks, conflicts, more } })
+}
+
+/// Gives back what this call has taken, and says what was in its way.
+async fn undone(
+    call: &Call,
+    had: &BTreeSet<u64>,
+    locks: Vec<wire::Lock>,
+    place: &str,
+    error: ClientError,
+    worktree: Option<String>,
+) -> Fault {
+    for lock in locks.into_iter().filter(|it| !had.contains(&it.fence)) {
+        let request = wire::Unlock {
+            symbol: lock.symbol,
+            fence: Some(lock.fence),
+            worktree: worktree.clone(),
+            ..wire::Unlock::default()
+        };
+        // One that has ended meanwhile is free as well.
+        let _freed = call.client().unlock(&request).await;
+    }
+    Fault::new(format!(
+        "nothing was begun, and nothing is locked: {}: {}",
+        one_line(place, 300),
+        Fault::from(error)
+    ))
+}
+
+/// How it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    /// The change is written.
+    #[default]
+    Done,
+    /// It was given up.
+    Abandoned,
+}
+
+/// What has ended.
+#[derive(Deserialize, JsonSchema)]
+struct End {
+    /// From work_begin.
+    intent_id: String,
+    /// `done` when absent.
+    #[serde(default)]
+    outcome: Outcome,
+}
+
+/// What is free again.
+#[derive(Serialize, JsonSchema)]
+struct Ended {
+    /// What has ended.
+    intent_id: String,
+    /// Locks that were given back.
+    released: Vec<String>,
+}
+
+async fn end(call: Call, asked: End) -> Result<Said<Ended>, Fault> {
+    let to = if asked.outcome == Outcome::Done { "resolved" } else { "abandoned" };
+    let request = wire::UpdateIntent { id: asked.intent_id, to: to.into() };
+    // Who may end it is decided here, before anything is given back.
+    let ended = call.client().update_intent(&request).await?;
+    let mine = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
+    let files: BTreeSet<&str> = ended.files.iter().map(|it| it.path.as_str()).collect();
+    let its = |lock: &wire::Lock| {
+        let (file, symbol) = parts(&lock.symbol);
+        let named = |it: &String| it == symbol || it == parts(&lock.asked).1;
+        files.contains(file) && (ended.symbols.is_empty() || ended.symbols.iter().any(named))
+    };
+    let mut released = Vec::new();
+    for lock in mine.locks.iter().filter(|it| its(it)) {
+        let request =
+            wire::Unlock { symbol: lock.symbol.clone(), fence: Some(lock.fence), ..wire::Unlock::default() };
+        if call.client().unlock(&request).await.is_ok() {
+            released.push(lock.symbol.clone());
+        }
+    }
+    let lines = released.iter().map(|it| format!("{it} is free"));
+    let text = listed(&format!("Work {} is {}.", ended.id, ended.status), lines);
+    Ok(Said { text, answer: Ended { intent_id: ended.id, released } })
+}

@@ -1,0 +1,86 @@
+//! Who can be given work.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::client::wire;
+use crate::mcp::call::Call;
+use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
+use crate::mcp::words::{listed, one_line};
+
+/// The longest reason that is shown, in characters.
+const WHY_CHARS: usize = 300;
+
+pub(super) fn tools() -> Vec<Entry> {
+    vec![
+        About {
+            name: "workers_list",
+            title: "List workers",
+            description: "Lists workers that delegate can give work to. Call it once before you delegate.",
+            kind: Kind::Reads,
+        }
+        .does(list),
+    ]
+}
+
+/// Nothing is asked.
+#[derive(Deserialize, JsonSchema)]
+struct Asked {}
+
+/// A worker.
+#[derive(Serialize, JsonSchema)]
+struct Worker {
+    /// Its name.
+    worker: String,
+    /// `cli`, `mcp`, `polling` (collects its tasks); `agent` for one that is not configured and is there.
+    kind: String,
+    /// Why it takes no work now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unusable: Option<String>,
+}
+
+/// All of them.
+#[derive(Serialize, JsonSchema)]
+struct Workers {
+    /// Configured ones first.
+    workers: Vec<Worker>,
+}
+
+/// Those of the configuration, and agents that have registered to collect work.
+async fn all(call: &Call) -> Result<(Vec<Worker>, Vec<wire::Agent>), Fault> {
+    let (about, agents) = tokio::try_join!(call.client().about(), call.client().agents())?;
+    let configured = about.workers.into_iter().map(|it| Worker {
+        worker: it.id,
+        kind: it.kind,
+        unusable: it.broken.or(it.switched).map(|why| one_line(&why, WHY_CHARS)),
+    });
+    let mut all: Vec<Worker> = configured.collect();
+    for agent in agents.iter().filter(|it| it.registered_at.is_some()) {
+        if all.iter().all(|it| it.worker != agent.id) {
+            all.push(Worker { worker: agent.id.clone(), kind: "agent".into(), unusable: None });
+        }
+    }
+    Ok((all, agents))
+}
+
+/// Whether somebody can get work by this name: a worker, or any agent that is known. A task for a name that is nobody's
+/// would wait for ever.
+pub(super) async fn has(call: &Call, name: &str) -> Result<(), Fault> {
+    let (workers, agents) = all(call).await?;
+    if workers.iter().any(|it| it.worker == name) || agents.iter().any(|it| it.id == name) {
+        return Ok(());
+    }
+    let names: Vec<&str> = workers.iter().map(|it| it.worker.as_str()).collect();
+    let (name, names) = (one_line(name, 100), names.join(", "));
+    Err(Fault::new(format!("there is no worker {name}; there are: {names} (workers_list says more)")))
+}
+
+async fn list(call: Call, _asked: Asked) -> Result<Said<Workers>, Fault> {
+    let (workers, _) = all(&call).await?;
+    let lines = workers.iter().map(|it| {
+        let why = it.unusable.as_deref().map(|why| format!(", cannot be used: {why}")).unwrap_or_default();
+        format!("{} ({}){why}", it.worker, it.kind)
+    });
+    let text = listed(&format!("{} workers.", workers.len()), lines);
+    Ok(Said { text, answer: Workers { workers } })
+}

@@ -1,0 +1,43 @@
+//! NOTIFY about what others do at the recipient's place. It is about no task, which its id says; clients that wait for a
+//! task's word pass it over, as they do with those of other tasks.
+
+use serde_json::{Value, json};
+
+use crate::base::{AgentId, Fence, RepoPath, Timestamp};
+use crate::domain::{Stake, StakeKind};
+
+/// Somebody has a place through another door.
+pub(super) fn met_payload(file: &RepoPath, mine: StakeKind, other: &Stake, now: Timestamp) -> Value {
+    let until = other.until.map(|it| format!(" until {it}")).unwrap_or_default();
+    let (verb, who, what) = (other.kind.verb(), &other.agent, &other.asked);
+    let summary = format!("{}, of which you have {}, {verb} {who}{until}: {what}", file, mine.one());
+    let coordination = json!({
+        "file": file.as_str(),
+        "yours": mine.word(),
+        "agent": who.as_str(),
+        "theirs": other.kind.word(),
+        "at": other.at.as_str(),
+        "since": other.since.rfc3339(),
+        "until": other.until.map(|it| it.rfc3339()),
+    });
+    payload(&summary, &coordination, now)
+}
+
+/// An agent waits for a lock of the recipient's.
+pub(super) fn wanted_payload(
+    (symbol, fence): (&str, Fence),
+    agent: &AgentId,
+    until: Timestamp,
+    now: Timestamp,
+) -> Value {
+    let summary = format!("{agent} waits until {until} for {symbol}, which you have locked");
+    let wanted =
+        json!({ "symbol": symbol, "fence": fence.0, "agent": agent.as_str(), "until": until.rfc3339() });
+    payload(&summary, &json!({ "lock_wanted": wanted }), now)
+}
+
+fn payload(summary: &str, coordination: &Value, now: Timestamp) -> Value {
+    let metadata = json!({ "coordination": coordination });
+    let artifacts = json!({ "summary": summary, "reported_at": now.rfc3339(), "metadata": metadata });
+    json!({ "task_id": "coordination", "status": "progress", "artifacts": artifacts })
+}

@@ -1,0 +1,128 @@
+//! A file that takes the place of a folder, and files in a folder that takes the place of a file.
+//!
+//! Such changes are several artifacts, removals among them, of which each alone would be refused or would leave half of
+//! it done. They are looked at as they will be once what goes is gone, and they are done together or not at all.
+
+use std::collections::BTreeSet;
+
+use cap_std::fs::Dir;
+
+use super::Sorted;
+use super::file::{self, Found, Trouble};
+use super::plan::Order;
+use crate::base::RepoPath;
+use crate::base::limits::{APPLY_FILES_MAX, COPY_DEPTH_MAX};
+
+/// What a file says, as it will be once these are gone.
+///
+/// # Errors
+/// Why it cannot be looked at, safe to show.
+pub(super) fn look_past(
+    root: &Dir,
+    path: &RepoPath,
+    leaving: &BTreeSet<RepoPath>,
+) -> Result<Option<Found>, String> {
+    match file::look(root, path) {
+        Err(Trouble::NoFolder) if leaving.iter().any(|gone| is_below(path, gone)) => Ok(None),
+        Err(Trouble::Folder) if leaving.iter().any(|gone| is_below(gone, path)) => {
+            let mut stays = Vec::new();
+            if let Ok(Some(folder)) = file::folder_at(root, path) {
+                staying(&folder, path.as_str(), leaving, COPY_DEPTH_MAX, &mut stays);
+            }
+            match stays.first() {
+                Some(one) => Err(format!("it is a folder, and {one} in it stays")),
+                None => Ok(None),
+            }
+        }
+        looked => looked.map_err(|trouble| trouble.to_string()),
+    }
+}
+
+fn is_below(path: &RepoPath, folder: &RepoPath) -> bool {
+    path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// What is in a folder and does not go; one is enough.
+fn staying(dir: &Dir, at: &str, leaving: &BTreeSet<RepoPath>, depth: usize, stays: &mut Vec<String>) {
+    let Some((depth, entries)) = depth.checked_sub(1).zip(dir.entries().ok()) else {
+        return stays.push("what cannot be looked at".into());
+    };
+    for (number, entry) in entries.enumerate() {
+        if !stays.is_empty() {
+            return;
+        }
+        let Some(name) = entry.ok().and_then(|it| it.file_name().into_string().ok()) else {
+            return stays.push("what cannot be looked at".into());
+        };
+        let path = format!("{at}/{name}");
+        match file::folder_at(dir, &name_alone(&name)) {
+            // More folders than files that go: some of them have others in them.
+            Ok(Some(_)) if number > APPLY_FILES_MAX => stays.push(path),
+            Ok(Some(inner)) => staying(&inner, &path, leaving, depth, stays),
+            _ if RepoPath::parse(&path).is_ok_and(|path| leaving.contains(&path)) => {}
+            _ => stays.push(path),
+        }
+    }
+}
+
+/// A name as a path from its own folder.
+fn name_alone(name: &str) -> RepoPath {
+    RepoPath::parse(name).unwrap_or_default()
+}
+
+/// Removes a folder in the place of a file, with the folders in it, as far as there are no files in them.
+pub(super) fn sweep(root: &Dir, path: &RepoPath) {
+    let Ok(Some(folder)) = file::folder_at(root, path) else { return };
+    let mut folders = vec![path.clone()];
+    empty_folders(&folder, path.as_str(), COPY_DEPTH_MAX, &mut folders);
+    // The innermost of each first; one that is not empty is left, and those around it.
+    folders.sort_by_key(|it| std::cmp::Reverse(it.as_str().matches('/').count()));
+    for folder in folders {
+        file::remove_folders(root, &[folder]);
+    }
+}
+
+fn empty_folders(dir: &Dir, at: &str, depth: usize, found: &mut Vec<RepoPath>) {
+    let Some((depth, entries)) = depth.checked_sub(1).zip(dir.entries().ok()) else { return };
+    for name in entries.filter_map(|it| it.ok()?.file_name().into_string().ok()) {
+        let path = format!("{at}/{name}");
+        if found.len() <= APPLY_FILES_MAX
+            && let Ok(Some(inner)) = file::folder_at(dir, &name_alone(&name))
+            && let Ok(place) = RepoPath::parse(&path)
+        {
+            found.push(place);
+            empty_folders(&inner, &path, depth, found);
+        }
+    }
+}
+
+impl Sorted {
+    /// Withholds what belongs to something that cannot be done, and puts what goes before what takes its place.
+    /// `failed` are files that cannot be written, or cannot be removed where it says so.
+    pub(super) fn keep_together(&mut self, mut failed: Vec<(RepoPath, bool)>) {
+        let mut at = 0;
+        while let Some((one, is_removal)) = failed.get(at).cloned() {
+            at += 1;
+            let belongs = |order: &Order| {
+                let meets = is_below(&order.path, &one) || is_below(&one, &order.path);
+                meets && order.is_removal() != is_removal
+            };
+            let (withheld, orders) = std::mem::take(&mut self.orders).into_iter().partition(belongs);
+            self.orders = orders;
+            let withheld: Vec<Order> = withheld;
+            for order in withheld {
+                let why = format!("{one}, which belongs to this change, cannot be written");
+                self.applied.errors.push(format!("{}: {why}", order.path));
+                self.shown.withhold(&order.path);
+                failed.push((order.path.clone(), order.is_removal()));
+            }
+        }
+        let swaps = |order: &Order| {
+            let mut others = self.orders.iter().filter(|it| it.is_removal() != order.is_removal());
+            others.any(|it| is_below(&it.path, &order.path) || is_below(&order.path, &it.path))
+        };
+        if self.orders.iter().any(swaps) {
+            self.orders.sort_by_key(|order| !order.is_removal());
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Marks: how far the journal had come, written down beside the key and outside of the state folder, where a start
+//! finds them again.
+//!
+//! Each file has two places of a fixed length. One is for what waited for the disk: it has to be there whatever has
+//! happened. The other is for what the kernel alone had: it has to be there as long as the machine was not started since.
+//! Both are sealed with the journal's key. A store that ends before its mark has lost its newest history.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::journal::{Anchor, Key};
+use super::{StoreError, codec, files};
+use crate::base::{Digest, EventSeq};
+use crate::domain::Counters;
+use crate::system;
+
+/// The file's name in the state folder.
+pub(super) const MARK: &str = "journal.anchor";
+
+/// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in one piece.
+const PLACE: usize = 1_024;
+
+/// Which place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum As {
+    /// It is on the disk.
+    Durable,
+    /// It is as safe as the kernel.
+    Written,
+}
+
+/// What is in a place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) head: Anchor,
+    pub(super) counters: Counters,
+    /// Which start of the machine it was.
+    boot: Box<str>,
+    seal: Digest,
+}
+
+/// The marks of a store.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    files: Vec<(PathBuf, File)>,
+    boot: Box<str>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    durable: Vec<Mark>,
+    written: Vec<Mark>,
+    /// Where something was.
+    pub(super) at: Option<PathBuf>,
+}
+
+/// Where marks are: beside the key, and where else the daemon is told.
+pub(super) fn places(dir: &Path, outside: Option<&Path>) -> Vec<PathBuf> {
+    [Some(dir.join(MARK)), outside.map(Path::to_owned)].into_iter().flatten().collect()
+}
+
+/// Whether there is a mark anywhere.
+pub(super) fn exist(places: &[PathBuf]) -> bool {
+    places.iter().any(|path| path.symlink_metadata().is_ok_and(|meta| meta.len() > 0))
+}
+
+/// What is written there, and sealed with this key. What cannot be read says nothing.
+pub(super) fn read(places: &[PathBuf], key: &Key) -> Known {
+    let mut known = Known::default();
+    for path in places {
+        let Ok(file) = files::open_mark(path, false) else { continue };
+        let mut bytes = Vec::new();
+        if file.take(2 * PLACE as u64).read_to_end(&mut bytes).is_err() {
+            continue;
+        }
+        for (place, found) in bytes.chunks(PLACE).zip([&mut known.durable, &mut known.written]) {
+            let text = std::str::from_utf8(place).unwrap_or_default().trim_end_matches(['\n', ' ', '\0']);
+            let Ok(mark) = codec::parse::<Mark>(text) else { continue };
+            if key.mark(&mark.head, &mark.counters, &mark.boot).is_ok_and(|seal| seal == mark.seal) {
+                known.at.get_or_insert_with(|| path.clone());
+                found.push(mark);
+            }
+        }
+    }
+    known
+}
+
+impl Known {
+    /// How far the journal must have come at least.
+    pub(super) fn least(&self) -> Option<&Mark> {
+        let boot = system::boot_name();
+        let same = self.written.iter().filter(|it| !it.boot.is_empty() && *it.boot == *boot);
+        self.durable.iter().chain(same).max_by_key(|it| it.head.seq)
+    }
+
+    /// What a store that has come to `head` alone is refused with.
+    pub(super) fn behind(&self, anchor: Anchor, head: EventSeq) -> StoreError {
+        let at = self.at.as_deref().unwrap_or(Path::new("")).display().to_string().into();
+        StoreError::Behind { anchor, head, at }
+    }
+
+    /// Those of both.
+    pub(super) fn and(mut self, more: Self) -> Self {
+        self.durable.extend(more.durable);
+        self.written.extend(more.written);
+        self
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Mark> {
+        self.durable.iter().chain(&self.written)
+    }
+}
+
+impl Marks {
+    /// Opens all places, and makes those that are not there. One that cannot be had is gone without.
+    pub(super) fn open(places: &[PathBuf]) -> Self {
+        let mut files = Vec::new();
+        for path in places {
+            match files::open_mark(path, true) {
+                Ok(file) => files.push((path.clone(), file)),
+                Err(err) => tracing::warn!(%err, "how far the journal has come cannot be noted there"),
+            }
+        }
+        Self { files, boot: system::boot_name() }
+    }
+
+    /// Writes a mark down, as well as it can: the store itself has what it is about.
+    pub(super) fn write(&mut self, key: &Key, head: &Anchor, counters: &Counters, safe: As) {
+        let seal = match key.mark(head, counters, &self.boot) {
+            Ok(seal) => seal,
+            Err(err) => return tracing::warn!(%err, "how far the journal has come cannot be noted"),
+        };
+        let mark = Mark { head: *head, counters: *counters, boot: self.boot.clone(), seal };
+        let Ok(mut text) = codec::text(&mark) else { return };
+        text.push_str(&" ".repeat((PLACE - 1).saturating_sub(text.len())));
+        text.push('\n');
+        let from = if safe == As::Durable { 0 } else { PLACE as u64 };
+        self.files.retain_mut(|(path, file)| {
+            // What waited for the disk is newer than what was there as written.
+            let both = if safe == As::Durable { text.repeat(2) } else { text.clone() };
+            let done = file.seek(SeekFrom::Start(from)).and_then(|_| file.write_all(both.as_bytes()));
+            if let Err(err) = &done {
+                tracing::warn!(%err, path = %path.display(), "how far the journal has come cannot be noted there any more");
+            }
+            done.is_ok()
+        });
+    }
+
+    /// Has the disk have them.
+    pub(super) fn sync(&mut self) {
+        for (path, file) in &self.files {
+            if let Err(err) = file.sync_data() {
+                tracing::warn!(%err, path = %path.display(), "a mark is not on the disk");
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Going on after damage: copies of the store, the way back from one, and numbers that nobody has seen before.
+//!
+//! What was lost had numbers, and somebody may have seen them: fences that a file server has noted, events that a reader
+//! has counted up to. Whatever goes on after a loss therefore begins an *epoch*: all numbers leap beyond every one that is
+//! known to have been given, and the leap is sealed in the journal, so that it verifies and shows.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+
+use super::{SqliteStore, connect, read, rows, skip};
+use crate::base::limits::{NUMBERS_SKIPPED, STORE_BUSY_MS};
+use crate::base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
+use crate::domain::{Counters, Event, EventKind, provost};
+use crate::store::files::{self, Lease};
+use crate::store::journal::{Anchor, Gap, Key, Walk};
+use crate::store::marks::{self, As, Known};
+use crate::store::{Options, StoreError, codec, migrations};
+
+/// What to go on with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Restore<'a> {
+    /// A copy that [`backup`] has made.
+    From(&'a Path),
+    /// What is there, without the newest history.
+    AsItIs,
+    /// Nothing.
+    Empty,
+}
+
+/// What has come of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Restored {
+    /// Where the journal ends now.
+    pub head: Anchor,
+    /// The last event that was kept.
+    pub kept: EventSeq,
+    /// Where the damaged files are.
+    pub aside: Option<PathBuf>,
+}
+
+/// Writes a copy of a store into one file, which must not exist, while a daemon may be at work. The journal's key is in
+/// it: without that, no copy can be gone on with.
+///
+/// # Errors
+/// When the store cannot be read or the file not be written; then there is no file.
+pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
+    let to = &files::to_be_made(to)?;
+    let dir = files::existing_dir(dir)?;
+    let db = connect(&files::existing_database(&dir)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let secret = files::journal_key(&dir)?.ok_or_else(|| {
+        StoreError::Key("the journal's key is missing, and a copy without it is none".into())
+    })?;
+    files::new_private(to)?;
+    copy(&db, &secret, to).inspect_err(|_| drop(std::fs::remove_file(to)))
+}
+
+fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreError> {
+    let mut into = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let work = Backup::new(from, &mut into)?;
+    loop {
+        // All at once, so that it is one moment's; writers go on meanwhile.
+        match work.step(-1)? {
+            StepResult::Done => break,
+            _ => std::thread::sleep(std::time::Duration::from_millis(STORE_BUSY_MS.min(50))),
+        }
+    }
+    drop(work);
+    into.pragma_update(None, "journal_mode", "DELETE")?;
+    into.execute_batch("CREATE TABLE backup (journal_key BLOB NOT NULL) STRICT")?;
+    into.execute("INSERT INTO backup VALUES (?1)", params![secret.expose()])?;
+    let head = verified(&into, &Key::new(secret))?;
+    drop(into);
+    files::sync(to)?;
+    Ok(head)
+}
+
+/// Where a whole journal ends in which nothing is wrong.
+fn verified(db: &Connection, key: &Key) -> Result<Anchor, StoreError> {
+    read::whole(db)?;
+    let mut walk = Walk::whole(key, read::checkpoints(db, "ORDER BY seq")?, read::gaps(db)?, None);
+    read::walk_after(db, &mut walk)?;
+    walk.leap()?;
+    Ok(walk.head())
+}
+
+/// Goes on after damage, with numbers that nobody has seen. What was there is put aside, unless it is gone on with.
+///
+/// # Errors
+/// [`StoreError::InUse`] while a daemon runs; otherwise why that cannot be gone on with. What was there is still there,
+/// under its own name or beside it.
+pub fn restore(
+    dir: &Path,
+    outside: Option<&Path>,
+    how: Restore<'_>,
+    now: Timestamp,
+) -> Result<Restored, StoreError> {
+    let dir = files::state_dir(dir)?;
+    let lease = Lease::take(&dir)?;
+    let places = marks::places(&dir, outside);
+    // A key that cannot be read is put aside with the rest.
+    let before = files::journal_key(&dir).ok().flatten();
+    let mut known = before.as_ref().map(|it| marks::read(&places, &Key::new(it))).unwrap_or_default();
+    let from = match how {
+        Restore::From(path) => Some(fetched(&dir, path)?),
+        Restore::AsItIs | Restore::Empty => None,
+    };
+    let aside = match how {
+        Restore::AsItIs => None,
+        Restore::From(_) | Restore::Empty => files::set_aside(&dir, now)?,
+    };
+    if let Some(secret) = from {
+        files::rename_into_place(&dir)?;
+        if before.as_ref().is_none_or(|it| it.expose() != secret.expose()) {
+            files::replace_journal_key(&dir, &secret, now)?;
+        }
+        let more = marks::read(&places, &Key::new(&secret));
+        known = known.and(more);
+    } else if how == Restore::Empty && before.is_none() {
+        files::set_key_aside(&dir, now)?;
+    }
+    let options = Options { outside: outside.map(Path::to_owned), ..Options::default() };
+    let mut store = SqliteStore::open_with(dir, lease, options, how == Restore::Empty)?;
+    let why = match how {
+        Restore::From(_) => "from a backup",
+        Restore::AsItIs => "as it is",
+        Restore::Empty => "empty",
+    };
+    let (head, kept) = store.begin_epoch(why, &known, now)?;
+    Ok(Restored { head, kept, aside })
+}
+
+/// Copies a backup beside the store, checks it, and takes its key out of it.
+fn fetched(dir: &Path, path: &Path) -> Result<Secret, StoreError> {
+    let half = files::half(dir);
+    files::fetch(path, &half)?;
+    let taken = (|| -> Result<Secret, StoreError> {
+        let db = connect(&half, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        if migrations::check(&db)? == 0 {
+            return Err(StoreError::damaged("there are no tables in the backup"));
+        }
+        let key: Vec<u8> = db
+            .query_row("SELECT journal_key FROM backup", [], |row| row.get(0))
+            .map_err(|_| StoreError::damaged("this is no file that `provost backup` has written"))?;
+        let secret = Secret::new(key);
+        verified(&db, &Key::new(&secret))?;
+        db.execute_batch("DROP TABLE backup")?;
+        Ok(secret)
+    })();
+    if taken.is_err() {
+        let _left = std::fs::remove_file(&half);
+    } else {
+        files::sync(&half)?;
+    }
+    taken
+}
+
+impl SqliteStore {
+    /// Leaps with all numbers beyond those that are known to have been given, and puts that on record.
+    fn begin_epoch(
+        &mut self,
+        why: &str,
+        known: &Known,
+        now: Timestamp,
+    ) -> Result<(Anchor, EventSeq), StoreError> {
+        let checkpoints = read::checkpoints(&self.db, "ORDER BY seq")?;
+        let stored = read::counters(&self.db)?;
+        let mut highest = stored;
+        for it in checkpoints.iter().filter(|it| self.key.is_sealed(it)) {
+            highest = higher(highest, codec::parse(&it.counters)?);
+        }
+        for mark in known.all() {
+            highest = higher(highest, Counters { event: mark.head.seq, ..mark.counters });
+        }
+        if known.all().next().is_none() && checkpoints.is_empty() && stored == Counters::default() {
+            // Nothing tells what was given: no store gives one a second for as long as there are clocks.
+            highest = at_least(u64::try_from(now.0 / 1000).unwrap_or(0));
+        }
+        let mut walk = Walk::whole(&self.key, checkpoints, read::gaps(&self.db)?, None);
+        read::walk_after(&self.db, &mut walk)?;
+        walk.leap()?;
+        let (kept, pruned_to) = (walk.head(), walk.pruned_to());
+        let mut next = skip(highest, NUMBERS_SKIPPED);
+        next.apply = ApplyId(next.apply.0.saturating_add(NUMBERS_SKIPPED));
+        next.ticket = Ticket(next.ticket.0.saturating_add(NUMBERS_SKIPPED));
+        let to = EventSeq(highest.event.0.max(kept.seq.0).saturating_add(NUMBERS_SKIPPED));
+        let gap = self.key.gap(kept, to);
+        let details = serde_json::json!({
+            "kept_to": kept.seq, "numbers_known_to": highest.event, "goes_on_at": to.next(), "fences_above": next.fence,
+        });
+        let last = read::event_time(&self.db, kept.seq)?;
+        let event = Event {
+            seq: to.next(),
+            at: now.max(last),
+            actor: provost(),
+            kind: EventKind::Recorded {
+                what: "store.restored".into(),
+                subject: why.into(),
+                details: Json::from_value(&details),
+            },
+        };
+        next.event = event.seq;
+        let linked = self.key.extend(&gap.head(), &[event])?;
+        let head = linked.last().map_or(gap.head(), |it| Anchor { seq: it.seq, mac: it.mac });
+        let checkpoint = self.key.checkpoint(head, pruned_to, &next)?;
+        self.write_epoch(&gap, &linked, (&stored, &next), &checkpoint, kept.seq)?;
+        self.marks.write(&self.key, &head, &next, As::Durable);
+        self.marks.sync();
+        Ok((head, kept.seq))
+    }
+
+    fn write_epoch(
+        &mut self,
+        gap: &Gap,
+        linked: &[crate::store::StoredEvent],
+        (before, next): (&Counters, &Counters),
+        checkpoint: &crate::store::journal::Checkpoint,
+        kept: EventSeq,
+    ) -> Result<(), StoreError> {
+        self.wait_for(super::Waits::Full)?;
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // What speaks of events that are not there any more.
+        for table in ["checkpoint", "timeline", "post", "inbox", "parked"] {
+            tx.execute(&format!("DELETE FROM {table} WHERE seq > ?1"), [codec::int(kept.0)?])?;
+        }
+        rows::put_gap(&tx, gap)?;
+        rows::put_events(&tx, linked)?;
+        rows::put_counters(&tx, before, next)?;
+        rows::put_checkpoint(&tx, checkpoint)?;
+        Ok(tx.commit()?)
+    }
+}
+
+/// The larger one of each.
+fn higher(a: Counters, b: Counters) -> Counters {
+    Counters {
+        event: a.event.max(b.event),
+        effect: a.effect.max(b.effect),
+        approval: a.approval.max(b.approval),
+        apply: a.apply.max(b.apply),
+        mail: a.mail.max(b.mail),
+        fence: a.fence.max(b.fence),
+        ticket: a.ticket.max(b.ticket),
+        post: a.post.max(b.post),
+        named: a.named.max(b.named),
+        completed: a.completed.max(b.completed),
+        failed: a.failed.max(b.failed),
+        timeline: a.timeline.max(b.timeline),
+    }
+}
+
+/// Numbers that are given, from this one on.
+fn at_least(n: u64) -> Counters {
+    use crate::base::{ApprovalId, EffectId, Fence, MailSeq, PostSeq};
+    Counters {
+        event: EventSeq(n),
+        effect: EffectId(n),
+        approval: ApprovalId(n),
+        apply: ApplyId(n),
+        mail: MailSeq(n),
+        fence: Fence(n),
+        ticket: Ticket(n),
+        post: PostSeq(n),
+        ..Counters::default()
+    }
+}

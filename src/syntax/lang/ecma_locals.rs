@@ -1,0 +1,214 @@
+//! Parameters and variables of functions, and the classes of what they stand for, in JavaScript and TypeScript.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::super::Receiver;
+use super::super::locals::Seen;
+use super::super::reading::offset;
+use super::super::walk::Walk;
+use super::ecma::{Field, Kind};
+use super::ecma_names::{bound_names, dotted};
+
+/// Casts and types within each other that are followed.
+const NESTED_MAX: usize = 8;
+
+fn range(node: Node<'_>) -> Range<u32> {
+    offset(node.start_byte())..offset(node.end_byte())
+}
+
+fn class_around(walk: &Walk<'_>) -> Option<Range<u32>> {
+    walk.range_above(|kind| Kind::of(kind) == Some(Kind::ClassBody))
+}
+
+/// Records what a function calls its arguments, what a loop goes through, what was caught.
+pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
+    match kind {
+        Kind::FunctionDeclaration
+        | Kind::GeneratorDeclaration
+        | Kind::FunctionExpression
+        | Kind::GeneratorFunction
+        | Kind::ArrowFunction
+        | Kind::MethodDefinition => parameters(walk, node),
+        Kind::ForIn => names_of(walk, node, Field::Left),
+        Kind::Catch => names_of(walk, node, Field::Parameter),
+        _ => {}
+    }
+}
+
+fn names_of(walk: &mut Walk<'_>, node: Node<'_>, field: Field) {
+    let Some(pattern) = walk.field(node, field as u8) else { return };
+    for name in bound_names(walk, pattern) {
+        let text = walk.text(name);
+        walk.local(&text, range(node), Seen::Unknown, false);
+    }
+}
+
+fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
+    names_of(walk, function, Field::Parameter);
+    let Some(parameters) = walk.field(function, Field::Parameters as u8) else { return };
+    let mut cursor = parameters.walk();
+    for parameter in parameters.named_children(&mut cursor) {
+        let pattern = walk.field(parameter, Field::Pattern as u8).unwrap_or(parameter);
+        if Kind::at(walk, pattern) != Some(Kind::Identifier) {
+            for name in bound_names(walk, pattern) {
+                let text = walk.text(name);
+                walk.local(&text, range(function), Seen::Unknown, false);
+            }
+            continue;
+        }
+        let name = walk.text(pattern);
+        let typed = walk.field(parameter, Field::Type as u8);
+        let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+        // `constructor(private store: Store)` makes a field.
+        let first = parameter.child(0);
+        let is_field = first.is_some_and(|first| {
+            Kind::at(walk, first) == Some(Kind::Accessibility) || walk.is_token(first, "readonly")
+        });
+        if is_field && let Some(class) = class_around(walk) {
+            walk.local(&format!("this.{name}"), class, seen.clone(), true);
+        }
+        walk.local(&name, range(function), seen, typed.is_some());
+    }
+}
+
+/// A variable that a function has for itself.
+pub(super) fn variable(walk: &mut Walk<'_>, node: Node<'_>, pattern: Node<'_>, value: Option<Node<'_>>) {
+    let block = |kind: u8| {
+        matches!(
+            Kind::of(kind),
+            Some(
+                Kind::Block
+                    | Kind::For
+                    | Kind::ForIn
+                    | Kind::SwitchBody
+                    | Kind::FunctionDeclaration
+                    | Kind::FunctionExpression
+                    | Kind::ArrowFunction
+                    | Kind::MethodDefinition
+            )
+        )
+    };
+    let Some(scope) = walk.range_above(block) else { return };
+    if Kind::at(walk, pattern) != Some(Kind::Identifier) {
+        for name in bound_names(walk, pattern) {
+            let text = walk.text(name);
+            walk.local(&text, scope.clone(), Seen::Unknown, false);
+        }
+        return;
+    }
+    let is_definition = value
+        .and_then(|value| Kind::at(walk, value))
+        .is_some_and(|kind| kind.is_function() || kind == Kind::Class);
+    if !is_definition {
+        let seen = of_named(walk, node, value);
+        let typed = walk.field(node, Field::Type as u8).is_some();
+        let name = walk.text(pattern);
+        walk.local(&name, scope, seen, typed);
+    }
+}
+
+/// `s = …` and `this.s = …`.
+pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
+    let seen = of_value(walk, right);
+    let at = offset(left.start_byte());
+    if Kind::at(walk, left) == Some(Kind::Identifier) {
+        let name = walk.text(left);
+        walk.facts.locals.assign(&name, at, seen);
+        return;
+    }
+    let field = dotted(walk, left).filter(|path| path.starts_with("this.") && path.matches('.').count() == 1);
+    if let (Some(path), Some(class)) = (field, class_around(walk)) {
+        walk.local(&path, class, seen, false);
+    }
+}
+
+/// What a name is by its type, or else by its value.
+pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>) -> Seen {
+    match walk.field(node, Field::Type as u8) {
+        Some(typed) => of_type(walk, typed),
+        None => value.map_or(Seen::Unset, |value| of_value(walk, value)),
+    }
+}
+
+fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
+    let mut value = value;
+    for _ in 0..NESTED_MAX {
+        let inner = match Kind::at(walk, value) {
+            Some(Kind::Parenthesized | Kind::NonNull) => value.named_child(0),
+            Some(Kind::As | Kind::Satisfies) => {
+                let last = u32::try_from(value.named_child_count()).unwrap_or(0).saturating_sub(1);
+                return value.named_child(last).map_or(Seen::Unknown, |typed| of_type(walk, typed));
+            }
+            Some(Kind::TypeAssertion) => {
+                let typed = value.named_child(0).and_then(|typed| typed.named_child(0));
+                return typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+            }
+            Some(Kind::New) => {
+                let class = walk.field(value, Field::Constructor as u8).and_then(|it| dotted(walk, it));
+                return class.map_or(Seen::Unknown, |class| Seen::Of(class.into()));
+            }
+            Some(Kind::Array | Kind::String | Kind::Template | Kind::Number | Kind::Regex) => {
+                return Seen::BuiltIn;
+            }
+            Some(Kind::Null | Kind::Undefined) => return Seen::Unset,
+            Some(Kind::Identifier) => {
+                let known = walk.facts.locals.seen(&walk.text(value), offset(value.start_byte()));
+                return known.filter(|seen| **seen != Seen::Unset).cloned().unwrap_or(Seen::Unknown);
+            }
+            _ => return Seen::Unknown,
+        };
+        match inner {
+            Some(inner) => value = inner,
+            None => return Seen::Unknown,
+        }
+    }
+    Seen::Unknown
+}
+
+fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
+    let mut typed = typed;
+    for _ in 0..NESTED_MAX {
+        let inner = match Kind::at(walk, typed) {
+            Some(Kind::TypeAnnotation | Kind::ParenthesizedType) => typed.named_child(0),
+            Some(Kind::GenericType) => walk.field(typed, Field::Name as u8).or_else(|| typed.named_child(0)),
+            Some(Kind::TypeIdentifier | Kind::NestedType) => {
+                return Seen::Of(walk.text(typed).split_whitespace().collect::<String>().into());
+            }
+            Some(Kind::ArrayType | Kind::TupleType) => return Seen::BuiltIn,
+            Some(Kind::PredefinedType) => {
+                let is_any = matches!(&*walk.text(typed), "any" | "unknown" | "object");
+                return if is_any { Seen::Unknown } else { Seen::BuiltIn };
+            }
+            Some(Kind::Union) => {
+                let mut cursor = typed.walk();
+                let mut parts = typed.named_children(&mut cursor).filter(|part| {
+                    !matches!(&*walk.text(*part), "null" | "undefined")
+                        && Kind::at(walk, *part) != Some(Kind::Comment)
+                });
+                let only = parts.next();
+                if parts.next().is_some() { None } else { only }
+            }
+            _ => None,
+        };
+        match inner {
+            Some(inner) => typed = inner,
+            None => return Seen::Unknown,
+        }
+    }
+    Seen::Unknown
+}
+
+/// What stands before a call, where that is a value whose type stands there: `new S().f()`, `(x as S).f()`.
+pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
+    let mut bare = object;
+    for _ in 0..NESTED_MAX {
+        match Kind::at(walk, bare) {
+            Some(Kind::Parenthesized | Kind::NonNull) => bare = bare.named_child(0)?,
+            Some(Kind::Identifier) => return None,
+            _ => break,
+        }
+    }
+    of_value(walk, bare).receiver()
+}

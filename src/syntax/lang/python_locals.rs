@@ -1,0 +1,256 @@
+//! Parameters and variables of functions, and the classes of what they stand for, in Python.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::super::Receiver;
+use super::super::locals::Seen;
+use super::super::reading::offset;
+use super::super::walk::Walk;
+use super::python::{Field, Kind, bound_names, dotted};
+
+/// Values and types within each other that are followed.
+const NESTED_MAX: usize = 8;
+
+/// What makes a value of a type that the language brings.
+const BUILT_IN: &[&str] = &[
+    "bool",
+    "bytearray",
+    "bytes",
+    "complex",
+    "dict",
+    "enumerate",
+    "filter",
+    "float",
+    "frozenset",
+    "int",
+    "iter",
+    "list",
+    "map",
+    "memoryview",
+    "open",
+    "range",
+    "reversed",
+    "set",
+    "sorted",
+    "str",
+    "tuple",
+    "zip",
+];
+
+fn range(node: Node<'_>) -> Range<u32> {
+    offset(node.start_byte())..offset(node.end_byte())
+}
+
+fn class_around(walk: &Walk<'_>) -> Option<Range<u32>> {
+    walk.range_above(|kind| Kind::of(kind) == Some(Kind::Class))
+}
+
+fn function_around(walk: &Walk<'_>) -> Option<Range<u32>> {
+    walk.range_above(|kind| matches!(Kind::of(kind), Some(Kind::Function | Kind::Lambda)))
+}
+
+/// Records what a function calls its arguments, what a loop goes through, what is managed or caught.
+pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
+    match kind {
+        Kind::Function | Kind::Lambda => parameters(walk, node),
+        Kind::For => {
+            if let Some(scope) = function_around(walk) {
+                names_of(walk, node, scope);
+            }
+        }
+        Kind::ForIn => {
+            let comprehension = walk.above.last().map(|above| above.range());
+            if let Some(scope) = comprehension {
+                names_of(walk, node, scope);
+            }
+        }
+        Kind::AsPattern => managed(walk, node),
+        _ => {}
+    }
+}
+
+fn names_of(walk: &mut Walk<'_>, node: Node<'_>, scope: Range<u32>) {
+    let Some(left) = walk.field(node, Field::Left as u8) else { return };
+    for name in bound_names(walk, left) {
+        let text = walk.text(name);
+        walk.local(&text, scope.clone(), Seen::Unknown, false);
+    }
+}
+
+fn managed(walk: &mut Walk<'_>, node: Node<'_>) {
+    let (Some(scope), Some(value)) = (function_around(walk), node.named_child(0)) else { return };
+    let target = walk.field(node, Field::Alias as u8).and_then(|target| target.named_child(0));
+    if let Some(target) = target.filter(|target| Kind::at(walk, *target) == Some(Kind::Identifier)) {
+        let (name, seen) = (walk.text(target), of_value(walk, value));
+        walk.local(&name, scope, seen, false);
+    }
+}
+
+fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
+    let Some(parameters) = walk.field(function, Field::Parameters as u8) else { return };
+    let mut cursor = parameters.walk();
+    for parameter in parameters.named_children(&mut cursor) {
+        let named = match Kind::at(walk, parameter) {
+            Some(Kind::Identifier) => Some(parameter),
+            Some(Kind::DefaultParameter | Kind::TypedDefault) => walk.field(parameter, Field::Name as u8),
+            Some(Kind::TypedParameter | Kind::Splat | Kind::DictionarySplat) => parameter.named_child(0),
+            _ => None,
+        };
+        let Some(named) = named.filter(|named| Kind::at(walk, *named) == Some(Kind::Identifier)) else {
+            continue;
+        };
+        let name = walk.text(named);
+        if matches!(&*name, "self" | "cls") {
+            continue;
+        }
+        let typed = walk.field(parameter, Field::Type as u8);
+        let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+        walk.local(&name, range(function), seen, typed.is_some());
+    }
+}
+
+/// `s = …` within a function, and `self.s = …` anywhere in a class.
+pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>, left: Node<'_>) {
+    let seen = of_assignment(walk, node);
+    let typed = walk.field(node, Field::Type as u8).is_some();
+    let path = dotted(walk, left);
+    if let Some(field) = path.as_deref().and_then(own_field) {
+        if let Some(class) = class_around(walk) {
+            walk.local(&format!("this.{field}"), class, seen, typed);
+        }
+        return;
+    }
+    let Some(scope) = function_around(walk) else { return };
+    if Kind::at(walk, left) == Some(Kind::Identifier) {
+        let name = walk.text(left);
+        walk.local(&name, scope, seen, typed);
+        return;
+    }
+    for name in bound_names(walk, left) {
+        let text = walk.text(name);
+        walk.local(&text, scope.clone(), Seen::Unknown, false);
+    }
+}
+
+/// `x` of `self.x`.
+pub(super) fn own_field(path: &str) -> Option<&str> {
+    let field = path.strip_prefix("self.").or_else(|| path.strip_prefix("cls."))?;
+    (!field.contains('.')).then_some(field)
+}
+
+/// What an assignment makes of a name, by its annotation or else by its value.
+pub(super) fn of_assignment(walk: &Walk<'_>, node: Node<'_>) -> Seen {
+    match walk.field(node, Field::Type as u8) {
+        Some(typed) => of_type(walk, typed),
+        None => walk.field(node, Field::Right as u8).map_or(Seen::Unset, |value| of_value(walk, value)),
+    }
+}
+
+fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
+    let mut value = value;
+    for _ in 0..NESTED_MAX {
+        match Kind::at(walk, value) {
+            Some(Kind::Parenthesized) => match value.named_child(0) {
+                Some(inner) => value = inner,
+                None => return Seen::Unknown,
+            },
+            Some(Kind::Call) => {
+                let class = walk.field(value, Field::Function as u8).and_then(|it| dotted(walk, it));
+                return class.map_or(Seen::Unknown, |class| made_by(&class));
+            }
+            Some(
+                Kind::Dictionary
+                | Kind::List
+                | Kind::Set
+                | Kind::Tuple
+                | Kind::String
+                | Kind::ListComprehension
+                | Kind::DictionaryComprehension
+                | Kind::SetComprehension
+                | Kind::Integer
+                | Kind::Float,
+            ) => return Seen::BuiltIn,
+            Some(Kind::None) => return Seen::Unset,
+            Some(Kind::Identifier) => {
+                let known = walk.facts.locals.seen(&walk.text(value), offset(value.start_byte()));
+                return known.filter(|seen| **seen != Seen::Unset).cloned().unwrap_or(Seen::Unknown);
+            }
+            _ => return Seen::Unknown,
+        }
+    }
+    Seen::Unknown
+}
+
+/// What a call makes: by the convention of names, an instance if the name is that of a class.
+fn made_by(path: &str) -> Seen {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    match () {
+        () if BUILT_IN.contains(&path) => Seen::BuiltIn,
+        () if name.trim_start_matches('_').starts_with(char::is_uppercase) => Seen::Of(path.into()),
+        () => Seen::Unknown,
+    }
+}
+
+fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
+    let mut typed = typed;
+    for _ in 0..NESTED_MAX {
+        let inner = match Kind::at(walk, typed) {
+            Some(Kind::Type | Kind::TypeParameter | Kind::Parenthesized) => typed.named_child(0),
+            Some(Kind::Identifier | Kind::Attribute) => {
+                return dotted(walk, typed).map_or(Seen::Unknown, |path| named_type(&path));
+            }
+            Some(Kind::String) => {
+                let mut cursor = typed.walk();
+                let text = typed
+                    .named_children(&mut cursor)
+                    .find(|it| Kind::at(walk, *it) == Some(Kind::StringContent));
+                let path = text.map(|text| walk.text(text)).unwrap_or_default();
+                let is_path = path.chars().all(|it| it.is_alphanumeric() || matches!(it, '_' | '.'));
+                return if is_path && !path.is_empty() { named_type(&path) } else { Seen::Unknown };
+            }
+            Some(Kind::GenericType | Kind::Subscript) => {
+                let name = walk.field(typed, Field::Value as u8).or_else(|| typed.named_child(0));
+                let Some(name) = name.and_then(|name| dotted(walk, name)) else { return Seen::Unknown };
+                // These say something of the type that they hold.
+                if !matches!(
+                    name.rsplit('.').next(),
+                    Some("Optional" | "Annotated" | "Final" | "ClassVar" | "Required" | "NotRequired")
+                ) {
+                    return named_type(&name);
+                }
+                typed.named_child(1)
+            }
+            Some(Kind::BinaryOperator) => {
+                let parts = [Field::Left, Field::Right].map(|field| walk.field(typed, field as u8));
+                let mut parts =
+                    parts.into_iter().flatten().filter(|part| Kind::at(walk, *part) != Some(Kind::None));
+                let only = parts.next();
+                if parts.next().is_some() { None } else { only }
+            }
+            _ => None,
+        };
+        match inner {
+            Some(inner) => typed = inner,
+            None => return Seen::Unknown,
+        }
+    }
+    Seen::Unknown
+}
+
+fn named_type(path: &str) -> Seen {
+    match path.rsplit('.').next() {
+        Some("Any" | "object" | "Self" | "Union") => Seen::Unknown,
+        _ if BUILT_IN.contains(&path) => Seen::BuiltIn,
+        _ => Seen::Of(path.into()),
+    }
+}
+
+/// What stands before a call, where that is a value whose type stands there: `S().f()`, `"".f()`.
+pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
+    if Kind::at(walk, object) == Some(Kind::Identifier) {
+        return None;
+    }
+    of_value(walk, object).receiver()
+}

@@ -1,0 +1,269 @@
+//! What happens to a store from outside: files that vanish or are swapped, history that is lost, bytes that are flipped.
+//! Each is told where people look, and each has a way on that gives no number twice.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Daemon, UP, World, eventually};
+
+fn world() -> World {
+    let world = World::new();
+    world.write("src/a.ts", "export function f() {}\nexport function g() {}\nexport function h() {}\n");
+    world
+}
+
+/// Grants a lock; its number.
+fn fence(world: &World, name: &str) -> u64 {
+    world.done("a", &["lock", &format!("src/a.ts:{name}")])["lock"]["fence"].as_u64().unwrap()
+}
+
+/// The database and what SQLite keeps beside it.
+fn files(state: &Path) -> [PathBuf; 3] {
+    ["provost.db", "provost.db-wal", "provost.db-shm"].map(|name| state.join(name))
+}
+
+/// What a command says, wherever, and how it ended.
+fn says(world: &World, args: &[&str]) -> (bool, String) {
+    let output = world.command(args).output().unwrap();
+    let both = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&both).into_owned())
+}
+
+/// The same for what has to succeed.
+fn does(world: &World, args: &[&str]) -> String {
+    let (done, text) = says(world, args);
+    assert!(done, "{args:?}: {text}");
+    text
+}
+
+/// A start, `status` and `doctor` all refuse with these words, and name the way on.
+fn is_told(world: &World, words: &str) {
+    for args in [UP, &["up"], &["status"], &["doctor"]] {
+        let (done, text) = says(world, args);
+        assert!(!done && text.contains(words) && text.contains("provost restore"), "{args:?}: {text}");
+    }
+}
+
+fn last_event(world: &World) -> u64 {
+    let text = does(world, &["journal", "export"]);
+    let last: Value = serde_json::from_str(text.lines().rfind(|it| it.starts_with('{')).unwrap()).unwrap();
+    last["seq"].as_u64().unwrap()
+}
+
+/// A daemon runs, all is well, and its numbers are above these.
+fn goes_on(world: &World, fence_before: u64, event_before: u64) -> Daemon {
+    let daemon = world.start();
+    let above = fence(world, "h");
+    assert!(above > fence_before, "the fence {above} was given before: up to {fence_before}");
+    let seen = last_event(world);
+    assert!(seen > event_before, "event {seen} was there before: up to {event_before}");
+    does(world, &["journal", "verify"]);
+    let (_, doctor) = says(world, &["doctor"]);
+    assert!(!doctor.contains("BROKEN"), "{doctor}");
+    daemon
+}
+
+fn taken_away_under_a_daemon(away: impl Fn(&Path)) {
+    let world = world();
+    let mut daemon = world.start();
+    fence(&world, "f");
+    away(&world.state_dir_of_one());
+    let (code, no) = world.ask("a", &["lock", "src/a.ts:g"]);
+    assert!(code != 0 && no.to_string().contains("moved, removed or changed"), "{no}");
+    eventually("status tells", || says(&world, &["status"]).1.contains("moved, removed or changed"));
+    let (done, doctor) = says(&world, &["doctor"]);
+    assert!(!done && doctor.contains("moved, removed or changed"), "{doctor}");
+    let (done, text) = says(&world, &["down"]);
+    assert!(!done && text.contains("not kept"), "{text}");
+    assert!(!daemon.ended().success(), "{}", world.log());
+}
+
+impl World {
+    /// The state folder, also where it has no database.
+    fn state_dir_of_one(&self) -> PathBuf {
+        let states = self.home().join(".local/state/provost");
+        let mut below = fs::read_dir(states).unwrap().flatten().map(|it| it.path());
+        below.find(|it| it.join("daemon.lock").exists()).unwrap()
+    }
+}
+
+#[test]
+fn files_that_vanish_under_a_daemon_stop_its_writes_and_its_stop_is_not_clean() {
+    taken_away_under_a_daemon(|state| files(state).iter().for_each(|it| fs::remove_file(it).unwrap()));
+}
+
+#[test]
+fn a_log_that_vanishes_under_a_daemon_stops_its_writes() {
+    taken_away_under_a_daemon(|state| fs::remove_file(&files(state)[1]).unwrap());
+}
+
+#[test]
+fn another_file_in_the_databases_place_stops_a_daemons_writes() {
+    taken_away_under_a_daemon(|state| {
+        let [database, ..] = files(state);
+        fs::copy(&database, state.join("other")).unwrap();
+        fs::rename(state.join("other"), &database).unwrap();
+    });
+}
+
+#[test]
+fn an_older_copy_written_over_the_database_stops_a_daemons_writes() {
+    taken_away_under_a_daemon(|state| {
+        let [database, ..] = files(state);
+        let old = fs::read(&database).unwrap();
+        fs::write(&database, old).unwrap();
+    });
+}
+
+#[test]
+fn what_was_moved_away_and_put_back_is_written_again() {
+    let world = world();
+    let _daemon = world.start();
+    fence(&world, "f");
+    let [database, ..] = files(&world.state_dir_of_one());
+    let away = database.with_extension("away");
+    fs::rename(&database, &away).unwrap();
+    assert_ne!(world.ask("a", &["lock", "src/a.ts:g"]).0, 0);
+    fs::rename(&away, &database).unwrap();
+    eventually("it is written again", || world.ask("a", &["lock", "src/a.ts:g"]).0 == 0);
+    assert!(says(&world, &["status"]).0);
+}
+
+#[test]
+fn another_program_that_opens_and_closes_the_database_takes_no_log_away() {
+    let world = world();
+    let mut daemon = world.start();
+    fence(&world, "f");
+    // The daemon has read beside its writer.
+    does(&world, &["tasks"]);
+    does(&world, &["log"]);
+    let [database, log, _] = files(&world.state_dir_of_one());
+    let other = rusqlite::Connection::open(&database).unwrap();
+    other.query_row("SELECT count(*) FROM event", [], |row| row.get::<_, i64>(0)).unwrap();
+    drop(other);
+    assert!(log.exists(), "the log is the daemon's");
+    // What is granted from now on is there after a crash.
+    fence(&world, "g");
+    daemon.kill();
+    let _daemon = world.start();
+    let locks = world.done("a", &["locks"])["locks"].to_string();
+    assert!(locks.contains("src/a.ts:g"), "{locks}");
+}
+
+#[test]
+fn a_start_without_the_log_refuses_until_it_is_told_to_go_on() {
+    let world = world();
+    let mut daemon = world.start();
+    fence(&world, "f");
+    let (given, seen) = (fence(&world, "g"), last_event(&world));
+    daemon.kill();
+    let [_, log, shared] = files(&world.state_dir_of_one());
+    fs::remove_file(log).unwrap();
+    fs::remove_file(shared).unwrap();
+    is_told(&world, "newest history is missing");
+    does(&world, &["restore", "--as-it-is"]);
+    goes_on(&world, given, seen).stop();
+    world.start().stop();
+    does(&world, &["journal", "verify"]);
+}
+
+#[test]
+fn an_older_copy_put_back_is_refused_also_where_the_marks_beside_it_are_older_too() {
+    let world = world();
+    world.start().stop();
+    let state = world.state_dir_of_one();
+    let old = world.path("old");
+    fs::create_dir(&old).unwrap();
+    let kept = ["provost.db", "journal.anchor"];
+    for name in kept {
+        fs::copy(state.join(name), old.join(name)).unwrap();
+    }
+    let daemon = world.start();
+    let (given, seen) = (fence(&world, "g"), last_event(&world));
+    daemon.stop();
+    for name in kept {
+        fs::copy(old.join(name), state.join(name)).unwrap();
+    }
+    is_told(&world, "newest history is missing");
+    does(&world, &["restore", "--as-it-is"]);
+    goes_on(&world, given, seen).stop();
+}
+
+#[test]
+fn a_database_that_is_gone_while_its_key_is_there_is_no_new_beginning() {
+    let world = world();
+    let daemon = world.start();
+    fence(&world, "f");
+    let copy = world.path("copy.db");
+    does(&world, &["backup", copy.to_str().unwrap()]);
+    let (done, text) = says(&world, &["backup", copy.to_str().unwrap()]);
+    assert!(!done && text.contains("does not exist"), "no file is written over: {text}");
+    let mode = fs::metadata(&copy).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "a key is in it");
+    let (given, seen) = (fence(&world, "g"), last_event(&world));
+    let (done, text) = says(&world, &["restore", copy.to_str().unwrap()]);
+    assert!(!done && text.contains("provost down"), "not under a daemon: {text}");
+    daemon.stop();
+    fs::remove_file(&files(&world.state_dir_of_one())[0]).unwrap();
+    is_told(&world, "is gone");
+    does(&world, &["restore", copy.to_str().unwrap()]);
+    let daemon = goes_on(&world, given, seen);
+    let locks = world.done("a", &["locks"])["locks"].to_string();
+    assert!(locks.contains("src/a.ts:f"), "what the copy had is there: {locks}");
+    daemon.stop();
+}
+
+#[test]
+fn flipped_bytes_are_told_and_there_is_a_way_on_with_nothing() {
+    let world = world();
+    let daemon = world.start();
+    let (given, seen) = (fence(&world, "f"), last_event(&world));
+    daemon.stop();
+    let [database, ..] = files(&world.state_dir_of_one());
+    let mut bytes = fs::read(&database).unwrap();
+    for page in [2, 5, 9] {
+        bytes[page * 4096] ^= 0xff;
+    }
+    fs::write(&database, bytes).unwrap();
+    is_told(&world, "malformed");
+    let (done, text) = says(&world, &["restore", "--as-it-is"]);
+    assert!(!done && text.contains("--empty"), "pages that are no pages are not gone on with: {text}");
+    let told = does(&world, &["restore", "--empty"]);
+    assert!(told.contains("damaged-"), "what was there is kept: {told}");
+    goes_on(&world, given, seen).stop();
+}
+
+#[test]
+fn a_store_without_anything_that_tells_its_numbers_goes_on_above_all_that_were_given() {
+    let world = world();
+    let daemon = world.start();
+    let (given, seen) = (fence(&world, "f"), last_event(&world));
+    daemon.stop();
+    let state = world.state_dir_of_one();
+    for name in ["provost.db", "journal.anchor"] {
+        fs::remove_file(state.join(name)).unwrap();
+    }
+    fs::remove_dir_all(world.config_dir().join("anchors")).unwrap();
+    is_told(&world, "is gone");
+    does(&world, &["restore", "--empty"]);
+    goes_on(&world, given, seen).stop();
+}
+
+#[test]
+fn a_tail_that_was_deleted_is_told_and_gone_on_without() {
+    let world = world();
+    let daemon = world.start();
+    fence(&world, "f");
+    let (given, seen) = (fence(&world, "g"), last_event(&world));
+    daemon.stop();
+    let [database, ..] = files(&world.state_dir_of_one());
+    let other = rusqlite::Connection::open(&database).unwrap();
+    other.execute("DELETE FROM event WHERE seq > ?1", [i64::try_from(seen).unwrap() - 2]).unwrap();
+    drop(other);
+    is_told(&world, "tampered with");
+    does(&world, &["restore", "--as-it-is"]);
+    goes_on(&world, given, seen).stop();
+}

@@ -1,0 +1,169 @@
+//! Shell commands that write more than their words name, and what is near another agent's intent.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{CODE, recorded, world};
+use crate::support::World;
+
+fn git(world: &World, args: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=T", "-c", "user.email=t@localhost"]).args(args);
+    let done = git.current_dir(world.repo()).output().unwrap();
+    assert!(done.status.success(), "git {args:?}: {done:?}");
+}
+
+fn told(world: &World, command: &str) -> Value {
+    let mut told = recorded(world, "claude/bash");
+    told["cwd"] = json!(world.repo());
+    told["tool_input"]["command"] = json!(command);
+    told
+}
+
+#[test]
+fn commands_are_followed_into_folders_shells_and_programs_that_write() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.write("docs/a.md", "a\n");
+    let diff = "--- a/src/auth.ts\n+++ b/src/auth.ts\n@@ -1 +1 @@\n-x\n+y\n";
+    world.write("fix.diff", diff);
+    world.write("other.diff", &diff.replace("src/auth.ts", "docs/a.md"));
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    let refused = [
+        "cd src && sed -i s/a/b/ auth.ts",
+        "cd src; echo x > auth.ts",
+        "(cd src && rm auth.ts)",
+        "cd docs && cd ../src && rm auth.ts",
+        "bash -c 'sed -i s/a/b/ src/auth.ts'",
+        "cd src && bash -lc \"rm auth.ts\"",
+        "timeout 5 env A=1 sh -c 'cd src && tee auth.ts'",
+        "eval 'rm src/auth.ts'",
+        "git apply fix.diff",
+        "git -C src apply -p2 ../fix.diff",
+        "patch -p1 -i fix.diff",
+        "patch -p1 < fix.diff",
+        "git ls-files | xargs sed -i s/a/b/",
+        "grep -rl login . | xargs -I {} sed -i s/a/b/ {}",
+        "find . -name '*.ts' -delete",
+        "find src -type f -exec sed -i s/a/b/ {} +",
+        "npx prettier --write 'src/**/*.ts'",
+        "prettier --write .",
+        "rm src/*.ts",
+        "rm -rf src",
+        "cargo fmt",
+        "black src",
+        "eslint --fix src",
+        "git clean -fdx",
+    ];
+    for command in refused {
+        world.is_refused("claude", &told(&world, command));
+    }
+    let free = [
+        "cd docs && sed -i s/a/b/ auth.ts",
+        "(cd src && ls); rm auth.ts",
+        "cd $SOMEWHERE && rm auth.ts",
+        "bash -c 'cat src/auth.ts'",
+        "git apply --check fix.diff",
+        "git apply other.diff",
+        "git ls-files | xargs grep login",
+        "find . -name '*.pyc' -delete",
+        "find . -name '*.ts'",
+        "prettier --check .",
+        "prettier --write docs",
+        "rm docs/*.ts",
+        "cargo fmt --check",
+        "cargo build",
+        "eslint src",
+        "git stash list",
+        "git checkout -b next",
+        "git log -- src/auth.ts",
+    ];
+    for command in free {
+        world.goes_on("claude", &told(&world, command));
+    }
+}
+
+#[test]
+fn git_is_kept_from_what_it_would_change_and_from_nothing_else() {
+    let world = world("claude");
+    world.write("docs/a.md", "a\n");
+    git(&world, &["add", "src", "docs"]);
+    git(&world, &["commit", "--quiet", "--message", "one"]);
+    git(&world, &["branch", "same"]);
+    git(&world, &["checkout", "--quiet", "-b", "other"]);
+    world.write("src/auth.ts", &format!("{CODE}// more\n"));
+    git(&world, &["commit", "--quiet", "--all", "--message", "two"]);
+    git(&world, &["checkout", "--quiet", "same"]);
+    world.write("docs/a.md", "b\n");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    // Nothing of what is locked differs.
+    for command in
+        ["git stash", "git reset --hard", "git checkout same", "git switch same", "git checkout docs/a.md"]
+    {
+        world.goes_on("claude", &told(&world, command));
+    }
+    for command in [
+        "git checkout other",
+        "git switch other",
+        "git reset --hard other",
+        "git merge other",
+        "git checkout -- src/auth.ts",
+    ] {
+        world.is_refused("claude", &told(&world, command));
+    }
+    world.write("src/auth.ts", &format!("{CODE}// theirs, not committed\n"));
+    for command in ["git stash", "git stash push", "git reset --hard", "cd docs && git checkout -f same"] {
+        world.is_refused("claude", &told(&world, command));
+    }
+}
+
+#[test]
+fn an_allowed_edit_near_another_agents_intent_says_so() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done("codex-1", &["intend", "new \"tokens\"", "--file", "src/auth.ts", "--symbol", "login"]);
+    let said = |told: &Value| {
+        let output = world.call("claude", "PreToolUse", told);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        match output.stdout.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_slice::<Value>(&output.stdout).unwrap()["hookSpecificOutput"].clone(),
+        }
+    };
+    let near = said(&recorded(&world, "claude/edit"));
+    let context = near["additionalContext"].as_str().unwrap();
+    assert!(
+        context.contains("codex-1") && context.contains("src/auth.ts:login") && context.contains("tokens"),
+        "{near}"
+    );
+    assert!(near["permissionDecision"].is_null(), "it says no yes: {near}");
+    assert_eq!(said(&recorded(&world, "claude/edit_beside")), Value::Null);
+    // Its own intents are no news.
+    let mut own = recorded(&world, "claude/edit");
+    own["session_id"] = json!("5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c00a");
+    world.done("claude-2b64a1f3c00a", &["intend", "mine", "--file", "docs/a.md"]);
+    assert!(said(&own)["additionalContext"].as_str().is_some_and(|it| !it.contains("mine")));
+}
+
+#[test]
+fn guard_answers_for_the_symbol_that_it_is_asked_about() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done("ada", &["lock", "src/auth.ts:login"]);
+    world.done("ada", &["intend", "new tokens", "--file", "src/auth.ts", "--symbol", "logout"]);
+    let guard = |asked: &str| {
+        let done = world.command(&["guard", asked, "--agent", "bob", "--json"]).output().unwrap();
+        (done.status.code().unwrap(), serde_json::from_slice::<Value>(&done.stdout).unwrap())
+    };
+    assert_eq!(guard("src/auth.ts").0, 5);
+    let (code, said) = guard("src/auth.ts:login");
+    assert_eq!((code, &said["blocked"][0]["lock"]["holder"]), (5, &json!("ada")), "{said}");
+    let (code, said) = guard("src/auth.ts:logout");
+    assert_eq!((code, &said["near"][0]["agent"]), (0, &json!("ada")), "{said}");
+    assert_eq!(guard("src/auth.ts:nobody").0, 0);
+    // A file with a colon in its name is a file.
+    world.write("src/a:b", "x");
+    assert_eq!(guard("src/a:b").0, 0);
+}

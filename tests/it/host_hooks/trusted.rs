@@ -1,0 +1,66 @@
+//! Whether Codex trusts our hooks, as it keeps that on record itself.
+
+use provost::base::Digest;
+use serde_json::{Value, json};
+
+use super::world;
+use crate::support::World;
+
+/// What Codex 0.169 keeps of a hook that was trusted.
+fn digest_of(event: &str, group: &Value) -> String {
+    let hook = &group["hooks"][0];
+    let mut members = vec![
+        format!("\"event_name\":\"{event}\""),
+        format!(
+            "\"hooks\":[{{\"async\":false,\"command\":{},\"timeout\":{},\"type\":\"command\"}}]",
+            hook["command"], hook["timeout"]
+        ),
+    ];
+    if group["matcher"].is_string() {
+        members.push(format!("\"matcher\":{}", group["matcher"]));
+    }
+    format!("sha256:{}", Digest::of(format!("{{{}}}", members.join(",")).as_bytes()))
+}
+
+fn status(world: &World) -> String {
+    let done = world.command(&["hooks", "status"]).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
+    // As it was recorded: the digest of a hook by `hooks/list` of its app server.
+    let group = json!({ "hooks": [{ "command": "./check", "timeout": 600 }] });
+    let known = "sha256:e483f4689bab8d1b323414290a6b9da635aa14a004468ee87316659e79089e04";
+    assert_eq!(digest_of("pre_tool_use", &group), known);
+    let world = world("codex");
+    let said = status(&world);
+    assert!(said.contains("codex: untrusted") && said.contains("/hooks"), "{said}");
+    let file = world.repo().join(".codex/hooks.json");
+    let hooks: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let events = [
+        ("PreToolUse", "pre_tool_use"),
+        ("PermissionRequest", "permission_request"),
+        ("SessionStart", "session_start"),
+        ("SessionEnd", "session_end"),
+    ];
+    let mut config = String::from("model = \"any\"\n");
+    for (event, key) in events {
+        let digest = digest_of(key, &hooks["hooks"][event][0]);
+        config.push_str(&format!(
+            "[hooks.state.\"{}:{key}:0:0\"]\ntrusted_hash = \"{digest}\"\n",
+            file.display()
+        ));
+    }
+    let folder = world.home().join(".codex");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), &config).unwrap();
+    assert!(status(&world).contains("codex: installed"), "{}\n{config}", status(&world));
+    // One that is switched off, and one that has changed since.
+    std::fs::write(folder.join("config.toml"), format!("{config}enabled = false\n")).unwrap();
+    assert!(status(&world).contains("codex: untrusted"));
+    std::fs::write(folder.join("config.toml"), &config).unwrap();
+    assert!(world.install_hooks("codex", &["--agent", "pair"]).status.success());
+    assert!(status(&world).contains("codex: untrusted"));
+}
