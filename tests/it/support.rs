@@ -18,7 +18,9 @@ use tempfile::TempDir;
 #[cfg_attr(windows, path = "support/windows.rs")]
 mod host;
 
-pub(crate) use host::{Connection, UP, apart};
+#[cfg(unix)]
+pub(crate) use host::apart;
+pub(crate) use host::{Connection, UP};
 
 /// The product's executable, also where tests run from an archive.
 pub(crate) fn provost() -> PathBuf {
