@@ -222,6 +222,11 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.open_devit(&devit_at, Place::Ours)?;
     daemon.open_extra(&config)?;
     daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
+    daemon.doors.spawn(follow::renamed_files(
+        daemon.provost.clone(),
+        daemon.host.clone(),
+        daemon.stop.clone(),
+    ));
     daemon.see_files(&config.agent_protocol);
     daemon.follow_code_owners();
     daemon.doors.spawn(memory::give_back(daemon.stop.clone()));

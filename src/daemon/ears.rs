@@ -118,7 +118,8 @@ impl Ears {
         news
     }
 
-    /// Somebody does not want to hear of these paths, which are in folders of theirs.
+    /// From now on nothing is heard of these paths, which are in folders of `name`.
+    #[cfg(unix)]
     pub(super) fn ignore(&self, name: &Path, paths: BTreeSet<PathBuf>) {
         lock(&self.folders).ignored.insert(name.to_owned(), paths);
     }

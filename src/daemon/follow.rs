@@ -1,8 +1,14 @@
-//! Files change, and what is coordinated in them is followed.
+//! Files change and are renamed, and what is coordinated in them is followed.
+
+use std::sync::Arc;
 
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::command::FollowLocks;
+use crate::domain::view::LiveLocks;
+use crate::domain::{Principal, Refusal};
+use crate::index::Moved;
 use crate::service::Provost;
 
 /// Until the daemon stops: brings intents up to date in files that have changed.
@@ -19,9 +25,43 @@ pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
                     tracing::debug!(%err, "intents in changed files are followed when they are asked for");
                 }
             }
-            // Whoever asks for intents has them brought up to date then.
+            // Each question about intents brings them up to date.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
+    }
+}
+
+/// Until the daemon stops: lets locks follow files that were renamed.
+pub(super) async fn renamed_files(provost: Provost, host: Principal, stop: CancellationToken) {
+    let mut moves = provost.index().moves();
+    loop {
+        let moved = tokio::select! {
+            () = stop.cancelled() => return,
+            moved = moves.recv() => moved,
+        };
+        match moved {
+            Ok(moved) => {
+                if let Err(err) = follow(&provost, &host, &moved).await {
+                    tracing::warn!(%err, "locks could not follow files that were renamed");
+                }
+            }
+            Err(RecvError::Lagged(_)) => {
+                tracing::warn!("more files were renamed at once than locks follow");
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Only renames of files with locks are written down.
+async fn follow(provost: &Provost, host: &Principal, moved: &Arc<[Moved]>) -> Result<(), Refusal> {
+    let files = moved.iter().map(|it| it.from.clone()).collect();
+    let (held, _) = provost.view(LiveLocks { holder: None, files }).await?;
+    let is_locked = |it: &&Moved| held.iter().any(|lock| *lock.it.at.file() == it.from);
+    let moves: Vec<_> = moved.iter().filter(is_locked).map(|it| (it.from.clone(), it.to.clone())).collect();
+    match moves.is_empty() {
+        true => Ok(()),
+        false => provost.submit(host, FollowLocks { moves }).await.map(drop),
     }
 }

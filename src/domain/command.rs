@@ -21,10 +21,10 @@ pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellA
 pub use capture::{BeginCapture, CaptureBegun, CaptureEnded, EndCapture, Shot};
 pub use coordinate::{
     AcquireLock, AgentNamed, AnswerContract, Conflict, ContractAnswered, ContractProposed, ContractWithdrawn,
-    ContractsFollowed, DeclareIntent, Declared, FollowContracts, FreshSpans, HasLeft, IntendedFile,
-    IntentUpdated, IntentsRefreshed, Known, Leave, LeaveQueue, LockReleased, Locked, LocksReaped, NameAgent,
-    ProposeContract, QueueLeft, ReapLocks, RefreshIntents, ReleaseLock, Rival, SymbolFacts, UpdateIntent,
-    Warning, WithdrawContract,
+    ContractsFollowed, DeclareIntent, Declared, FollowContracts, FollowLocks, FreshSpans, HasLeft,
+    IntendedFile, IntentUpdated, IntentsRefreshed, Known, Leave, LeaveQueue, LockReleased, Locked,
+    LocksFollowed, LocksReaped, NameAgent, ProposeContract, QueueLeft, ReapLocks, RefreshIntents,
+    ReleaseLock, Rival, SymbolFacts, UpdateIntent, Warning, WithdrawContract,
 };
 pub use crew::{
     AnswerTransfer, AppointLead, AssignmentMade, AssignmentMoved, BeatCrew, ChangedFile, ClaimFile,
@@ -146,6 +146,8 @@ verbs! {
     Leave          => HasLeft,    needs Coordinate, Commit;
     /// Free locks whose holders are gone.
     ReapLocks      => LocksReaped, needs Host,      Commit;
+    /// Let locks follow files that were renamed.
+    FollowLocks    => LocksFollowed, needs Host,    Commit;
     /// Announce a change.
     DeclareIntent  => Declared,   needs Coordinate, Commit;
     /// Say how an announced change goes on.

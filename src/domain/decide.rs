@@ -167,6 +167,7 @@ fn dispatch(
         | Command::LeaveQueue(_)
         | Command::Leave(_)
         | Command::ReapLocks(_)
+        | Command::FollowLocks(_)
         | Command::DeclareIntent(_)
         | Command::UpdateIntent(_)
         | Command::RefreshIntents(_)
@@ -225,6 +226,7 @@ fn coordinate(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbo
         Command::LeaveQueue(it) => state.leave_queue(who, it, out).map(Reply::QueueLeft),
         Command::Leave(it) => Ok(Reply::HasLeft(state.leave(now, who, it, out))),
         Command::ReapLocks(it) => Ok(Reply::LocksReaped(state.reap(it, out))),
+        Command::FollowLocks(it) => Ok(Reply::LocksFollowed(state.follow_locks(it, out))),
         Command::DeclareIntent(it) => state.declare(now, who, it, out).map(Reply::Declared),
         Command::UpdateIntent(it) => state.update_intent(now, who, it, out).map(Reply::IntentUpdated),
         Command::RefreshIntents(it) => Ok(Reply::IntentsRefreshed(state.refresh_intents(it, out))),

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, LocksReaped, QueueLeft, ReapLocks,
-    ReleaseLock, Rival, Warning,
+    AcquireLock, FollowLocks, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, LocksFollowed,
+    LocksReaped, QueueLeft, ReapLocks, ReleaseLock, Rival, Warning,
 };
 use super::{
     Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, StakeKind, State,
@@ -431,6 +431,36 @@ impl State {
             .filter_map(|(at, fence)| self.locks.get(at).filter(|lock| lock.fence == *fence && !lock.lapsed));
         let count = found.map(|lock| self.free(lock, &verb.why, out)).count();
         LocksReaped { count }
+    }
+
+    /// Live locks in files that were renamed go along, as the same grants. One stays where it is if another agent has a
+    /// lock in its way under the new name.
+    pub(super) fn follow_locks(&self, verb: &FollowLocks, out: &mut Outbox) -> LocksFollowed {
+        let mut count = 0;
+        for (from, to) in &verb.moves {
+            for lock in self.locks.live_in(from) {
+                let names: Vec<&str> = lock.all_names().collect();
+                let there = lock.at.in_file(to.clone());
+                let taken = self.locks.in_the_way(&lock.holder, to, &names).next().is_some();
+                if taken || self.locks.get(&there).is_some_and(|it| !it.lapsed) {
+                    continue;
+                }
+                self.free(lock, &format!("its file is {to} now"), out);
+                out.say(EventKind::LockAcquired {
+                    symbol: there.clone(),
+                    fence: lock.fence,
+                    until: lock.expires_at,
+                    refreshed: true,
+                });
+                let asked = match there.symbol() {
+                    "" => to.as_str().into(),
+                    _ => there.to_string().into(),
+                };
+                out.put(Change::PutLock(Arc::new(Lock { at: there, asked, ..Lock::clone(lock) })));
+                count += 1;
+            }
+        }
+        LocksFollowed { count }
     }
 
     /// A task that ends takes the locks of its jailed worker with it.

@@ -52,6 +52,7 @@ mod shield;
 mod snap;
 #[cfg_attr(windows, path = "survey_windows.rs")]
 mod survey;
+#[cfg(not(windows))]
 mod suspects;
 mod talk;
 mod told;

@@ -109,12 +109,14 @@ impl Keeper {
             }
         }
         self.take_in(all);
+        self.index.tell_moves();
     }
 
     fn look_at_everything(&mut self) {
         let root = RepoPath::default();
         let found = self.look(&root, Depth::All);
         self.take_in(found);
+        self.index.tell_moves();
         let watching = self.watch.is_some();
         self.index.progress(|it| {
             it.looks += 1;

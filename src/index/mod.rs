@@ -30,7 +30,7 @@ use crate::syntax::{Cache, Reading};
 use keeper::Keeper;
 use known::{Found, Known, Put};
 use seen::Files;
-pub use seen::{Sight, Way};
+pub use seen::{Moved, Sight, Way};
 use watch::Bell;
 
 /// Files that have changed, for those who keep something about them.
@@ -50,6 +50,7 @@ struct Parts {
     /// Files of any kind.
     files: Mutex<Files>,
     seen: broadcast::Sender<Arc<[Sight]>>,
+    moved: broadcast::Sender<Arc<[Moved]>>,
     bell: Arc<Bell>,
     /// Whether the repository is read at all.
     on: bool,
@@ -124,6 +125,7 @@ impl Index {
             changed: broadcast::channel(INDEX_NEWS_MAX).0,
             files: Mutex::default(),
             seen: broadcast::channel(INDEX_NEWS_MAX).0,
+            moved: broadcast::channel(INDEX_NEWS_MAX).0,
             bell: Arc::new(Bell::new(wake)),
             on: options.on,
         }));
@@ -148,6 +150,11 @@ impl Index {
     /// Tells of files of any kind that have come, changed or gone. Who falls behind misses some.
     pub fn sights(&self) -> broadcast::Receiver<Arc<[Sight]>> {
         self.0.seen.subscribe()
+    }
+
+    /// Tells of files that were renamed within the tree. A listener that falls behind misses some.
+    pub fn moves(&self) -> broadcast::Receiver<Arc<[Moved]>> {
+        self.0.moved.subscribe()
     }
 
     /// Ends the thread, as soon as it has a moment.

@@ -32,6 +32,18 @@ impl Stamp {
         (i128::try_from(now.as_nanos()).ok()? - changed > YOUNG_NS).then_some(self)
     }
 
+    /// Zero where the system has none.
+    pub(super) fn inode(&self) -> u64 {
+        self.id.0
+    }
+
+    /// Whether this is the same file under another name: a rename keeps the inode, the length and the time of writing.
+    /// False where the system has no inodes.
+    pub(super) fn is_renamed(&self, before: &Self) -> bool {
+        let identity = |it: &Self| (it.id.0, it.len, it.written);
+        self.id.0 != 0 && identity(self) == identity(before)
+    }
+
     pub(super) fn of(meta: &Metadata) -> Self {
         let written = meta.modified().ok().and_then(|at| {
             let since = at.into_std().duration_since(std::time::UNIX_EPOCH).ok()?;

@@ -32,15 +32,53 @@ pub struct Sight {
     pub way: Way,
 }
 
-/// The files that are there, as they were when somebody last looked.
+/// A file that was renamed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// What it was called.
+    pub from: RepoPath,
+    /// What it is called now.
+    pub to: RepoPath,
+}
+
+/// The files that are there, as they were at the last look.
 #[derive(Default)]
-pub(super) struct Files(BTreeMap<RepoPath, Stamp>);
+pub(super) struct Files {
+    there: BTreeMap<RepoPath, Stamp>,
+    /// Those that have gone since the moves were last told.
+    gone: Vec<(RepoPath, Stamp)>,
+    /// Those that have gone before that: a look can lie between both halves of a rename.
+    gone_before: Vec<(RepoPath, Stamp)>,
+    /// Those that have come, or were replaced, since the moves were last told.
+    come: Vec<(RepoPath, Stamp)>,
+}
 
 impl Files {
+    /// The files that were renamed since the last call.
+    fn take_moves(&mut self) -> Vec<Moved> {
+        let come = std::mem::take(&mut self.come);
+        let gone = std::mem::take(&mut self.gone);
+        let before = std::mem::replace(&mut self.gone_before, gone);
+        let mut moves = Vec::new();
+        if come.is_empty() {
+            return moves;
+        }
+        let mut lost: BTreeMap<u64, (RepoPath, Stamp)> = BTreeMap::new();
+        for (path, stamp) in before.into_iter().chain(self.gone_before.iter().cloned()) {
+            lost.insert(stamp.inode(), (path, stamp));
+        }
+        for (to, stamp) in come {
+            if let Some((from, _)) = lost.remove(&stamp.inode()).filter(|(_, it)| stamp.is_renamed(it)) {
+                moves.push(Moved { from, to });
+            }
+        }
+        moves
+    }
+
     fn in_folder(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
         let (from, to) = bounds(folder);
         let range = (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str));
-        let found = self.0.range::<str, _>(range).map(|(path, _)| path);
+        let found = self.there.range::<str, _>(range).map(|(path, _)| path);
         found.filter(|path| all || is_directly_in(path, folder)).cloned().collect()
     }
 
@@ -60,18 +98,22 @@ impl Files {
             lost.extend(self.in_folder(folder, all));
         }
         for path in lost {
-            if !found.contains_key(&path) && self.0.remove(&path).is_some() {
+            if !found.contains_key(&path)
+                && let Some(stamp) = self.there.remove(&path)
+            {
+                self.gone.push((path.clone(), stamp));
                 sights.push(Sight { path, way: Way::Deleted });
             }
         }
         for (path, stamp) in found {
-            let way = match self.0.get(&path) {
+            let way = match self.there.get(&path) {
                 Some(before) if *before == stamp => continue,
                 Some(_) => Way::Changed,
-                None if self.0.len() >= SEEN_FILES_MAX => continue,
+                None if self.there.len() >= SEEN_FILES_MAX => continue,
                 None => Way::Created,
             };
-            self.0.insert(path.clone(), stamp);
+            self.there.insert(path.clone(), stamp);
+            self.come.push((path.clone(), stamp));
             sights.push(Sight { path, way });
         }
         sights
@@ -95,6 +137,17 @@ impl Index {
         if !is_first && !sights.is_empty() {
             // Nobody may be looking.
             let _ = self.0.seen.send(sights.into());
+        }
+    }
+
+    /// Tells of the files that were renamed since the last call, once all folders with news have been looked at. What
+    /// there is when the daemon starts has not been renamed.
+    pub(super) fn tell_moves(&self) {
+        let is_first = self.lock_progress().looks == 0;
+        let moves = self.0.files.lock().unwrap_or_else(PoisonError::into_inner).take_moves();
+        if !is_first && !moves.is_empty() {
+            // There may be no listener.
+            let _ = self.0.moved.send(moves.into());
         }
     }
 }

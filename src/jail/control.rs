@@ -299,9 +299,11 @@ pub(super) enum HandedOver {
 }
 
 /// Most descriptors that travel at once.
+#[cfg(target_os = "linux")]
 pub(super) const HANDED_MAX: usize = 3;
 
 /// The supervisor's messages.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Said {
     /// With this message come listeners, bound to these addresses of the jail's own network, in this order.
@@ -316,6 +318,7 @@ pub(super) enum Said {
 }
 
 /// Why a supervisor ended a worker without being told to.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Breach {
     /// All of it together had more memory than its limit.
@@ -329,6 +332,7 @@ pub(super) enum Breach {
 }
 
 /// How a worker ended, as its supervisor saw it.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,

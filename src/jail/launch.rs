@@ -39,6 +39,7 @@ pub struct Groups {
 }
 
 /// Through which a supervisor hears of them.
+#[cfg(target_os = "linux")]
 pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 
 impl Default for Supervisor {
@@ -101,6 +102,7 @@ impl Supervisor {
     }
 
     /// The user and group, when they are not the daemon's own.
+    #[cfg(target_os = "linux")]
     pub(super) fn user(&self) -> Option<(u32, u32)> {
         self.user
     }

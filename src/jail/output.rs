@@ -289,7 +289,8 @@ impl LiveOutput {
         self.has_been_read(u64::MAX);
     }
 
-    /// Whether the worker waits for whoever follows.
+    /// Whether the worker waits for its readers.
+    #[cfg(target_os = "linux")]
     pub(super) fn is_paced(&self) -> bool {
         self.pace.is_some()
     }

@@ -135,6 +135,7 @@ mod policy_files;
 mod policy_random;
 mod posts;
 mod prompts;
+mod renamed_files;
 mod replay;
 mod replies;
 mod repositories;

@@ -203,6 +203,20 @@ pub struct LocksReaped {
     pub count: usize,
 }
 
+/// Files that were renamed: the locks in them go along.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FollowLocks {
+    /// Each file as it was called before, and as it is called now.
+    pub moves: Vec<(RepoPath, RepoPath)>,
+}
+
+/// They have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocksFollowed {
+    /// How many locks have gone along.
+    pub count: usize,
+}
+
 /// Announce a change. wit `intent.declare`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeclareIntent {
