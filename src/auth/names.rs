@@ -23,18 +23,21 @@ pub struct Names {
     user: Option<AgentId>,
     holders: Holders,
     speakers: Speakers,
+    /// Those that speak MCP to us over HTTP.
+    hosts: Speakers,
 }
 
 impl Names {
     /// Names as the keys and the holders of tokens have them, on a machine of this user.
     pub fn new(keys: Arc<KeyRing>, user: AgentId, holders: Holders) -> Self {
-        Self { keys, user: Some(user), holders, speakers: Speakers::default() }
+        Self { keys, user: Some(user), holders, speakers: Speakers::default(), hosts: Speakers::default() }
     }
 
     /// Names for a door that knows no tokens.
     #[doc(hidden)]
     pub fn by_keys(keys: Arc<KeyRing>) -> Self {
-        Self { keys, user: None, holders: Box::new(|_, _| false), speakers: Speakers::default() }
+        let holders: Holders = Box::new(|_, _| false);
+        Self { keys, user: None, holders, speakers: Speakers::default(), hosts: Speakers::default() }
     }
 
     /// The keys.
@@ -68,6 +71,9 @@ impl Names {
     ) -> Result<Principal, Rejected> {
         // Whatever comes of it: whoever gives itself a name is no person.
         self.note(line);
+        if door == Door::Mcp {
+            self.hosts.note(line.get(..1).unwrap_or_default());
+        }
         let who = self.named(agent, door, token)?;
         Ok(who.in_session_of(line.last().copied()))
     }
@@ -114,6 +120,11 @@ impl Names {
     /// The processes below which nobody is a person.
     pub fn speakers(&self) -> Vec<i32> {
         self.speakers.running()
+    }
+
+    /// Whether a process that still runs has spoken MCP to us over HTTP.
+    pub fn is_host(&self, pid: i32) -> bool {
+        self.hosts.running().contains(&pid)
     }
 
     /// Whether somebody who was let in before may still go by that name.

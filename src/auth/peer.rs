@@ -109,6 +109,12 @@ impl PeerId {
         if self.is_alive() { line } else { Vec::new() }
     }
 
+    /// The process that has started the peer; `None` where it has ended.
+    pub fn parent(&self) -> Option<i32> {
+        let parent = Stat::of(self.pid).ok()?.parent;
+        self.is_alive().then_some(parent)
+    }
+
     /// Whether the process still runs.
     pub fn is_alive(&self) -> bool {
         pids(self.pidfd.as_fd()).is_ok_and(|pids| pids.first().is_some_and(|pid| *pid >= 0))

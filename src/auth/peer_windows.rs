@@ -75,6 +75,11 @@ impl PeerId {
         Vec::new()
     }
 
+    /// The process that has started the peer; not known here.
+    pub fn parent(&self) -> Option<i32> {
+        None
+    }
+
     /// Whether the process still runs.
     pub fn is_alive(&self) -> bool {
         !self.process.has_ended(std::time::Duration::ZERO)

@@ -11,6 +11,7 @@ mod host;
 mod install;
 mod json;
 mod patch;
+mod rule;
 mod run;
 mod shell;
 mod shown;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::AgentId;
 use crate::config::Places;
-use crate::mcp::{agent_of, of_process};
+use crate::mcp::{agent_of, folder, of_process, recorded_for, recorded_in};
 use crate::system;
 
 /// The variables in which Claude Code tells its session's id and its process.
@@ -52,8 +52,8 @@ impl Session<'_> {
 
     /// As whom it speaks.
     pub(super) fn agent(&self, places: &Places) -> Option<AgentId> {
-        let (own, folder) = (self.own()?, folder(places));
-        if let Some(known) = recorded(&folder.join(format!("session-{own}"))) {
+        let (own, folder) = (self.own()?, folder(&places.runtime));
+        if let Some(known) = recorded_in(&folder.join(format!("session-{own}"))) {
             return Some(known);
         }
         let Some(name) = adapted(places, self.host) else { return Some(own) };
@@ -65,7 +65,7 @@ impl Session<'_> {
 
     /// The same for one that its host begins; one that goes on where another ended is called as that one was.
     pub(super) fn begun(&self, places: &Places, goes_on: bool) -> Option<AgentId> {
-        let before = self.mark().and_then(|(pid, _)| recorded(&folder(places).join(format!("host-{pid}"))));
+        let before = self.mark().and_then(|(pid, _)| recorded_for(&places.runtime, pid));
         let name = match before.filter(|_| goes_on) {
             Some(before) => before,
             None => self.agent(places)?,
@@ -77,7 +77,7 @@ impl Session<'_> {
     pub(super) fn is_called(&self, places: &Places, name: AgentId) -> Option<AgentId> {
         let own = self.own()?;
         if let Some((pid, began)) = self.mark() {
-            let folder = folder(places);
+            let folder = folder(&places.runtime);
             let text = format!("{pid} {began} {name}");
             // Without it the session's id is its name.
             let _unheard = put(&folder, &format!("host-{pid}"), &text)
@@ -87,21 +87,11 @@ impl Session<'_> {
     }
 }
 
-/// What a record says whose host's process still runs.
-fn recorded(path: &Path) -> Option<AgentId> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(NOTE_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let mut words = text.splitn(3, ' ');
-    let (pid, began) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let runs = system::process_began(pid).ok()? == Some(began);
-    AgentId::parse(words.next()?).ok().filter(|_| runs)
-}
-
 /// What sessions are called that still run.
 fn called(folder: &Path) -> BTreeSet<AgentId> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(NOTES_MAX);
     let sessions = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"session-"));
-    sessions.filter_map(|it| recorded(&it.path())).collect()
+    sessions.filter_map(|it| recorded_in(&it.path())).collect()
 }
 
 fn put(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
@@ -123,7 +113,7 @@ fn adapted(places: &Places, host: &str) -> Option<AgentId> {
 
 fn adapter(places: &Places, host: &str) -> PathBuf {
     let at = crate::base::Digest::of(places.worktree.as_os_str().as_encoded_bytes()).to_string();
-    folder(places).join(format!("adapter-{host}-{}", &at[..16]))
+    folder(&places.runtime).join(format!("adapter-{host}-{}", &at[..16]))
 }
 
 /// Leaves a note of the name that an adapter keeps in the file of a host.
@@ -177,14 +167,10 @@ impl Drop for Note {
     }
 }
 
-fn folder(places: &Places) -> PathBuf {
-    places.runtime.join("hosts")
-}
-
 /// Leaves a note of the agent as which the host of this process speaks. Without one, hooks go by the session's id.
 pub(super) fn note(places: &Places, agent: &AgentId) -> Option<Note> {
     let name = format!("{}-{}", system::parent_process()?, std::process::id());
-    noted_at(folder(places).join(name), agent)
+    noted_at(folder(&places.runtime).join(name), agent)
 }
 
 fn noted_at(path: PathBuf, agent: &AgentId) -> Option<Note> {
@@ -209,7 +195,7 @@ fn forget_the_dead(folder: &Path) {
         let is_dead = match name.first() {
             Some(first) if first.is_ascii_digit() || name.starts_with(b"adapter-") => read(&path).is_none(),
             Some(_) if name.starts_with(b"session-") || name.starts_with(b"host-") => {
-                recorded(&path).is_none()
+                recorded_in(&path).is_none()
             }
             _ => false,
         };
@@ -231,7 +217,7 @@ fn read(path: &Path) -> Option<String> {
 /// The agent as which the host that has started this process speaks over MCP; `None` if it does not, or as several.
 pub(super) fn noted(places: &Places) -> Option<AgentId> {
     let ours = format!("{}-", system::parent_process()?);
-    let entries = std::fs::read_dir(folder(places)).ok()?.flatten().take(NOTES_MAX);
+    let entries = std::fs::read_dir(folder(&places.runtime)).ok()?.flatten().take(NOTES_MAX);
     let ours = entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(ours.as_bytes()));
     let names: BTreeSet<String> = ours.filter_map(|it| read(&it.path())).collect();
     let [name] = names.into_iter().collect::<Vec<_>>().try_into().ok()?;

@@ -223,7 +223,7 @@ fn in_full(task: &wire::Task) -> String {
     facts.extend([("asked by", task.asked_by.clone()), ("rule", task.rule.clone())]);
     facts.extend(task.working_dir.clone().map(|dir| ("directory", dir)));
     facts.extend(task.model_used.clone().or_else(|| task.model.clone()).map(|model| ("model", model)));
-    facts.extend(task.usage.as_ref().and_then(used).map(|used| ("used", used)));
+    facts.extend(task.usage.as_ref().and_then(wire::Used::in_words).map(|used| ("used", used)));
     facts.extend([("created", short_time(&task.created_at)), ("updated", short_time(&task.updated_at))]);
     facts.push(("time limit", format!("{} s", task.timeout_s)));
     facts.extend((!task.beside.is_empty()).then(|| ("ran beside", task.beside.join(", "))));
@@ -244,22 +244,6 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));
     }
     text
-}
-
-/// What a worker says that it has used, in a line.
-pub(super) fn used(it: &wire::Used) -> Option<String> {
-    let parts = [
-        (it.tokens_input, "tokens in"),
-        (it.tokens_cache_read, "of the cache"),
-        (it.tokens_cache_write, "into the cache"),
-        (it.tokens_output, "out"),
-        (it.tokens_reasoning, "of thinking"),
-    ];
-    let mut parts: Vec<String> =
-        parts.into_iter().filter_map(|(count, what)| count.map(|count| format!("{count} {what}"))).collect();
-    parts.extend(it.cost_usd.map(|usd| format!("{usd:.4} USD")));
-    let by = it.model.as_ref().map(|model| format!(" by {model}")).unwrap_or_default();
-    (!parts.is_empty()).then(|| format!("{}{by}, as its worker says", parts.join(", ")))
 }
 
 /// What to look at before anything in the workspace is run.

@@ -195,8 +195,15 @@ fn said_twice(text: &str, at: usize) -> Option<String> {
     let line = lines.get(here)?;
     let before = || lines.iter().take(here).enumerate();
     if line.starts_with('[') {
-        let (first, _) = before().find(|(_, it)| **it == *line)?;
         let head = line.trim_matches(['[', ']']);
+        let Some((first, _)) = before().find(|(_, it)| **it == *line) else {
+            let (first, key) = before().find(|(_, it)| it.starts_with(&format!("{head}.")))?;
+            let key = key.split('=').next().unwrap_or_default().trim();
+            return Some(format!(
+                "`[{head}]` is begun already, by `{key}` in line {}: put that setting below this head, without `{head}.`",
+                first + 1
+            ));
+        };
         return Some(format!(
             "`[{head}]` is there twice, first in line {}: put the lines below that one, and leave this head out",
             first + 1

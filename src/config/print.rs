@@ -6,10 +6,12 @@ use super::table::{Worker, sections};
 use super::value::{Mark, Row};
 use super::workflow::{Step, WorkflowHead};
 
-/// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing.
+/// `config/provost.toml`: every setting with its default, each in a comment, so that a copy changes nothing, and without
+/// any section that is begun, so that everybody may begin one.
 pub fn print_toml() -> String {
     let mut out = String::from(
-        "# Every setting of Provost with its default. Uncomment what you change.\n\
+        "# Every setting of Provost with its default. Uncomment what you change. Settings stand here under their full\n\
+         # names, so that a section of your own, such as [hooks.notify] or [workers.mine], can be added below.\n\
          #\n\
          # Read in this order, later ones win: /etc/provost/provost.toml, $XDG_CONFIG_HOME/provost/provost.toml,\n\
          # .provost/provost.toml of the repository once `provost allow` has been told so, and `--config FILE`.\n\
@@ -17,30 +19,31 @@ pub fn print_toml() -> String {
          # This file is printed from src/config/table.rs: change it there.\n",
     );
     for (path, about, rows) in sections() {
-        out += &format!("\n{}[{path}]\n", wrapped(about));
-        rows.iter().for_each(|row| out += &sample(row, ""));
+        out += &format!("\n{}", wrapped(&format!("[{path}]: {about}")));
+        rows.iter().for_each(|row| out += &sample(row, "", &format!("{path}.")));
     }
     out += &format!("\n{}#[workers.example]\n", wrapped(Worker::ABOUT.trim_ascii()));
-    Worker::rows().iter().for_each(|row| out += &sample(row, "# "));
+    Worker::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[[agent]]\n", wrapped(Agent::ABOUT.trim_ascii()));
-    Agent::rows().iter().for_each(|row| out += &sample(row, "# "));
+    Agent::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &wrapped(AGENTS_AS_WORKERS);
     out += &format!("\n{}#[role.example]\n", wrapped(Role::ABOUT.trim_ascii()));
-    Role::rows().iter().for_each(|row| out += &sample(row, "# "));
+    Role::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("\n{}#[[workflow]]\n", wrapped(WorkflowHead::ABOUT.trim_ascii()));
-    WorkflowHead::rows().iter().for_each(|row| out += &sample(row, "# "));
+    WorkflowHead::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out += &format!("{}#[[workflow.step]]\n", wrapped(Step::ABOUT.trim_ascii()));
-    Step::rows().iter().for_each(|row| out += &sample(row, "# "));
+    Step::rows().iter().for_each(|row| out += &sample(row, "# ", ""));
     out
 }
 
 /// One setting of the sample. Absent values and those of the sample worker stay prose, so that uncommenting
 /// the `#key` lines gives a file that means exactly the defaults.
-fn sample(row: &Row, prose: &str) -> String {
+fn sample(row: &Row, prose: &str, section: &str) -> String {
+    let key = format!("{section}{}", row.key);
     let value = match (&row.default, prose) {
-        (Some(default), "") => format!("#{} = {default}", row.key),
-        (Some(default), _) => format!("{prose}{} = {default}", row.key),
-        (None, _) => format!("# {} =", row.key),
+        (Some(default), "") => format!("#{key} = {default}"),
+        (Some(default), _) => format!("{prose}{key} = {default}"),
+        (None, _) => format!("# {key} ="),
     };
     format!("{}{value}\n", wrapped(&format!("{} {}", row.says, brackets(row))))
 }

@@ -12,7 +12,7 @@ use hyper::{Request, Response};
 use super::Daemon;
 use crate::client::{self, Client};
 use crate::domain::Principal;
-use crate::mcp::{Clients, McpHttp, Settings};
+use crate::mcp::{Called, Clients, McpHttp, Settings, recorded_for};
 use crate::protocols::own::Inside;
 
 /// Somebody whom the door has recognised, before the daemon's own API.
@@ -34,6 +34,8 @@ impl Daemon {
             let agent = who.agent().clone();
             Client::inside(Arc::new(Recognised { who: Arc::new(who), api: api.clone() }), agent)
         });
-        McpHttp::new(clients, settings, self.stop.clone())
+        let runtime = self.start.places.runtime.clone();
+        let called: Called = Arc::new(move |pid| recorded_for(&runtime, pid));
+        McpHttp::new(clients, called, settings, self.stop.clone())
     }
 }

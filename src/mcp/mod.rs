@@ -48,8 +48,8 @@ use rmcp::{ErrorData, ServerHandler};
 use crate::client::Client;
 use call::Call;
 use changes::Wanted;
-pub use http::{Clients, McpHttp};
-pub use session::agent_of;
+pub use http::{Called, Clients, McpHttp};
+pub use session::{agent_of, folder, recorded_for, recorded_in};
 pub use stdio::{ServeError, serve};
 use tool::Entry;
 

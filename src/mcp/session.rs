@@ -3,10 +3,16 @@
 //! Codex does: its hooks are told the same session, and so both are one agent. A host that says nothing is one agent for
 //! all of its calls.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
 use rmcp::model::MetaObject;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::base::AgentId;
+use crate::system::process_began;
 
 /// So many characters of a session's id are in a name. The last ones: some ids begin with the time.
 const TAIL_LEN: usize = 12;
@@ -24,8 +30,52 @@ pub fn agent_of(host: &str, session: &str) -> Option<AgentId> {
     AgentId::parse(&format!("{host}-{tail}")).ok()
 }
 
+/// Size of a record that is read, in bytes.
+const RECORD_BYTES_MAX: u64 = 4 << 10;
+
+/// Where records of sessions lie, below the runtime folder.
+pub fn folder(runtime: &Path) -> PathBuf {
+    runtime.join("hosts")
+}
+
+/// What the session of a host is called, by its process, if its hooks have put that on record.
+pub fn recorded_for(runtime: &Path, pid: u32) -> Option<AgentId> {
+    recorded_in(&folder(runtime).join(format!("host-{pid}")))
+}
+
+/// What a record says whose host's process still runs.
+pub fn recorded_in(path: &Path) -> Option<AgentId> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let mut words = text.splitn(3, ' ');
+    let (pid, began) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let runs = process_began(pid).ok()? == Some(began);
+    AgentId::parse(words.next()?).ok().filter(|_| runs)
+}
+
 /// The agent of a call, if its host says in which session it is made.
 pub(super) fn of_call(meta: &MetaObject) -> Option<AgentId> {
+    of_members(&meta.0)
+}
+
+/// The agent of a message that was not read yet, likewise.
+pub(super) fn of_message(message: &[u8]) -> Option<AgentId> {
+    #[derive(Deserialize)]
+    struct Message {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        _meta: Map<String, Value>,
+    }
+    let has = |word: &str| memchr::memmem::find(message, word.as_bytes()).is_some();
+    if !has(TURN) && !has(THREAD) {
+        return None;
+    }
+    of_members(&serde_json::from_slice::<Message>(message).ok()?.params._meta)
+}
+
+fn of_members(meta: &Map<String, Value>) -> Option<AgentId> {
     let turn = match meta.get(TURN) {
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
         turn => turn.cloned().unwrap_or_default(),

@@ -10,13 +10,14 @@ use crate::jail::plain_text;
 
 /// Members of answers in which agents, workers and people write what they like. Who did stands beside them, as `holder`,
 /// `agent`, `from` and the like.
-const THEIRS: [&str; 14] = [
+const THEIRS: [&str; 15] = [
     "body",
     "content",
     "description",
     "details",
     "goal",
     "message",
+    "model",
     "note",
     "output",
     "reason",

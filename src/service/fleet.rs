@@ -1,13 +1,13 @@
 //! The agents that editors can hand work to, and whether they could begin now.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Provost;
 use crate::base::{AgentId, Digest};
 use crate::domain::command::SwitchWorker;
 use crate::domain::view::{AllSwitches, LiveTasks};
-use crate::domain::{Answer, Principal, Refusal, Switch, TaskState};
+use crate::domain::{Answer, Principal, Refusal, Switch, TaskState, Usage};
 
 /// An agent of the configuration, which is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +42,10 @@ pub enum Availability {
     Offline,
 }
 
+/// What agents say that they have used since the daemon's start.
+#[derive(Default)]
+pub(super) struct Tally(Mutex<BTreeMap<AgentId, Usage>>);
+
 /// An agent at this moment.
 #[derive(Clone, Debug)]
 pub struct FleetMember {
@@ -53,6 +57,8 @@ pub struct FleetMember {
     pub running: usize,
     /// Whether a command holds it back.
     pub switch: Switch,
+    /// What it says that its jobs have used since the daemon's start.
+    pub used: Option<Usage>,
 }
 
 impl Provost {
@@ -73,6 +79,7 @@ impl Provost {
         for task in live.iter().filter(|task| matches!(task.state, TaskState::Running { .. })) {
             *running.entry(task.order.worker.clone()).or_default() += 1;
         }
+        let used = self.0.used.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let look = move || {
             let member = |agent: &FleetAgent| {
                 let program = profiles.get(&agent.id).map(|it| &it.program);
@@ -84,11 +91,18 @@ impl Provost {
                     true if running >= agent.max_parallel as usize => Availability::Busy,
                     true => Availability::Available,
                 };
-                FleetMember { agent: agent.clone(), availability, running, switch }
+                let used = used.get(&agent.id).cloned();
+                FleetMember { agent: agent.clone(), availability, running, switch, used }
             };
             fleet.iter().map(member).collect()
         };
         off_thread(look).await
+    }
+
+    /// A run of an agent is over, and says that it has used this.
+    pub(super) fn count_used(&self, agent: &AgentId, used: &Usage) {
+        let mut all = self.0.used.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(agent.clone()).or_default().add(used);
     }
 
     /// Has a worker begin nothing, or begin again. `command` is by what the log knows it.

@@ -80,6 +80,7 @@ use crate::jail::{OutputBoard, Profile, Root};
 use crate::store::StoreError;
 pub use crate::store::{Artifacts, JobLogs, LogPart};
 pub use crate::store::{TimelineOrder, TimelineQuery};
+use fleet::Tally;
 use jobs::Pulses;
 use programs::Programs;
 
@@ -137,6 +138,8 @@ struct Parts {
     programs: Programs,
     index: Index,
     pulses: Pulses,
+    /// What agents say that they have used since the start.
+    used: Tally,
     /// Turns to read claimed files.
     claiming: Arc<tokio::sync::Semaphore>,
     versions: Arc<Versions>,
@@ -169,6 +172,7 @@ impl Provost {
             programs,
             index,
             pulses: Pulses::default(),
+            used: Tally::default(),
             claiming: Arc::new(tokio::sync::Semaphore::new(CLAIMED_READERS_MAX)),
             versions: Arc::new(versions),
             applying,

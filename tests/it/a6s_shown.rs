@@ -300,6 +300,17 @@ fn what_a_run_has_used_is_kept_and_shown_in_text_on_doors_and_in_the_journal() {
         "model": "a-model-2",
     });
     assert_eq!(whole["usage"], used, "{whole}");
+    // A second one, and the sum of both is its agent's.
+    let again = begin(&mut socket, "agents.invoke", "DO say something");
+    over(&mut socket, &again);
+    let agents = socket.result("fleet.list", &json!({}));
+    let agent = agents[0]["agentId"].clone();
+    let status = socket.result("fleet.status", &json!({ "agentId": agent }));
+    let sum = json!({
+        "inputTokens": 22, "outputTokens": 44, "cacheReadTokens": 14, "cacheWriteTokens": 6, "costUsd": 0.5,
+        "model": "a-model-2",
+    });
+    assert_eq!(status["usage"], sum, "{status}");
     let task = ran.replace("exec_", "job_");
     let shown = desk.world.command(&["task", &task]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();

@@ -132,6 +132,34 @@ fn the_text_of_output_is_the_output_and_its_last_page_says_that_it_is_over() {
 }
 
 #[test]
+fn a_finished_task_says_what_it_has_used_to_readers_of_text_and_of_structure() {
+    let world = World::new();
+    world.rule(ALLOW);
+    world.configure(
+        "[workers.model]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"cat answer.json\"]\n",
+    );
+    world.write(
+        "answer.json",
+        r#"{"result":"x","model":"a-model-2","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":4,
+            "cache_read_input_tokens":7,"cache_creation_input_tokens":3}}"#,
+    );
+    let _daemon = world.start();
+    let mut one = Host::old(&world, "one");
+    one.does("delegate", json!({ "goal": "x", "worker": "model", "task_id": "t1" }));
+    one.follow("t1");
+    let used = json!({ "tokens_input": 10, "tokens_output": 4, "tokens_cache_read": 7, "tokens_cache_write": 3,
+        "cost_usd": 0.25, "model": "a-model-2" });
+    let line =
+        "10 tokens in, 7 of the cache, 3 into the cache, 4 out, 0.2500 USD by a-model-2, as its worker says";
+    let waited = one.call("task_wait", json!({ "task_id": "t1" }));
+    assert_eq!(waited["structuredContent"]["usage"], used, "{waited}");
+    assert!(text(&waited).contains(line), "{waited}");
+    let looked = one.call("task_status", json!({ "task_id": "t1" }));
+    assert_eq!(looked["structuredContent"]["tasks"][0]["usage"], used, "{looked}");
+    assert!(text(&looked).contains(line), "{looked}");
+}
+
+#[test]
 fn cursors_that_were_never_given_are_refused() {
     let world = World::new();
     world.rule(ALLOW);

@@ -590,3 +590,32 @@ fn the_command_line_takes_pictures_too() {
     assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("no-rule"));
     drop(daemon);
 }
+
+#[test]
+fn rules_are_compared_by_what_was_asked_and_pictures_are_pictures() {
+    let screen = X11::start();
+    let world = world(ON, ALLOWED);
+    let _daemon = start(&world, &screen.display, None);
+    let done = |args: &[&str]| {
+        let output = world.command(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    done(&["screenshot"]);
+    done(&["delegate", "true", "--wait"]);
+    let changed = |rules: &str| -> (Value, Vec<String>) {
+        let file = world.path("new.toml");
+        std::fs::write(&file, rules).unwrap();
+        let said: Value =
+            serde_json::from_str(&done(&["policy", "diff", file.to_str().unwrap(), "--json"])).unwrap();
+        let rows = said["changed"].as_array().unwrap();
+        (said["requests"].clone(), rows.iter().map(|it| it["request"].as_str().unwrap().to_owned()).collect())
+    };
+    assert_eq!(changed(ALLOWED), (json!(2), Vec::new()), "nothing changes, nothing is listed");
+    let (_, rows) = changed(&ALLOWED.replace("[\"delegate\"]", "[\"apply\"]"));
+    assert!(rows.len() == 1 && rows[0].contains(": shell for "), "the picture is none of them: {rows:?}");
+    let (_, rows) = changed(&ALLOWED.replace("[\"screenshot\"]", "[\"apply\"]"));
+    assert!(rows.len() == 1 && !rows[0].contains(": shell for "), "the picture alone: {rows:?}");
+    let said = done(&["policy", "diff", "builtin:strict"]);
+    assert!(said.contains("of 2 requests would be answered differently"), "{said}");
+}

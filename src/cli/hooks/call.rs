@@ -119,7 +119,7 @@ fn writes_over_mcp(tool: &str) -> bool {
     ];
     let tool = tool.to_ascii_lowercase();
     let tool = tool.strip_prefix("mcp__").or_else(|| tool.strip_prefix("mcp:"));
-    tool.is_some_and(|it| !it.starts_with("provost") && WORDS.iter().any(|word| it.contains(word)))
+    tool.is_some_and(|it| !it.starts_with("provost__") && WORDS.iter().any(|word| it.contains(word)))
 }
 
 /// The arguments of a tool, and where their paths begin.

@@ -1,6 +1,6 @@
-//! A host's configuration file: read and replaced whole, within the work tree.
+//! A host's configuration file: read and replaced whole, within the work tree or a folder of the user's own.
 //!
-//! It is reached from the top of the work tree, folder by folder, and no link is followed: who may write into the work
+//! One of the work tree is reached from its top, folder by folder, and no link is followed: who may write into the work
 //! tree must not choose which file of the user's we write. What was there before us is kept in the state folder, so that
 //! taking our part out again brings it back to the byte.
 
@@ -48,15 +48,21 @@ struct Kept {
 impl HostFile {
     /// A file of the work tree, by its path from the top.
     pub(super) fn at(here: &Here, path: &'static str) -> Result<Self, Complaint> {
-        let top = &here.places.worktree;
-        let shown = top.join(path);
-        let id = Digest::of(shown.as_os_str().as_encoded_bytes()).to_string();
-        let kept = here.places.state.join("hooks").join(format!("{}.json", &id[..16]));
-        let opened = Dir::open_ambient_dir(top, ambient_authority());
-        let top = opened.map_err(|err| unchanged(&shown, err))?;
         let mut folders: Vec<&str> = path.split('/').collect();
         let name = folders.pop().unwrap_or_default();
-        Ok(Self { top, folders, name, shown, kept })
+        let mut file = Self::in_folder(here, &here.places.worktree, path)?;
+        (file.folders, file.name) = (folders, name);
+        Ok(file)
+    }
+
+    /// A file in a folder of the user's own.
+    pub(super) fn in_folder(here: &Here, folder: &Path, name: &'static str) -> Result<Self, Complaint> {
+        let shown = folder.join(name);
+        let id = Digest::of(shown.as_os_str().as_encoded_bytes()).to_string();
+        let kept = here.places.state.join("hooks").join(format!("{}.json", &id[..16]));
+        let opened = Dir::open_ambient_dir(folder, ambient_authority());
+        let top = opened.map_err(|err| unchanged(&shown, err))?;
+        Ok(Self { top, folders: Vec::new(), name, shown, kept })
     }
 
     /// What is wrong with it, for a person.

@@ -1,6 +1,6 @@
 //! Putting our hooks into a host's configuration, taking them out, and telling whether they are in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::file::{HostFile, Seen};
 use super::host::{Host, Wish};
 use super::json::{self, Node};
-use super::trust;
+use super::{rule, trust};
 use crate::cli::complaint::DONE;
 use crate::cli::{Complaint, Here, out};
 
@@ -22,6 +22,13 @@ pub(super) struct Standing {
     /// Why it is unreadable, or what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+}
+
+impl Standing {
+    /// One of Codex' own, outside of the repository.
+    pub(super) fn of_codex(file: &Path, state: &'static str, why: Option<String>) -> Self {
+        Self { host: Host::Codex.word(), file: file.display().to_string(), state, why }
+    }
 }
 
 /// A file that is read, with everything in its place.
@@ -192,6 +199,10 @@ pub(super) fn install(here: &Here, host: Host, wish: &Wish<'_>) -> Result<u8, Co
         let rest = seen.map(|it| without(host, &file, &it.text)).transpose()?;
         file.write(seen, rest, &wanted)?;
     }
+    if host == Host::Codex && !wish.shared {
+        // Without it, the hook answers about our tools; how it stands is said below.
+        let _not_put = rule::put(here);
+    }
     status(here, &[host])
 }
 
@@ -238,6 +249,9 @@ pub(super) fn remove(here: &Here, host: Host) -> Result<u8, Complaint> {
         let left = without(host, &file, &read.seen.text)?;
         file.let_go(&read.seen, &left)?;
     }
+    if host == Host::Codex {
+        rule::take_out(here)?;
+    }
     status(here, &[host])
 }
 
@@ -276,7 +290,13 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
 
 pub(super) fn standings(here: &Here, hosts: &[Host]) -> Result<Vec<Standing>, Complaint> {
     let files = hosts.iter().flat_map(|host| both(*host).into_iter().map(|path| (*host, path)));
-    files.map(|(host, path)| standing(here, host, path)).collect()
+    let mut all = files.map(|(host, path)| standing(here, host, path)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(at) = all.iter().position(|it| it.host == Host::Codex.word() && it.state != "missing")
+        && let Some(rule) = rule::standing(here)?
+    {
+        all.insert(at + 1, rule);
+    }
+    Ok(all)
 }
 
 pub(super) fn status(here: &Here, hosts: &[Host]) -> Result<u8, Complaint> {

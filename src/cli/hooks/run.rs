@@ -50,9 +50,6 @@ const NOBODY_THERE: &str = "Provost: nobody sits at this host, and nobody has an
      5 seconds. Go on without it, and say what you could not do. A person allows it beforehand by a rule for `permission` in \
      Provost's policy, or by a rule of the host's own.";
 
-/// How the tools of our own server are called in hosts, where it is configured as `provost`.
-const OUR_TOOLS: &str = "mcp__provost__";
-
 /// `provost hooks run`.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Run {
@@ -313,14 +310,14 @@ fn answer(host: Host, checked: Result<Checked, Complaint>) -> u8 {
 /// Asks in the host's stead. Where there is no answer nothing is said, and the host asks its person itself; where nobody
 /// sits at the host, the answer is no, and says so.
 fn permission(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
-    let unattended = std::env::var_os("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|it| it == "0");
+    let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
     let wait = if unattended { asked.wait.min(UNATTENDED_WAIT_MAX) } else { asked.wait };
     let answered = told.and_then(|told| {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
         let tool = told.tool().map_err(Complaint::of)?;
         // What it does is judged by our rules when it is called. That the server of this name is ours, its note says.
-        if tool.starts_with(OUR_TOOLS) && session::noted(&here.places).is_some() {
+        if tool.starts_with(wire::OUR_TOOLS) && session::noted(&here.places).is_some() {
             return Ok(Some((true, String::new())));
         }
         let question = wire::AskPermission {
@@ -356,6 +353,17 @@ fn permission(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 
         "hookEventName": "PermissionRequest", "decision": decision,
     }}));
     DONE
+}
+
+/// Whether the host asks nobody, however long is waited: Claude Code says so to what it starts; Codex refuses what would have
+/// to be asked about where its policy is never to ask, as it always is in `codex exec`.
+fn is_unattended(host: Host, told: &Told) -> bool {
+    match host {
+        Host::Codex => told.text("permission_mode") == Some("bypassPermissions"),
+        Host::Claude | Host::Cursor => {
+            std::env::var_os("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|it| it == "0")
+        }
+    }
 }
 
 /// A tool was used, or its person has said something else instead: who was asked in two places has answered in the host.

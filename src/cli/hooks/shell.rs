@@ -41,18 +41,44 @@ fn read(command: &str, folder: &Path, depth: usize, found: &mut Vec<Written>) {
     }
     // Where commands are run; not known behind `cd $SOMEWHERE`. A `(` begins a place of its own.
     let mut places = vec![Some(folder.to_owned())];
+    // What `pushd` has put aside, and where a shell runs that reads its commands.
+    let (mut aside, mut shell): (Vec<Option<PathBuf>>, Option<PathBuf>) = (Vec::new(), None);
     for part in words::parts(command) {
         let here = places.last().cloned().flatten();
         match part {
             Part::Open => places.push(here),
             Part::Close if places.len() > 1 => drop(places.pop()),
             Part::Close => {}
+            Part::Inner(line) => {
+                if let Some(folder) = here {
+                    read(&line, &folder, depth + 1, found);
+                }
+            }
+            Part::Text(text) => {
+                if let Some(folder) = shell.take() {
+                    read(&text, &folder, depth + 1, found);
+                }
+            }
             Part::Command(words) => {
-                let Some(folder) = here else { continue };
                 let (plain, into) = sorted(words);
+                let (to, plain) = programs::without_helpers(&plain);
+                let here = match to {
+                    Some(to) => here.zip(to).map(|(here, to)| here.join(to)),
+                    None => here,
+                };
+                if programs::goes_back(plain) {
+                    *places.last_mut().expect("there is always one") = aside.pop().flatten();
+                    continue;
+                }
+                let Some(folder) = here else { continue };
                 found.extend(into.iter().map(|it| Written::Path(folder.join(it))));
-                let plain = programs::without_helpers(&plain);
+                if programs::reads_commands(plain) {
+                    shell = Some(folder.clone());
+                }
                 if let Some(to) = programs::changes_folder(plain) {
+                    if programs::puts_aside(plain) {
+                        aside.push(Some(folder.clone()));
+                    }
                     let last = places.last_mut().expect("there is always one");
                     *last = to.map(|to| folder.join(to));
                 } else if let Some(inner) = programs::shell_text(plain) {

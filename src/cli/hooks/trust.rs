@@ -63,12 +63,16 @@ fn snake(event: &str) -> String {
     name
 }
 
+/// Where Codex has its configuration.
+pub(super) fn home(here: &Here) -> Option<PathBuf> {
+    let home = std::env::var_os("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
+    home.or_else(|| Some(here.environment.home.as_ref()?.join(".codex")))
+}
+
 /// What Codex has on record about hooks.
 fn state(here: &Here) -> Option<toml::Table> {
-    let home = std::env::var_os("CODEX_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
-    let folder = home.or_else(|| Some(here.environment.home.as_ref()?.join(".codex")))?;
     let mut text = String::new();
-    let file = std::fs::File::open(folder.join("config.toml")).ok()?;
+    let file = std::fs::File::open(home(here)?.join("config.toml")).ok()?;
     file.take(HOST_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
     let mut config: toml::Table = text.parse().ok()?;
     let toml::Value::Table(mut hooks) = config.remove("hooks")? else { return None };

@@ -1,7 +1,7 @@
 //! MCP over streamable HTTP on loopback: `/mcp`, for hosts that are given an address and not a program.
 //!
 //! Promises: each request is answered as whoever has sent it: the agent of its token, the one that it names by
-//! `?agent=` or `x-provost-agent`, or, where it names none, one of its process. Sessions of the older era belong to the
+//! `?agent=` or `x-provost-agent`, or, where it names none, the one of its host's session, or of its process. Sessions of the older era belong to the
 //! agent that has begun them, and are bounded. Leaves to the shell who may ask at all, and to the daemon all else.
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::kept::kept;
-use super::{Mcp, Settings, stdio};
+use super::{Mcp, Settings, session, stdio};
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::base::AgentId;
@@ -36,9 +36,13 @@ use sessions::Sessions;
 /// Makes the way to the daemon for whoever asks.
 pub type Clients = Arc<dyn Fn(Principal) -> Client + Send + Sync>;
 
+/// What the session of a host is called, by its process, where its hooks have put that on record.
+pub type Called = Arc<dyn Fn(u32) -> Option<AgentId> + Send + Sync>;
+
 /// The door.
 pub struct McpHttp<S = Mcp> {
     clients: Clients,
+    called: Called,
     sessions: Sessions,
     service: StreamableHttpService<S, sessions::Manager>,
 }
@@ -64,9 +68,9 @@ impl Fault {
 
 impl McpHttp {
     /// A door whose callers ask the daemon through these clients, until `stop`.
-    pub fn new(clients: Clients, settings: Settings, stop: CancellationToken) -> Self {
+    pub fn new(clients: Clients, called: Called, settings: Settings, stop: CancellationToken) -> Self {
         let server = Mcp::for_requests_with_clients(settings);
-        Self::serving(clients, move || server.for_another(), stop)
+        Self { called, ..Self::serving(clients, move || server.for_another(), stop) }
     }
 }
 
@@ -86,7 +90,7 @@ impl<S: ServerHandler> McpHttp<S> {
             .disable_allowed_hosts();
         config.json_response = true;
         let service = StreamableHttpService::new(move || Ok(make()), sessions.manager(), config);
-        Self { clients, sessions, service }
+        Self { clients, called: Arc::new(|_| None), sessions, service }
     }
 
     async fn respond(&self, asked: Asked) -> Result<Answer, Fault> {
@@ -100,15 +104,18 @@ impl<S: ServerHandler> McpHttp<S> {
         if path != "/mcp" {
             return Err(Fault::new(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"));
         }
-        let who = who(&caller, &head).await?;
+        let (who, process) = who(&caller, &head).await?;
         self.sessions.enter(&head.headers, who.agent())?;
         let agent = who.agent().clone();
-        head.extensions.insert((self.clients)(who));
         let taken = match body.take().await {
             Ok(taken) => taken,
             // What is left of the body is not read, so nothing can follow it.
             Err(untaken) => return Ok(closing(untaken_fault(untaken).into_answer())),
         };
+        // Nobody has named it; its hooks and its shells go by its session.
+        let called = process.and_then(|pid| session::of_message(&taken.bytes).or_else(|| (self.called)(pid)));
+        let who = called.map_or(Ok(who), |called| named(&caller, called.as_str()))?;
+        head.extensions.insert((self.clients)(who));
         if head.method == Method::POST
             && let Some(refusal) = stdio::refusal(&taken.bytes)
         {
@@ -138,13 +145,11 @@ impl<S: ServerHandler> McpHttp<S> {
     }
 }
 
-/// As whom a request speaks.
-async fn who(caller: &Caller, head: &Parts) -> Result<Principal, Fault> {
-    if let Some(agent) = name_given(head)? {
-        return named(caller, agent.as_str());
-    }
-    if let Some(agent) = caller.agent() {
-        return named(caller, agent.clone().as_str());
+/// As whom a request speaks, and from which process where nobody has said a name.
+async fn who(caller: &Caller, head: &Parts) -> Result<(Principal, Option<u32>), Fault> {
+    let given = name_given(head)?.or_else(|| caller.agent().map(ToString::to_string));
+    if let Some(agent) = given {
+        return Ok((named(caller, &agent)?, None));
     }
     let looking = caller.clone();
     let process = tokio::task::spawn_blocking(move || looking.process()).await.ok().flatten();
@@ -152,7 +157,8 @@ async fn who(caller: &Caller, head: &Parts) -> Result<Principal, Fault> {
         let help = "say as whom you speak: add ?agent=NAME to the address, or the header x-provost-agent";
         Fault::new(StatusCode::FORBIDDEN, help)
     })?;
-    named(caller, &super::of_process(u32::try_from(process).unwrap_or_default()))
+    let process = u32::try_from(process).unwrap_or_default();
+    Ok((named(caller, &super::of_process(process))?, Some(process)))
 }
 
 /// The agent that a request names, in its address or in a header.

@@ -82,6 +82,9 @@ struct Task {
     /// Exit code of its worker's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
+    /// What its worker says that it has used, where one finished task is asked for: tokens, money in US dollars, the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
     /// What has come of it, where one task is asked for: `details` and `evidence` as its worker reported them,
     /// `files_changed`, `failure`. A larger one is left out; `provost://tasks/ID` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +92,9 @@ struct Task {
     /// For the next task_wait.
     cursor: String,
 }
+
+/// Longest line about what was used.
+const USED_CHARS: usize = 300;
 
 /// Longest goal and summary that are shown.
 const SHOWN_CHARS: usize = 500;
@@ -109,10 +115,24 @@ fn row(it: wire::Task) -> Task {
         approval_id: it.approval,
         summary: it.notes.last().map(|note| short(&note.summary)),
         exit_code: it.exit_code,
+        usage: None,
         result: None,
         cursor: it.updated_at,
     }
 }
+
+/// The same, with what is only said of one that is asked for by its id.
+fn one(it: &wire::Task) -> Task {
+    let usage = it.usage.clone().map(|mut used| {
+        used.model = used.model.map(|it| words::one_line(&it, MODEL_CHARS));
+        used
+    });
+    let usage = usage.filter(|_| is_over(it)).and_then(|it| serde_json::to_value(it).ok());
+    Task { usage, ..row(it.clone()) }
+}
+
+/// Longest name of a model that is shown.
+const MODEL_CHARS: usize = 100;
 
 /// What has come of a task, as far as there is room for it.
 fn result(it: &wire::Task) -> Option<Value> {
@@ -160,7 +180,7 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, Fault> {
                     given(cursor, &task)?;
                 }
                 if asked.cursor.as_ref() != Some(&task.updated_at) || is_over(&task) || Instant::now() >= until {
-                    let task_row = row(task.clone());
+                    let task_row = one(&task);
                     return Ok(Said { text: standing(&task, &task_row), answer: task_row });
                 }
                 beat.tell(&in_words(&task)).await;
@@ -186,6 +206,10 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     let mut text = in_words(it);
     if let Some(code) = row.exit_code {
         text.push_str(&format!(" (exit code {code})"));
+    }
+    let used = it.usage.as_ref().filter(|_| row.is_over).and_then(wire::Used::in_words);
+    if let Some(used) = used {
+        text.push_str(&format!("\nUsed: {}.", words::one_line(&used, USED_CHARS)));
     }
     text.push_str(&match row.is_over {
         true => format!("\nIt is over; task_output with task_id {} has what the worker said.", row.task_id),
@@ -232,7 +256,7 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, Fault> {
         let query = wire::TaskQuery { id, ..wire::TaskQuery::default() };
         let found = call.client().task(&query).await?;
         let result = result(&found);
-        let row = Task { result, ..row(found.clone()) };
+        let row = Task { result, ..one(&found) };
         let what = row.result.as_ref().and_then(|it| serde_json::to_string_pretty(it).ok());
         let what = what.map(|it| format!("\nresult:{}", fenced(&it))).unwrap_or_default();
         let goal = fenced(&row.goal);

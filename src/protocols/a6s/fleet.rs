@@ -2,6 +2,7 @@
 
 use super::A6s;
 use super::envelope::{Fault, Said};
+use super::map::used;
 use super::wire::{Agent, FleetAgent, FleetOne, FleetTotals, Id};
 use crate::base::AgentId;
 use crate::service::{self, Agents, Availability, FleetMember, Role};
@@ -68,6 +69,7 @@ impl A6s {
             version: version.map(|it| format!("sha256:{}", it.short())),
             active_tasks: it.running,
             max_parallel: it.agent.max_parallel,
+            usage: it.used.as_ref().map(used),
         })
     }
 

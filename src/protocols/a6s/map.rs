@@ -46,7 +46,7 @@ pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> 
     }
 }
 
-fn used(it: &Usage) -> wire::Used {
+pub(super) fn used(it: &Usage) -> wire::Used {
     wire::Used {
         input_tokens: it.input,
         output_tokens: it.output,

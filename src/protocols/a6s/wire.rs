@@ -237,6 +237,9 @@ pub struct FleetOne {
     pub active_tasks: usize,
     /// Those that may run at the same time.
     pub max_parallel: u32,
+    /// What it says that its jobs have used in that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Used>,
 }
 
 /// `fleet.status` of all together.

@@ -28,12 +28,16 @@ async fn ask(
 ) -> Answered<wire::Permission> {
     let wait = patience(body.wait_ms);
     let verb = verb(body)?;
-    if let Some(Extension(peer)) = peer {
-        own.note_host(&peer);
+    if let Some(Extension(peer)) = &peer {
+        own.note_host(peer);
+    }
+    // What our own tools do is judged by our rules when they are called. That the server of this name is ours is known of a
+    // host that speaks MCP to us itself.
+    let host = || peer.as_ref().and_then(|Extension(peer)| peer.parent());
+    if verb.tool.starts_with(wire::OUR_TOOLS) && host().is_some_and(|pid| own.0.names.is_host(pid)) {
+        return Ok(Json(said("given")));
     }
     let answer = own.0.provost.permission(&who, verb, wait).await.map_err(map::fault)?;
-    let said =
-        |state: &str| wire::Permission { state: state.into(), approval: None, rule: None, reason: None };
     Ok(Json(match answer {
         Answer::Done(_) => said("given"),
         Answer::Parked(id) => wire::Permission { approval: Some(id.0), ..said("waiting") },
@@ -46,6 +50,10 @@ async fn ask(
             wire::Permission { rule: Some(rule.to_string()), reason: Some(reason.into()), ..said(state) }
         }
     }))
+}
+
+fn said(state: &str) -> wire::Permission {
+    wire::Permission { state: state.into(), approval: None, rule: None, reason: None }
 }
 
 fn verb(asked: wire::AskPermission) -> Result<AskPermission, Fault> {

@@ -13,6 +13,7 @@ mod jobs;
 mod permissions;
 mod posts;
 mod token;
+mod used;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +28,7 @@ pub use jobs::*;
 pub use permissions::*;
 pub use posts::*;
 pub use token::*;
+pub use used::*;
 
 /// Sent in the header `x-provost-api` both ways; another number is refused with a sentence.
 pub const API_VERSION: &str = "1";
@@ -290,33 +292,6 @@ pub struct Task {
     pub exit_code: Option<i64>,
     /// What was said about it.
     pub notes: Vec<Note>,
-}
-
-/// What a worker says that it has used: claims, as they are.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Used {
-    /// Tokens read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_input: Option<u64>,
-    /// Tokens written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_output: Option<u64>,
-    /// Tokens of thinking.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_reasoning: Option<u64>,
-    /// Tokens out of the service's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_cache_read: Option<u64>,
-    /// Tokens into it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_cache_write: Option<u64>,
-    /// Money, in US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-    /// The model that it names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
 }
 
 /// What a run has left that runs later.

@@ -54,33 +54,24 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
         session_id: lock.holder.clone(),
         acquired_at: lock.acquired_at.rfc3339(),
         expires_at: lock.expires_at.rfc3339(),
-        warnings: granted.warnings.iter().filter_map(|it| told(asked, it)).collect(),
+        warnings: granted.warnings.iter().map(|it| told(asked, it)).collect(),
         fence: lock.fence,
         more_warnings: granted.more,
     }
 }
 
-/// In wit's words. It has none for a file that is not there: whoever locks one is about to make it.
-fn told(asked: &str, warning: &Warning) -> Option<Told> {
-    Some(match warning {
-        Warning::NoFile => return None,
+/// In wit's words, and in our own where it has none.
+fn told(asked: &str, warning: &Warning) -> Told {
+    match warning {
         Warning::CallerLocked { caller, lock } => {
             let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
-            let told = about(lock, "CALLER_LOCKED", message);
-            Told {
-                locked_symbol: caller.to_string().into(),
-                chain: vec![caller.to_string(), asked.into()],
-                ..told
-            }
+            let chain = vec![caller.to_string(), asked.into()];
+            Told { locked_symbol: caller.to_string().into(), chain, ..about(lock, "CALLER_LOCKED", message) }
         }
         Warning::CalleeLocked { callee, lock } => {
             let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
-            let told = about(lock, "CALLEE_LOCKED", message);
-            Told {
-                locked_symbol: callee.to_string().into(),
-                chain: vec![asked.into(), callee.to_string()],
-                ..told
-            }
+            let chain = vec![asked.into(), callee.to_string()];
+            Told { locked_symbol: callee.to_string().into(), chain, ..about(lock, "CALLEE_LOCKED", message) }
         }
         Warning::Incomplete(why) => plain(
             asked,
@@ -111,6 +102,11 @@ fn told(asked: &str, warning: &Warning) -> Option<Told> {
             expires_at: stake.until.map(|it| it.rfc3339()),
             ..Told::default()
         },
+        Warning::NoFile => plain(
+            asked,
+            "NO_FILE",
+            format!("{asked} is locked, but there is no such file; is it spelt right, or not made yet?"),
+        ),
         Warning::Unknown => plain(
             asked,
             "UNKNOWN_SYMBOL",
@@ -128,7 +124,7 @@ fn told(asked: &str, warning: &Warning) -> Option<Told> {
                 "{asked} is locked, but its file could not be read as code, so callers are not known: {why}"
             ),
         ),
-    })
+    }
 }
 
 /// A warning about the symbol alone.

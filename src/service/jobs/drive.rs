@@ -118,6 +118,7 @@ impl Drive {
         let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref());
         if let Some(usage) = Usage::of_metadata(metadata) {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).add(&usage);
+            self.provost.count_used(&task.order.worker, &usage);
         }
     }
 

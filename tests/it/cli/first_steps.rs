@@ -17,7 +17,9 @@ fn until(what: &str, condition: impl Fn() -> bool) {
 fn blocks_of_the_readme() -> Vec<String> {
     let text = fs::read_to_string("README.md").unwrap();
     let blocks = text.split("```toml\n").skip(1).map(|it| it.split("```").next().unwrap().to_owned());
-    blocks.filter(|it| it.starts_with("[workers") || it.starts_with("[hooks")).collect()
+    blocks
+        .filter(|it| it.starts_with("[workers") || it.starts_with("[hooks") || it.starts_with("[[agent]]"))
+        .collect()
 }
 
 #[test]
@@ -37,15 +39,36 @@ fn what_the_readme_has_written_down_is_a_configuration() {
 }
 
 #[test]
+fn what_the_readme_has_written_down_goes_below_what_init_has_written() {
+    let desk = Desk::new();
+    desk.run(&["init"]).ends(DONE);
+    let mut written = fs::read_to_string(desk.config("provost.toml")).unwrap();
+    for block in blocks_of_the_readme() {
+        written.push_str(&block);
+        fs::write(desk.config("provost.toml"), &written).unwrap();
+        let said = desk.run(&["doctor", "--json"]).json();
+        let findings = said["findings"].as_array().unwrap().iter();
+        let settings: Vec<&Value> = findings.filter(|it| it["what"] == "settings").collect();
+        assert!(settings.iter().all(|it| it["health"] == "fine"), "{block}: {settings:?}");
+    }
+    desk.run(&["policy", "explain", "--worker", "unittest"]).ends(DONE);
+}
+
+#[test]
 fn what_is_there_twice_is_named_with_the_line_of_the_first() {
     let desk = Desk::new();
     desk.run(&["init"]).ends(DONE);
     let written = fs::read_to_string(desk.config("provost.toml")).unwrap();
+    let written = format!("{written}\n[hooks.notify]\ntimeout = \"2m\"\n");
     let line = 1 + written.lines().position(|it| it == "[hooks.notify]").unwrap();
     let again = format!("{written}\n[hooks.notify]\ncommand = \"true\"\n");
     fs::write(desk.config("provost.toml"), again).unwrap();
     let said = desk.run(&["policy", "explain"]).ends(FAILED).err;
     assert!(said.contains(&format!("`[hooks.notify]` is there twice, first in line {line}")), "{said}");
+    let twice = "# mine\nhooks.notify.timeout = \"1m\"\n\n[hooks.notify]\ncommand = \"true\"\n";
+    fs::write(desk.config("provost.toml"), twice).unwrap();
+    let said = desk.run(&["policy", "explain"]).ends(FAILED).err;
+    assert!(said.contains("begun already, by `hooks.notify.timeout` in line 2"), "{said}");
     let twice = "[limits]\nworkers = 2\n\n# more\nworkers = 3\n";
     fs::write(desk.config("provost.toml"), twice).unwrap();
     let said = desk.run(&["policy", "explain"]).ends(FAILED).err;

@@ -1,10 +1,12 @@
 //! One session has one name: in its hooks, in its shell, over MCP, and in the file that its adapter keeps.
 
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use super::{Server, command_of, finish, recorded, start, world};
+use crate::loopback_client::Http;
 use crate::support::{World, eventually};
 
 const SESSION: &str = "5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c001";
@@ -164,6 +166,105 @@ fn where_nobody_sits_the_wait_is_short_and_the_answer_says_so() {
     let decision = &said["hookSpecificOutput"]["decision"];
     assert_eq!(decision["behavior"], "deny");
     assert!(decision["message"].as_str().unwrap().contains("nobody sits at this host"), "{decision}");
+}
+
+/// Calls of a host over HTTP, of which nobody has said a name.
+struct OverHttp<'a>(&'a World);
+
+impl OverHttp<'_> {
+    /// The agent as which it takes a lock.
+    fn locks(&self, symbol: &str, meta: &Value) -> String {
+        let mut meta = meta.clone();
+        for (name, value) in [
+            ("protocolVersion", json!("2026-07-28")),
+            ("clientInfo", json!({ "name": "host", "version": "1" })),
+            ("clientCapabilities", json!({})),
+        ] {
+            meta[format!("io.modelcontextprotocol/{name}")] = value;
+        }
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "lock_acquire", "arguments": { "symbol": symbol }, "_meta": meta } });
+        let headers = [
+            ("Host", "127.0.0.1:PORT"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Type", "application/json"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "lock_acquire"),
+            ("Connection", "close"),
+        ];
+        let http = Http::mcp(self.0);
+        let mut stream = http.connect();
+        stream.write_all(&http.bytes("POST /mcp", &headers, call.to_string().as_bytes())).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        let answer = said.lines().find_map(|it| {
+            serde_json::from_str::<Value>(it.strip_prefix("data: ").unwrap_or(it))
+                .ok()
+                .filter(Value::is_object)
+        });
+        let answer = answer.unwrap_or_else(|| panic!("{said}"));
+        let holder = &answer["result"]["structuredContent"]["lock"]["holder"];
+        holder.as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+#[test]
+fn a_session_that_has_provosts_address_is_the_one_that_its_hooks_know() {
+    // As Codex 0.169 sends it.
+    let codex = "019dba93-8214-7d50-a089-9690b4ce6b9e";
+    let world = world("codex");
+    let _daemon = world.start();
+    let over_http = OverHttp(&world);
+    let meta = json!({ "x-codex-turn-metadata": { "session_id": codex, "thread_id": codex } });
+    assert_eq!(over_http.locks("src/auth.ts:login", &meta), "codex-9690b4ce6b9e");
+    world.goes_on("codex", &recorded(&world, "codex/apply_patch"));
+    // Claude Code says nothing in its calls; its hooks have said it before.
+    let done = world.install_hooks("claude", &[]);
+    assert!(done.status.success(), "{done:?}");
+    assert!(over_http.locks("src/auth.ts:logout", &json!({})).starts_with("mcp-"));
+    let world = super::world("claude");
+    let _daemon = world.start();
+    assert!(world.call("claude", "SessionStart", &recorded(&world, "claude/session_start")).status.success());
+    assert_eq!(OverHttp(&world).locks("src/auth.ts:login", &json!({})), "claude-2b64a1f3c001");
+    world.goes_on("claude", &recorded(&world, "claude/edit"));
+}
+
+#[test]
+fn what_a_host_with_provosts_address_does_with_its_tools_is_not_asked_again() {
+    let world = world("codex");
+    let _daemon = world.start();
+    let told = recorded(&world, "codex/own_tool");
+    let ask = || {
+        let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 60s", "--wait 1s");
+        let said = finish(start(&world, &line, &world.repo()), told.to_string().as_bytes()).stdout;
+        serde_json::from_slice::<Value>(&said).unwrap()["hookSpecificOutput"]["decision"].clone()
+    };
+    // Somebody else's server can be called like ours, as long as the host has not spoken to us.
+    assert_eq!(ask()["behavior"], "deny", "nobody is asked by `codex exec`");
+    // The hook's parent is this process.
+    OverHttp(&world).locks("src/auth.ts:login", &json!({}));
+    assert_eq!(ask(), json!({ "behavior": "allow" }));
+}
+
+#[test]
+fn where_codex_never_asks_the_wait_is_short_and_the_answer_says_so() {
+    let world = world("codex");
+    let _daemon = world.start();
+    let mut told = recorded(&world, "codex/own_tool");
+    told["tool_name"] = json!("mcp__files__delete_file");
+    let begun = std::time::Instant::now();
+    let said = world.call("codex", "PermissionRequest", &told);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let decision = &said["hookSpecificOutput"]["decision"];
+    assert_eq!(decision["behavior"], "deny");
+    assert!(decision["message"].as_str().unwrap().contains("nobody sits at this host"), "{decision}");
+    // Where its person is there, it is for the person to say, in Codex' own dialog.
+    let line = command_of(&world, "codex", "PermissionRequest").replace("--wait 60s", "--wait 1s");
+    let told = recorded(&world, "codex/permission_request").to_string();
+    let said = finish(start(&world, &line, &world.repo()), told.as_bytes());
+    assert!(said.status.success() && said.stdout.is_empty(), "{said:?}");
 }
 
 /// Questions that wait in the queue.

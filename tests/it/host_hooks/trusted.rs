@@ -64,3 +64,56 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
     assert!(world.install_hooks("codex", &["--agent", "pair"]).status.success());
     assert!(status(&world).contains("codex: untrusted"));
 }
+
+#[test]
+fn codex_is_told_not_to_ask_about_our_tools_beside_the_servers_own_entry() {
+    let world = crate::support::World::new();
+    let folder = world.home().join(".codex");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("config.toml");
+    let said = || std::fs::read_to_string(&path).unwrap();
+    let install = || assert!(world.install_hooks("codex", &[]).status.success());
+    let remove = || {
+        let done = world.command(&["hooks", "remove", "codex"]).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    let server = "# mine\nmodel = \"any\"\n\n[mcp_servers.provost] # ours\ncommand = \"/usr/bin/provost\"\nargs = [\"mcp\"]\n\n[a]\nb = 1\n";
+    std::fs::write(&path, server).unwrap();
+    install();
+    let config: toml::Table = said().parse().unwrap();
+    assert_eq!(config["mcp_servers"]["provost"]["default_tools_approval_mode"].as_str(), Some("approve"));
+    assert!(said().starts_with("# mine\n") && said().ends_with("[a]\nb = 1\n"), "{}", said());
+    let once = said();
+    install();
+    assert_eq!(said(), once);
+    assert!(status(&world).contains(&format!("codex: installed: {}", path.display())), "{}", status(&world));
+    // What Codex itself writes there meanwhile stays.
+    std::fs::write(&path, format!("{once}\n[hooks.state]\n")).unwrap();
+    remove();
+    assert_eq!(said(), format!("{server}\n[hooks.state]\n"));
+    // By its address, and at the end of the file.
+    let by_address = "[mcp_servers.provost]\nurl = \"http://127.0.0.1:4710/mcp\"";
+    std::fs::write(&path, by_address).unwrap();
+    install();
+    assert!(said().contains("approve"), "{}", said());
+    remove();
+    // What is not ours, or said already, or has no such place, stays as it is, and is told.
+    for (theirs, told) in [
+        ("model = \"any\"\n", "codex mcp add provost"),
+        ("[mcp_servers.provost]\ncommand = \"other\"\n", "codex mcp add provost"),
+        ("[mcp_servers.provost]\nurl = \"https://example.org/mcp\"\n", "codex mcp add provost"),
+        (
+            "[mcp_servers.provost]\ncommand = \"provost\"\ndefault_tools_approval_mode = \"prompt\"\n",
+            "\"prompt\", which stays",
+        ),
+        ("mcp_servers = { provost = { command = \"provost\" } }\n", "Codex asks about Provost's tools"),
+        ("[mcp_servers.provost\n", "unreadable"),
+    ] {
+        std::fs::write(&path, theirs).unwrap();
+        install();
+        assert_eq!(said(), theirs);
+        assert!(status(&world).contains(told), "{theirs}: {}", status(&world));
+        remove();
+        assert_eq!(said(), theirs);
+    }
+}

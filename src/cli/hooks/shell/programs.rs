@@ -6,7 +6,8 @@ use super::Written;
 use super::words::Word;
 
 /// Programs whose every argument is written or removed.
-const WRITE_ALL: &[&str] = &["rm", "unlink", "tee", "truncate", "shred", "rmdir", "mv", "rustfmt"];
+const WRITE_ALL: &[&str] =
+    &["rm", "unlink", "tee", "truncate", "shred", "rmdir", "mv", "rustfmt", "sponge", "ed", "ex"];
 
 /// Programs whose last argument is written.
 const WRITE_LAST: &[&str] = &["cp", "install", "ln", "rsync"];
@@ -15,6 +16,9 @@ const WRITE_LAST: &[&str] = &["cp", "install", "ln", "rsync"];
 const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
     ("sed", &["-i", "--in-place"]),
     ("gsed", &["-i", "--in-place"]),
+    ("awk", &["inplace"]),
+    ("gawk", &["inplace"]),
+    ("yq", &["-i", "--inplace"]),
     ("perl", &["-i"]),
     ("ruby", &["-i"]),
     ("prettier", &["--write", "-w"]),
@@ -41,24 +45,55 @@ const FORMATTERS: &[(&str, &[&str], &[&str])] = &[
     ("isort", &[], &["--check", "--check-only", "-c", "--diff"]),
 ];
 
-/// Programs that run another one, and how many words of theirs stand before it beside options.
-const HELPERS: &[(&str, usize)] = &[
-    ("sudo", 0),
-    ("env", 0),
-    ("command", 0),
-    ("exec", 0),
-    ("time", 0),
-    ("nice", 0),
-    ("nohup", 0),
-    ("stdbuf", 0),
-    ("timeout", 1),
-    ("npx", 0),
-    ("bunx", 0),
-    ("uvx", 0),
+/// Programs that write what one of these options names.
+const WRITE_OUTPUT: &[(&str, &[&str])] = &[
+    ("sort", &["-o", "--output"]),
+    ("curl", &["-o", "--output"]),
+    ("wget", &["-O", "--output-document"]),
+    ("gcc", &["-o"]),
+    ("cc", &["-o"]),
+    ("pandoc", &["-o", "--output"]),
 ];
+
+/// Programs that run another one, how many words of theirs stand before it beside options, and the options that have a word
+/// of their own behind them.
+const HELPERS: &[(&str, usize, &[&str])] = &[
+    ("sudo", 0, &["-u", "-g", "-D", "-h", "-p", "-C", "-R", "-T"]),
+    ("doas", 0, &["-u", "-C"]),
+    ("env", 0, &["-u", "-C", "-S", "--chdir", "--unset"]),
+    ("command", 0, &[]),
+    ("builtin", 0, &[]),
+    ("exec", 0, &["-a"]),
+    ("time", 0, &["-o", "-f"]),
+    ("nice", 0, &["-n"]),
+    ("ionice", 0, &["-c", "-n"]),
+    ("nohup", 0, &[]),
+    ("setsid", 0, &[]),
+    ("busybox", 0, &[]),
+    ("stdbuf", 0, &["-i", "-o", "-e"]),
+    ("timeout", 1, &["-s", "-k", "--signal", "--kill-after"]),
+    ("npx", 0, &["-p", "--package"]),
+    ("bunx", 0, &[]),
+    ("uvx", 0, &[]),
+    // Words of the shell, behind which a command stands.
+    ("if", 0, &[]),
+    ("then", 0, &[]),
+    ("elif", 0, &[]),
+    ("else", 0, &[]),
+    ("while", 0, &[]),
+    ("until", 0, &[]),
+    ("do", 0, &[]),
+    ("{", 0, &[]),
+    ("!", 0, &[]),
+];
+
+/// Options of theirs that say where the other one runs.
+const CHDIR: &[(&str, &[&str])] = &[("env", &["-C", "--chdir"]), ("sudo", &["-D", "--chdir"])];
 
 /// The same in two words.
 const HELPERS_OF_TWO: &[(&str, &str)] = &[
+    ("python", "-m"),
+    ("python3", "-m"),
     ("npm", "exec"),
     ("pnpm", "exec"),
     ("pnpm", "dlx"),
@@ -84,8 +119,10 @@ fn name(words: &[Word]) -> Option<&str> {
     text(words.first()?).map(|it| it.rsplit('/').next().unwrap_or(it))
 }
 
-/// A command without settings of variables before it, and without programs that only run another one.
-pub(super) fn without_helpers(mut words: &[Word]) -> &[Word] {
+/// A command without settings of variables before it, and without programs that only run another one; and into which folder
+/// these go first, if they do: `None` within where that is not known.
+pub(super) fn without_helpers(mut words: &[Word]) -> (Option<Option<String>>, &[Word]) {
+    let mut to = None;
     let is_setting = |word: &Word| match word {
         Word::Plain(it) | Word::Pattern(it) => {
             it.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains(['/', '-']))
@@ -95,16 +132,31 @@ pub(super) fn without_helpers(mut words: &[Word]) -> &[Word] {
     loop {
         let settings = words.iter().take_while(|it| is_setting(it)).count();
         words = &words[settings..];
-        let Some(first) = name(words) else { return words };
+        let Some(first) = name(words) else { return (to, words) };
         let second = words.get(1).and_then(text);
-        let more = match HELPERS.iter().find(|it| it.0 == first) {
-            Some((_, more)) => *more,
-            None if HELPERS_OF_TWO.iter().any(|it| it.0 == first && Some(it.1) == second) => 1,
-            None => return words,
+        let (more, valued) = match HELPERS.iter().find(|it| it.0 == first) {
+            Some((_, more, valued)) => (*more, *valued),
+            None if HELPERS_OF_TWO.iter().any(|it| it.0 == first && Some(it.1) == second) => (1, &[][..]),
+            None => return (to, words),
         };
+        let chdir = CHDIR.iter().find(|it| it.0 == first).map_or(&[][..], |it| it.1);
         words = &words[1..];
-        let options = words.iter().take_while(|it| is_option(it)).count();
-        words = words.get(options + more..).unwrap_or_default();
+        // In two words the second one may look like an option.
+        let mut at = usize::from(more == 1 && second == Some("-m"));
+        let more = more - at;
+        while let Some(option) = words.get(at).filter(|it| is_option(it)).and_then(text) {
+            let (option, value) = match option.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+                _ => (option, None),
+            };
+            let takes_next = value.is_none() && valued.contains(&option);
+            if chdir.contains(&option) {
+                let next = words.get(at + 1).and_then(text);
+                to = Some(value.or(next).map(str::to_owned));
+            }
+            at += if takes_next { 2 } else { 1 };
+        }
+        words = words.get(at + more..).unwrap_or_default();
     }
 }
 
@@ -116,6 +168,23 @@ pub(super) fn changes_folder(words: &[Word]) -> Option<Option<String>> {
     Some(
         words[1..].iter().find(|it| !is_option(it)).and_then(text).filter(|it| *it != "-").map(str::to_owned),
     )
+}
+
+/// Whether a command leads back to where `pushd` came from.
+pub(super) fn goes_back(words: &[Word]) -> bool {
+    name(words) == Some("popd")
+}
+
+/// Whether one puts the folder aside that it leaves.
+pub(super) fn puts_aside(words: &[Word]) -> bool {
+    name(words) == Some("pushd")
+}
+
+/// Whether one is a shell that reads its commands.
+pub(super) fn reads_commands(words: &[Word]) -> bool {
+    matches!(name(words), Some("sh" | "bash" | "zsh" | "dash" | "ksh"))
+        && words[1..].iter().all(is_option)
+        && shell_text(words).is_none()
 }
 
 /// What a shell is told to run.
@@ -156,12 +225,23 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
     } else if WRITE_ALL.contains(&program) {
         found.extend(arguments().filter_map(|it| written(it, folder)));
     } else if WRITE_LAST.contains(&program) {
-        found.extend(arguments().next_back().and_then(|it| written(it, folder)));
+        let into = value_of(rest, &["-t", "--target-directory"]).filter(|_| program != "rsync");
+        match into {
+            Some(folder_of_all) => found.push(Written::Path(folder.join(folder_of_all))),
+            None => found.extend(arguments().next_back().and_then(|it| written(it, folder))),
+        }
+    } else if let Some((_, options)) = WRITE_OUTPUT.iter().find(|it| it.0 == program) {
+        found.extend(value_of(rest, options).map(|it| Written::Path(folder.join(it))));
     } else {
         match program {
             "dd" => {
                 let into = rest.iter().filter_map(text).filter_map(|it| it.strip_prefix("of="));
                 found.extend(into.map(|it| Written::Path(folder.join(it))));
+            }
+            "tar" | "bsdtar" => of_tar(rest, folder, found),
+            "unzip" if !has(&["-l", "-t", "-p"]) => {
+                let into = value_of(rest, &["-d"]).map_or_else(|| folder.to_owned(), |it| folder.join(it));
+                found.push(Written::Below(into, Vec::new()));
             }
             "find" => of_find(rest, folder, found),
             "xargs" => of_xargs(rest, folder, found),
@@ -169,6 +249,31 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
             "git" => of_git(rest, folder, found),
             _ => {}
         }
+    }
+}
+
+/// What stands behind an option, in the next word or in its own.
+fn value_of(rest: &[Word], options: &[&str]) -> Option<String> {
+    rest.iter().enumerate().filter_map(|(at, it)| Some((at, text(it)?))).find_map(|(at, word)| {
+        let option = options.iter().find(|option| word.starts_with(**option))?;
+        match &word[option.len()..] {
+            "" => text(rest.get(at + 1)?).map(str::to_owned),
+            value if option.starts_with("--") => value.strip_prefix('=').map(str::to_owned),
+            value => Some(value.to_owned()),
+        }
+    })
+}
+
+/// `tar` writes whatever is in an archive.
+fn of_tar(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    let first = rest.first().and_then(text).unwrap_or_default();
+    let is_short = |it: &str| it.starts_with('-') && !it.starts_with("--");
+    let says = |it: &str| it == "--extract" || it == "--get" || (is_short(it) && it.contains('x'));
+    let extracts = rest.iter().filter_map(text).any(says) || (!first.starts_with('-') && first.contains('x'));
+    if extracts {
+        let into =
+            value_of(rest, &["-C", "--directory"]).map_or_else(|| folder.to_owned(), |it| folder.join(it));
+        found.push(Written::Below(into, Vec::new()));
     }
 }
 
@@ -231,12 +336,17 @@ fn of_xargs(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
 
 /// Whether a command would write what is given to it.
 fn runs_writer(words: &[Word]) -> bool {
-    let words = without_helpers(words);
+    let (_, words) = without_helpers(words);
     let mut given = words.to_vec();
     given.push(Word::Plain("given".into()));
     let mut found = Vec::new();
     match shell_text(words) {
-        Some(inner) => super::read(&inner, Path::new("/"), 1, &mut found),
+        // What is given to it stands in there under other names.
+        Some(inner) => {
+            let names = ["\"$@\"", "\"$1\"", "\"$0\"", "$@", "$1", "$0", "$f", "{}"];
+            let inner = names.iter().fold(inner, |text, name| text.replace(name, "given"));
+            super::read(&inner, Path::new("/"), 1, &mut found);
+        }
         None => of_one(&given, Path::new("/"), &mut found),
     }
     !found.is_empty()
@@ -310,6 +420,7 @@ fn of_git(mut rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
             }
             Some(_) => {}
         },
+        "read-tree" | "checkout-index" | "bisect" | "sparse-checkout" => found.push(changed(None)),
         "merge" | "rebase" | "cherry-pick" | "revert" | "pull" if !has("--abort") => {
             found.push(changed(first().and_then(text).map(str::to_owned)));
         }

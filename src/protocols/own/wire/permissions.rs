@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// How hosts call the tools of a server that is configured as `provost`: this, and the tool's name.
+pub const OUR_TOOLS: &str = "mcp__provost__";
+
 /// `POST /ask-permission`: whether the caller may use a tool of its host. The same question once more is the same.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

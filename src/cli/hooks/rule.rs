@@ -1,0 +1,118 @@
+//! Codex' rule about the tools of our own server: in its person's own configuration, beside the server's entry.
+//!
+//! Codex asks before tools that are said to be able to destroy something, and refuses them where its policy is never to ask.
+//! What ours do is judged by our rules when they are called. The rule has no other place: in the file of a work tree it
+//! would keep Codex from starting for whoever has no such server. It is a line in the server's own table, so that it goes when
+//! that goes. Tried with Codex 0.169.
+
+use toml::{Table, Value};
+
+use super::file::HostFile;
+use super::install::Standing;
+use super::trust;
+use crate::cli::{Complaint, Here};
+
+/// The setting, and what it says about asking: not at all.
+const KEY: &str = "default_tools_approval_mode";
+const MODE: &str = "approve";
+
+/// The whole line, by which it is known again.
+const LINE: &str = "default_tools_approval_mode = \"approve\" # provost: its own rules judge these calls";
+
+/// How the configuration stands to our tools.
+enum Stands {
+    /// There is no server of ours in it.
+    NoServer,
+    /// It asks about them.
+    Asks,
+    /// It says something else about asking, which is its person's.
+    Theirs(String),
+    /// It does not ask about them.
+    Allows,
+}
+
+fn file(here: &Here) -> Result<Option<HostFile>, Complaint> {
+    match trust::home(here) {
+        Some(folder) if folder.is_dir() => HostFile::in_folder(here, &folder, "config.toml").map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Our server's table, where it is one of ours.
+fn server(config: &Table) -> Option<&Table> {
+    let server = config.get("mcp_servers")?.get("provost")?.as_table()?;
+    let text = |name: &str| server.get(name).and_then(Value::as_str);
+    let is_program = text("command").is_some_and(|it| {
+        std::path::Path::new(it).file_stem().is_some_and(|name| name.eq_ignore_ascii_case("provost"))
+    });
+    let is_door = text("url").is_some_and(|it| {
+        ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"].iter().any(|begin| it.starts_with(begin))
+    });
+    (is_program || is_door).then_some(server)
+}
+
+fn stands(file: &HostFile, text: &str) -> Result<Stands, Complaint> {
+    let config: Table = text.parse().map_err(|err: toml::de::Error| file.wrong(err.message()))?;
+    Ok(match server(&config).map(|it| it.get(KEY)) {
+        None => Stands::NoServer,
+        Some(None) => Stands::Asks,
+        Some(Some(Value::String(mode))) if mode == MODE => Stands::Allows,
+        Some(Some(mode)) => Stands::Theirs(mode.to_string()),
+    })
+}
+
+/// Puts the rule there, if there is a server that it is about and nothing is said of it yet.
+pub(super) fn put(here: &Here) -> Result<(), Complaint> {
+    let Some(file) = file(here)? else { return Ok(()) };
+    let Some(seen) = file.read()? else { return Ok(()) };
+    if !matches!(stands(&file, &seen.text)?, Stands::Asks) {
+        return Ok(());
+    }
+    let plain = |line: &str| line.split('#').next().unwrap_or_default().replace([' ', '\t', '"', '\''], "");
+    let mut text = String::new();
+    for line in seen.text.split_inclusive('\n') {
+        text.push_str(line);
+        if plain(line.trim_end()) == "[mcp_servers.provost]" {
+            let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+            text.push_str(if line.ends_with('\n') { "" } else { end });
+            text.push_str(LINE);
+            text.push_str(end);
+        }
+    }
+    match stands(&file, &text)? {
+        Stands::Allows => file.let_go(&seen, &text),
+        _ => Err(file.wrong("its server `provost` has no table `[mcp_servers.provost]` of its own")),
+    }
+}
+
+/// Takes it out, if it is as we have written it.
+pub(super) fn take_out(here: &Here) -> Result<(), Complaint> {
+    let Some(file) = file(here)? else { return Ok(()) };
+    // What cannot be read for us was not written by us, either.
+    let Ok(Some(seen)) = file.read() else { return Ok(()) };
+    let lines = seen.text.split_inclusive('\n');
+    let left: String = lines.filter(|line| line.trim_end_matches(['\r', '\n']) != LINE).collect();
+    if left == seen.text { Ok(()) } else { file.let_go(&seen, &left) }
+}
+
+/// How it stands, for people; nothing where there is no such configuration.
+pub(super) fn standing(here: &Here) -> Result<Option<Standing>, Complaint> {
+    let Some(file) = file(here)? else { return Ok(None) };
+    let stands = file.read().and_then(|seen| {
+        let text = seen.map(|it| it.text).unwrap_or_default();
+        stands(&file, &text)
+    });
+    let (state, why) = match stands {
+        Ok(Stands::Allows) => ("installed", None),
+        Ok(Stands::Asks) => {
+            ("missing", Some("Codex asks about Provost's tools; provost hooks install codex".to_owned()))
+        }
+        Ok(Stands::Theirs(mode)) => ("missing", Some(format!("it says {KEY} = {mode}, which stays"))),
+        Ok(Stands::NoServer) => {
+            let how = "no server `provost` is in there: codex mcp add provost -- provost mcp, then provost hooks install codex";
+            ("missing", Some(how.to_owned()))
+        }
+        Err(complaint) => ("unreadable", Some(complaint.in_short())),
+    };
+    Ok(Some(Standing::of_codex(&file.shown, state, why)))
+}

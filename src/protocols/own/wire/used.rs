@@ -1,0 +1,48 @@
+//! What runs have used, as it travels.
+
+use serde::{Deserialize, Serialize};
+
+/// What a worker says that it has used: claims, as they are.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Used {
+    /// Tokens read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_input: Option<u64>,
+    /// Tokens written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_output: Option<u64>,
+    /// Tokens of thinking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_reasoning: Option<u64>,
+    /// Tokens out of the service's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_cache_read: Option<u64>,
+    /// Tokens into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_cache_write: Option<u64>,
+    /// Money, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The model that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl Used {
+    /// The same in a line, as far as anything is told. The model's name is as its worker has written it.
+    pub fn in_words(&self) -> Option<String> {
+        let parts = [
+            (self.tokens_input, "tokens in"),
+            (self.tokens_cache_read, "of the cache"),
+            (self.tokens_cache_write, "into the cache"),
+            (self.tokens_output, "out"),
+            (self.tokens_reasoning, "of thinking"),
+        ];
+        let count = |(count, what): (Option<u64>, &str)| count.map(|count| format!("{count} {what}"));
+        let mut parts: Vec<String> = parts.into_iter().filter_map(count).collect();
+        parts.extend(self.cost_usd.map(|usd| format!("{usd:.4} USD")));
+        let by = self.model.as_ref().map(|model| format!(" by {model}")).unwrap_or_default();
+        (!parts.is_empty()).then(|| format!("{}{by}, as its worker says", parts.join(", ")))
+    }
+}
