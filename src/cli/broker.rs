@@ -11,7 +11,7 @@ use super::complaint::{DONE, USAGE};
 use super::here::wait_for;
 use super::speaker::Speaker;
 use super::tasks::short_time;
-use super::{Complaint, Here, out};
+use super::{Complaint, Here, git, out};
 use crate::base::{AgentId, Ttl};
 use crate::client::{Client, wire};
 
@@ -202,10 +202,20 @@ async fn address(client: &Client) -> Result<String, Complaint> {
 fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
     let url = wait_for(async { address(&here.daemon(None).await?).await })?;
     let agent = dashed(&asked.agent);
+    // Where git has nothing to say, no hook of its does.
+    let told = git::standings(here).unwrap_or_default().iter().any(|it| it.tells_commits());
+    let text = block(&url, &agent, told);
     if here.json {
-        return out::json(&json!({ "agent": agent, "url": url, "text": block(&url, &agent) })).map(|()| DONE);
+        let all = json!({ "agent": agent, "url": url, "text": text, "commits_are_told": told });
+        return out::json(&all).map(|()| DONE);
     }
-    out::text_as_is(&block(&url, &agent)).map(|()| DONE)
+    out::text_as_is(&text)?;
+    if !told {
+        out::note(
+            "no hook tells of commits here; provost git install puts it in place, then make this text again",
+        );
+    }
+    Ok(DONE)
 }
 
 /// A branch as the broker writes it.
@@ -216,7 +226,7 @@ pub(super) fn dashed(name: &str) -> String {
     if parts.is_empty() { "agent".to_owned() } else { parts.join("-") }
 }
 
-fn block(url: &str, agent: &str) -> String {
+fn block(url: &str, agent: &str, commits_are_told: bool) -> String {
     let say = |kind: &str, payload: &str| {
         format!(
             "curl -s -X POST {url}/publish -H 'Content-Type: application/json' \\\n  \
@@ -228,13 +238,19 @@ fn block(url: &str, agent: &str) -> String {
     let blocked =
         say("agent.blocked", r#"{"needs":"<describe what you need>","from":"<agent-id or resource>"}"#);
     let question = say("agent.question", r#"{"question":"<your specific question>"}"#);
+    let commits = match commits_are_told {
+        true => {
+            "A commit in your work tree tells the others by itself that you have committed, and which files; it does not\n\
+             tell that you are done."
+        }
+        false => "A commit tells nobody anything here.",
+    };
     let wait = format!("curl -s '{url}/messages/{agent}?since=0&wait=60'");
     format!(
         "You are {agent}, and others work beside you. Tell them, with these commands as they stand; what is in angle\n\
          brackets is yours to fill in, and is refused as it is.\n\n\
          First of all, that you are there:\n\n```sh\n{register}\n```\n\n\
-         When you are done and have committed, nothing: the commit tells it. When you are done without a commit:\n\n\
-         ```sh\n{done}\n```\n\n\
+         {commits} When you are done:\n\n```sh\n{done}\n```\n\n\
          When you cannot go on:\n\n```sh\n{blocked}\n```\n\n\
          When you do not know:\n\n```sh\n{question}\n```\n\n\
          Then wait for the answer. Ask again with the `last_seq` that you got for `since`, until there is an\n\
@@ -276,8 +292,15 @@ pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
     if here.json {
         return out::json(&told).map(|()| DONE);
     }
-    out::line(format!("answered {}", out::one_line(told["agent"].as_str().unwrap_or_default(), 100)))
-        .map(|()| DONE)
+    let agent = out::one_line(told["agent"].as_str().unwrap_or_default(), 100);
+    if told["question"].is_null() {
+        let seq = &told["seq"];
+        return out::line(format!(
+            "no question of {agent} is open; it is told all the same, as message {seq}"
+        ))
+        .map(|()| DONE);
+    }
+    out::line(format!("answered {agent}")).map(|()| DONE)
 }
 
 /// Types a text into a pane, to the letter, and ends the line. Line breaks in it would end lines of their own.

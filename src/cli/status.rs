@@ -11,6 +11,9 @@ use crate::store;
 /// Failed tasks shown by `provost` alone: more would push what can be acted on off the screen.
 const FAILURES_SHOWN: usize = 5;
 
+/// Agents in each other's way that are shown.
+const OVERLAPS_SHOWN: usize = 8;
+
 /// Finished tasks among which tainted ones are looked for.
 const TAINTED_AMONG: usize = 200;
 
@@ -22,6 +25,7 @@ const FAILURES_NEWER_THAN: chrono::TimeDelta = chrono::TimeDelta::hours(24);
 struct Needs {
     approvals: Vec<wire::Approval>,
     questions: Vec<wire::Question>,
+    overlaps: Vec<wire::Overlap>,
     active: Vec<wire::Task>,
     failed: Vec<wire::Task>,
     tainted: Vec<wire::Task>,
@@ -48,6 +52,7 @@ pub(super) fn overview(here: &Here) -> Result<u8, Complaint> {
         Ok(Needs {
             approvals: client.approvals().await?,
             questions: client.questions().await?,
+            overlaps: client.overlaps().await?,
             active: client.tasks(&active).await?.active,
             failed,
             tainted,
@@ -91,6 +96,9 @@ fn in_words(needs: &Needs) -> String {
         text.push_str(&broker::questions(&needs.questions));
         text.push_str("  answer: provost answer NUMBER TEXT\n\n");
     }
+    if !needs.overlaps.is_empty() {
+        text.push_str(&overlaps(&needs.overlaps));
+    }
     if !needs.active.is_empty() {
         text.push_str(&format!("Under way ({}):\n", needs.active.len()));
         text.push_str(&tasks::table(needs.active.iter()));
@@ -114,6 +122,21 @@ fn in_words(needs: &Needs) -> String {
     if text.is_empty() {
         text.push_str("Nothing needs you.\n");
     }
+    text
+}
+
+fn overlaps(pairs: &[wire::Overlap]) -> String {
+    let mut text = format!("In each other's way ({}):\n", pairs.len());
+    for it in pairs.iter().take(OVERLAPS_SHOWN) {
+        let [a, b] = it.agents.each_ref().map(|it| out::one_line(it, 60));
+        text.push_str(&format!("  {}: {a} and {b}\n", out::one_line(&it.file, 200)));
+    }
+    if pairs.len() > OVERLAPS_SHOWN {
+        text.push_str("  …\n");
+    }
+    text.push_str(
+        "  look: provost locks, provost intents, provost claims    settle it: tell one of them to wait\n\n",
+    );
     text
 }
 

@@ -247,6 +247,8 @@ impl Client {
         picture "/picture" (wire::PictureQuery) -> wire::Picture;
         /// Questions that nobody has answered.
         questions "/questions" () -> Vec<wire::Question>;
+        /// Agents that are in each other's way.
+        overlaps "/overlaps" () -> Vec<wire::Overlap>;
     }
 
     verbs! {

@@ -214,6 +214,10 @@ settings! {
         heartbeat_interval: Option<Ttl> = None, "duration";
         /// How late an agent may own up to a change of another's file that was seen already: the conflict then knows what the file said before.
         detection_window: Ttl = Ttl::seconds_clamped(5), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(10);
+        /// What the project is called in `/status` and on pages; without it, as its folder.
+        project: Option<String> = None, "text";
+        /// A folder with the published dashboard, served at `/dashboard/`: its files are read, links in it are not followed, and hidden ones are not there. Without it a plain page is served that links the JSON views.
+        dashboard: Option<PathBuf> = None, "path", Owner;
         /// The agent that leads whenever it is there.
         lead_agent: Option<AgentId> = None, "agent";
         /// Whether a task can only be begun when those that it depends on are done.

@@ -14,7 +14,7 @@ use crate::config::{Loaded, LoopbackAuth, McpTools, Ports};
 use crate::domain::{DOOR_OPENED, Door};
 use crate::mcp::Settings as Offered;
 use crate::protocols::a6s::{A6s, Manners};
-use crate::protocols::agent_protocol::AgentProtocol;
+use crate::protocols::agent_protocol::{AgentProtocol, Shown};
 use crate::protocols::loopback::{Carriers, Gate, LoopbackDoor, Shell};
 use crate::protocols::own::Inside;
 use crate::protocols::own::wire::DoorAt;
@@ -64,7 +64,8 @@ impl Daemon {
         if settings.enabled {
             let wanted = Wanted::new("agent_protocol", settings.port, before.agent_protocol, loaded);
             let (provost, stop) = (self.provost.clone(), self.stop.clone());
-            let make = |port| AgentProtocol::new(provost, port, stop);
+            let shown = Shown { project: settings.project.clone(), dashboard: settings.dashboard.clone() };
+            let make = |port| AgentProtocol::new(provost, port, shown, stop);
             ports.agent_protocol = self.open_at(Door::AgentProtocol, make, &wanted, settings.auth).await?;
             if let Some(port) = ports.agent_protocol {
                 let details = serde_json::json!({ "port": port });

@@ -1,5 +1,6 @@
 //! Every verb Provost understands, in one table.
 
+mod about;
 mod apply;
 mod capture;
 mod coordinate;
@@ -38,7 +39,9 @@ pub use job::{
     NoteFeedback, OpenJob, ResultKept,
 };
 pub use permission::{AskPermission, PermissionWithdrawn, Permitted, WithdrawPermission};
-pub use post::{AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published};
+pub use post::{
+    AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published, Republish, Republished,
+};
 pub use switch::{SwitchWorker, WorkerSwitched};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 
@@ -164,6 +167,8 @@ verbs! {
     FollowContracts => ContractsFollowed, needs Host, Durable;
     /// Publish a message to other agents.
     Publish        => Published,  needs Coordinate, Commit;
+    /// Publish a message once more that is in force already.
+    Republish      => Republished, needs Coordinate, Commit;
     /// Give an agent an inbox before it has said anything.
     AddressAgent   => AgentAddressed, needs Coordinate, Commit;
     /// Begin the audit log of messages anew.
@@ -236,21 +241,6 @@ verbs! {
     SettleEffect   => EffectSettled, needs Host,    Commit;
     /// Put something that happened outside the core on record.
     Record         => Recorded,   needs Operate,    Durable;
-}
-
-impl Command {
-    /// The task whose finished record the core needs to decide, when it is not among the unfinished ones.
-    pub fn names_task(&self) -> Option<&TaskId> {
-        match self {
-            Command::Delegate(it) => Some(&it.task),
-            Command::TakeScreenshot(it) => Some(&it.task),
-            Command::ReportTask(it) => Some(&it.task),
-            Command::AckTask(it) => Some(&it.task),
-            Command::CancelTask(it) => Some(&it.task),
-            Command::NoteFiles(it) => Some(&it.task),
-            _ => None,
-        }
-    }
 }
 
 /// DevIt REGISTER.

@@ -16,12 +16,13 @@
 
 mod stakes;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::post::{Footprint, IntendedFile, Place, PostChange, Region, Round, fits, fixed_part, slug};
-use super::{Change, CrewChange, EventKind, MailKind, Outbox, Refusal, State};
+use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
 use crate::base::limits::WARNINGS_MAX;
 
 use crate::base::{AgentId, RepoPath, Timestamp, encloses};
@@ -170,6 +171,17 @@ fn reaches(a: &RepoPath, b: &RepoPath) -> bool {
     a == b || above(a, b) || above(b, a)
 }
 
+/// Two agents that are in each other's way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Overlap {
+    /// At which path, as it is written.
+    pub file: Box<str>,
+    /// The one whose name comes first.
+    pub a: Box<str>,
+    /// The other one.
+    pub b: Box<str>,
+}
+
 /// What a new stake meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
@@ -205,6 +217,38 @@ impl State {
         let live = |it: &Stake| it.until.is_none_or(|it| it > now);
         let foreign = |it: &Stake| binds(it) && live(it) && !mine.is_of_same_agent(it);
         self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Stake::clone(it))
+    }
+
+    /// Agents that are in each other's way at this moment, whichever doors they use: what they have meets, or both change
+    /// one file, or a claimed file was changed by another. Each pair once for each place, at most `most`.
+    pub(super) fn in_the_way_of_each_other(&self, now: Timestamp, most: usize) -> Vec<Overlap> {
+        let live = |it: &&Arc<Stake>| it.until.is_none_or(|it| it > now);
+        let mut found: BTreeSet<Overlap> = BTreeSet::new();
+        let pair = |file: &str, a: &str, b: &str| {
+            let (a, b) = if a <= b { (a, b) } else { (b, a) };
+            Overlap { file: file.into(), a: a.into(), b: b.into() }
+        };
+        for mine in self.stakes.iter().filter(live) {
+            let met = self.stakes.near(&mine.at).filter(live);
+            for with in met.filter(|it| !mine.is_of_same_agent(it) && it.meets(mine)) {
+                // Of a folder and a file in it, the file.
+                let file = if with.at.as_str().len() > mine.at.as_str().len() { &with.at } else { &mine.at };
+                found.insert(pair(file.as_str(), mine.agent.as_str(), with.agent.as_str()));
+                if found.len() >= most {
+                    return found.into_iter().collect();
+                }
+            }
+        }
+        let both = self.desk.standoffs().map(|it| pair(&it.written, it.a.as_str(), it.b.as_str()));
+        let changed = self.claims.iter().filter_map(|it| match (&it.held, &it.last) {
+            (Hold::Conflicted { owner, .. }, Some(by)) if by != owner => {
+                Some(pair(it.file.as_str(), owner.as_str(), by.as_str()))
+            }
+            (Hold::Conflicted { owner, .. }, _) => Some(pair(it.file.as_str(), owner.as_str(), "unknown")),
+            _ => None,
+        });
+        found.extend(both.chain(changed).take(most));
+        found.into_iter().take(most).collect()
     }
 
     pub(super) fn meetings(&self, now: Timestamp, new: &[Stake]) -> Vec<Meeting> {

@@ -176,6 +176,7 @@ fn dispatch(
         | Command::WithdrawContract(_)
         | Command::FollowContracts(_)
         | Command::Publish(_)
+        | Command::Republish(_)
         | Command::AddressAgent(_)
         | Command::BeginLog(_) => coordinate(state, call, command, out),
         Command::JoinCrew(_)
@@ -237,6 +238,7 @@ fn coordinate(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbo
         Command::WithdrawContract(it) => state.withdraw_contract(who, it, out).map(Reply::ContractWithdrawn),
         Command::FollowContracts(it) => Ok(Reply::ContractsFollowed(state.follow_contracts(it, out))),
         Command::Publish(it) => state.publish(now, who, it, out).map(Reply::Published),
+        Command::Republish(it) => Ok(Reply::Republished(state.republish(now, it, out))),
         Command::AddressAgent(it) => state.address_agent(now, it, out).map(Reply::AgentAddressed),
         Command::BeginLog(_) => Ok(Reply::LogBegun(state.begin_log(out))),
         other => Err(Refusal::busy(other.name())),

@@ -57,7 +57,7 @@ pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
 pub use command::{Command, Delegate, Durability, Errand, Reply, Status, Tool, Verb};
-pub use conflict::{Meeting, Part, Stake, StakeKind, Stakes, Title};
+pub use conflict::{Meeting, Overlap, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use counters::Counters;
 pub use crew::{
@@ -359,11 +359,15 @@ impl Core {
         self.state.awake_since.get_or_insert(call.now);
         let durability = command.durability();
         out.begin(self.state.counters, call.now, call.who.agent().clone());
-        if !self.state.agents.doors_of(call.who.agent()).contains(&call.who.door()) {
-            out.put(Change::CameBy(call.who.agent().clone(), call.who.door()));
-        }
+        let (agent, door) = (call.who.agent().clone(), call.who.door());
+        let gives_back = command.gives_back();
         match decide::decide(&self.state, &*self.judge, call, command, out) {
             Ok(answer) => {
+                // Who gives back what it does not have was not here for that.
+                let is_here = !gives_back || out.wrote();
+                if is_here && !self.state.agents.doors_of(&agent).contains(&door) {
+                    out.put(Change::CameBy(agent, door));
+                }
                 let durability = if out.wrote() { durability.max(Durability::Commit) } else { durability };
                 out.finish(durability).iter().for_each(|change| self.state.apply(change));
                 Ok(answer)

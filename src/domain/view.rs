@@ -22,12 +22,12 @@ pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
 pub use crew::{
     ClaimsOf, ClaimsOn, Collisions, ConflictAhead, CrewCounts, CrewCountsOut, CrewSnapshot, HeldFiles,
-    OneAssignment, OneClaim, OneMember, OneTransfer, SomeTransfers, WholeCrew,
+    OneAssignment, OneClaim, OneFile, OneMember, OneTransfer, SomeTransfers, WholeCrew,
 };
 pub use foreign::{Foreign, ForeignAgent, OneForeign, ShowsForeign};
 pub use job::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
 pub use mail::MailOf;
-pub use post::{Inboxes, OpenQuestions, Roster, SeenFiles};
+pub use post::{Inboxes, OpenQuestions, Overlaps, Roster, SeenFiles};
 pub use switch::{AllSwitches, OneSwitch};
 
 /// A question. Asked of the engine, which answers between two batches.

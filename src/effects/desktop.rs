@@ -130,7 +130,7 @@ impl Desktop {
 
     /// Looks on until the daemon stops.
     pub(super) async fn look_on(mut self) {
-        let mut events = self.desk.engine.subscribe();
+        let mut events = self.desk.engine.subscribe_beside_posts();
         let shutdown = self.desk.shutdown.clone();
         self.catch_up().await;
         loop {

@@ -43,7 +43,7 @@ impl Copies {
     pub(super) fn start(desk: Desk) -> Arc<Self> {
         let copies = Arc::new(Self { desk, known: Mutex::default() });
         // Before anything is lent, so that no end is missed.
-        let events = copies.desk.engine.subscribe();
+        let events = copies.desk.engine.subscribe_beside_posts();
         copies.desk.tracker.spawn(copies.clone().mind_ends(events));
         copies
     }

@@ -70,7 +70,7 @@ impl Watchers {
         let watchers =
             Arc::new(Self { desk, place, slots, hints: Queue::default(), known: Mutex::default() });
         // Before anything is watched, so that no end is missed.
-        let events = watchers.desk.engine.subscribe();
+        let events = watchers.desk.engine.subscribe_beside_posts();
         watchers.desk.tracker.spawn(watchers.clone().mind_ends(events));
         watchers
     }

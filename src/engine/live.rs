@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::base::limits::{EVENTS_BUFFERED, EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
-use crate::domain::Event;
+use crate::domain::{Event, EventKind};
 
 /// An event on its way. A large one can be taken back.
 #[derive(Clone)]
@@ -24,28 +24,51 @@ type Large = Mutex<Option<Arc<Event>>>;
 
 /// Where listeners come from. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Live(broadcast::Sender<Passing>);
+pub(super) struct Live {
+    all: broadcast::Sender<Passing>,
+    /// The same without messages between agents. These may be thousands a second, and each wakes all who listen to it.
+    beside_posts: broadcast::Sender<Passing>,
+}
 
 impl Default for Live {
     fn default() -> Self {
-        Self(broadcast::channel(EVENTS_BUFFERED).0)
+        Self {
+            all: broadcast::channel(EVENTS_BUFFERED).0,
+            beside_posts: broadcast::channel(EVENTS_BUFFERED).0,
+        }
     }
 }
 
 impl Live {
     pub(super) fn listen(&self) -> Listener {
-        Listener(self.0.subscribe())
+        Listener(self.all.subscribe())
+    }
+
+    pub(super) fn listen_beside_posts(&self) -> Listener {
+        Listener(self.beside_posts.subscribe())
     }
 
     /// The one who tells, of whom there is one.
     pub(super) fn teller(&self) -> Teller {
-        Teller { to: self.0.clone(), large: VecDeque::new(), bytes: 0 }
+        Teller { to: self.clone(), large: VecDeque::new(), bytes: 0 }
+    }
+
+    fn has_listeners(&self, is_post: bool) -> bool {
+        self.all.receiver_count() > 0 || (!is_post && self.beside_posts.receiver_count() > 0)
+    }
+
+    fn send(&self, passing: Passing, is_post: bool) {
+        // The last listener may have gone by now.
+        if !is_post {
+            let _ = self.beside_posts.send(passing.clone());
+        }
+        let _ = self.all.send(passing);
     }
 }
 
 /// What the engine tells listeners with.
 pub(super) struct Teller {
-    to: broadcast::Sender<Passing>,
+    to: Live,
     /// Large events that somebody may not have heard yet, oldest first.
     large: VecDeque<(Weak<Large>, usize)>,
     bytes: usize,
@@ -54,20 +77,19 @@ pub(super) struct Teller {
 impl Teller {
     /// Tells all listeners, if there are any.
     pub(super) fn tell(&mut self, event: Event) {
-        if self.to.receiver_count() == 0 {
+        let is_post = matches!(event.kind, EventKind::Published { .. });
+        if !self.to.has_listeners(is_post) {
             return;
         }
         let bytes = if event.kind.may_be_large() { size_of(&event) } else { 0 };
         let event = Arc::new(event);
         if bytes < LARGE_EVENT_BYTES_MIN {
-            // The last listener may have gone by now.
-            let _ = self.to.send(Passing::Small(event));
-            return;
+            return self.to.send(Passing::Small(event), is_post);
         }
         let large = Arc::new(Large::new(Some(event)));
         self.large.push_back((Arc::downgrade(&large), bytes));
         self.bytes = self.bytes.saturating_add(bytes);
-        let _ = self.to.send(Passing::Large(large));
+        self.to.send(Passing::Large(large), is_post);
         self.make_room();
     }
 

@@ -11,6 +11,7 @@ mod feed;
 mod letterboxes;
 mod live;
 mod readers;
+mod repeats;
 mod worker;
 
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -29,7 +30,7 @@ use live::Live;
 use crate::base::limits::ENGINE_QUEUE_MAX;
 use crate::base::{AgentId, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
 use crate::domain::command::{Collected, Locked};
-use crate::domain::post::Owner;
+use crate::domain::post::{Owner, Post};
 use crate::domain::view::View;
 use crate::domain::{
     Answer, Command, Core, Effect, Facts, Judge, Owed, Principal, Proof, Refusal, Reply, Settings, State,
@@ -37,6 +38,7 @@ use crate::domain::{
 };
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
+use repeats::{Repeats, Taken};
 use worker::Worker;
 
 type Answered = Result<Answer<Reply>, Refusal>;
@@ -53,6 +55,8 @@ enum Envelope {
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
     Look(Look),
+    /// Something waits among the repeated statuses.
+    Repeated,
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
     SetJudge(Box<dyn Judge>),
@@ -68,6 +72,7 @@ pub struct Engine {
     events: Live,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
+    repeats: Arc<Repeats>,
     /// Tokens as they are committed, for doors to look at without asking.
     tokens: Arc<RwLock<Tokens>>,
     readers: Arc<Readers>,
@@ -122,12 +127,15 @@ pub fn start(
     let board = Arc::new(Board::default());
     let letterboxes = Arc::new(Letterboxes::default());
     letterboxes.load(&loaded.state);
+    let repeats = Arc::new(Repeats::default());
+    repeats.open(!store.waits_for_disk());
     let tokens = Arc::new(RwLock::new(loaded.state.tokens.clone()));
     let engine = Engine {
         queue,
         events: events.clone(),
         board: board.clone(),
         letterboxes: letterboxes.clone(),
+        repeats: repeats.clone(),
         tokens: tokens.clone(),
         readers: Arc::default(),
         clock: clock.clone(),
@@ -142,7 +150,7 @@ pub fn start(
         inbox,
         events.teller(),
         owe,
-        (board, letterboxes, tokens, engine.trouble.clone()),
+        (board, letterboxes, repeats, tokens, engine.trouble.clone()),
     );
     let (running, ended) = oneshot::channel();
     let thread = std::thread::Builder::new()
@@ -198,6 +206,34 @@ impl Engine {
             let _ = reply.send(view.look(now, state));
         })))?;
         answer.await.map_err(|_| gone())
+    }
+
+    /// Takes in a status that says again what its agent has said last, and answers whether that was one. It is on record
+    /// before anything that is asked of the engine afterwards, and soon in any case.
+    pub fn repeats(&self, who: &Principal, post: &Post) -> bool {
+        // A queue that is full makes the engine look as well.
+        match self.repeats.take(who, post) {
+            Taken::No => return false,
+            Taken::Yes => {}
+            Taken::First => drop(self.hand_over(Envelope::Repeated)),
+            Taken::Many => self.wake(),
+        }
+        true
+    }
+
+    /// Waits until what was taken in before is on record, so that the store shows it.
+    async fn settled(&self) {
+        if self.repeats.any() {
+            let (reply, done) = oneshot::channel();
+            let look = Box::new(move |_: Timestamp, _: &State| {
+                // The reader may have given up.
+                let _ = reply.send(());
+            });
+            // An engine that has stopped, or is too busy, has nothing that could be waited for.
+            if self.hand_over(Envelope::Look(look)).is_ok() {
+                let _ = done.await;
+            }
+        }
     }
 
     /// Opens the store once more, to be read only.
@@ -261,6 +297,11 @@ impl Engine {
     /// Events after the newest, as they are committed.
     pub fn subscribe(&self) -> Listener {
         self.events.listen()
+    }
+
+    /// The same but for messages between agents, for those who stand by for long and have nothing to do with these.
+    pub fn subscribe_beside_posts(&self) -> Listener {
+        self.events.listen_beside_posts()
     }
 
     /// Events since a cursor, then live; never skips one.

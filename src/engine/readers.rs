@@ -37,6 +37,7 @@ impl Engine {
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.settled().await;
         let readers = self.readers.clone();
         let turn = readers.turns.clone().acquire_owned().await;
         let kept = readers.idle().pop();

@@ -14,10 +14,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::live::Teller;
+use super::repeats::{Repeats, Said, last_ones};
 use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
-use crate::base::limits::BATCH_MAX;
+use crate::base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
 use crate::base::{EffectId, TaskId, Timestamp};
-use crate::domain::command::{ReleaseLock, SettleMail};
+use crate::domain::command::{Publish, ReleaseLock, Republish, SettleMail};
+use crate::domain::post::{Post, Source};
 use crate::domain::{
     Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
     Tokens,
@@ -33,6 +35,8 @@ const PROBE_EVERY: Duration = Duration::from_secs(1);
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// Rows pruned at a time, so that nobody waits for housekeeping.
 const PRUNE_BITE: u32 = 200;
+/// How long repeated statuses wait for more.
+const REPEATS_TOLD: Duration = Duration::from_millis(REPEATS_TOLD_MS_MAX);
 
 /// What is owed to one caller once the batch is committed.
 struct Waiting {
@@ -40,6 +44,9 @@ struct Waiting {
     reply: oneshot::Sender<Answered>,
     answer: Answered,
 }
+
+/// What doors may look at beside the thread.
+pub(super) type Boards = (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<RwLock<Tokens>>, Trouble);
 
 pub(super) struct Worker {
     core: Core,
@@ -51,6 +58,13 @@ pub(super) struct Worker {
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
+    repeats: Arc<Repeats>,
+    /// When those that wait have to be put on record.
+    repeats_due: Option<Instant>,
+    /// Those that this batch puts on record.
+    repeated: Vec<Arc<Said>>,
+    /// Statuses of this batch, which may be said again.
+    said: Vec<Said>,
     tokens: Arc<RwLock<Tokens>>,
     out: Outbox,
     /// Tasks that ended in this batch, which the store does not know yet.
@@ -78,7 +92,7 @@ impl Worker {
         inbox: Receiver<Envelope>,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes, tokens, trouble): (Arc<Board>, Arc<Letterboxes>, Arc<RwLock<Tokens>>, Trouble),
+        (board, letterboxes, repeats, tokens, trouble): Boards,
     ) -> Self {
         let now = clock.now();
         Self {
@@ -91,6 +105,10 @@ impl Worker {
             effects,
             board,
             letterboxes,
+            repeats,
+            repeats_due: None,
+            repeated: Vec::new(),
+            said: Vec::new(),
             tokens,
             out: Outbox::default(),
             ended: HashMap::new(),
@@ -114,11 +132,18 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
+            if matches!(first, Some(Envelope::Repeated)) {
+                self.repeats_due.get_or_insert_with(|| Instant::now() + REPEATS_TOLD);
+                continue;
+            }
             let mut stop = false;
             self.tell_time();
             self.lapse();
+            self.put_on_record();
             let mut next = first;
             while let Some(envelope) = next.take() {
+                // What was acknowledged before this was asked comes before it.
+                self.put_on_record();
                 stop |= self.take_in(envelope, &mut waiting, &mut looks);
                 if waiting.len() + looks.len() < BATCH_MAX {
                     next = self.inbox.try_recv().ok();
@@ -162,7 +187,8 @@ impl Worker {
         let due =
             self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
         let prune = self.prune_at.saturating_duration_since(Instant::now());
-        due.map_or(prune, |due| due.min(prune))
+        let repeats = self.repeats_due.map(|at| at.saturating_duration_since(Instant::now()));
+        [due, repeats].into_iter().flatten().fold(prune, Duration::min)
     }
 
     /// Time never runs backwards, whatever the system clock does. What the system's clock is ahead is taken up when
@@ -185,6 +211,8 @@ impl Worker {
                 }
             }
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
+            // They are on record already.
+            Envelope::Repeated => {}
             // Views wait for the commit, so that nobody sees what may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
@@ -201,7 +229,11 @@ impl Worker {
                 self.board.forget_all();
             }
             Envelope::SetCodeOwners(owners) => self.core.set_code_owners(owners),
-            Envelope::Stop => return true,
+            Envelope::Stop => {
+                self.repeats.open(false);
+                self.put_on_record();
+                return true;
+            }
         }
         false
     }
@@ -221,6 +253,7 @@ impl Worker {
             _ => None,
         };
         let collects = matches!(command, Command::CollectMail(_));
+        let said = said_by(who, &command);
         let call = Call { now: self.now, wall: self.clock.wall(), who, facts, past };
         let before = self.out.changes.len();
         let answer = self.core.apply(call, command, &mut self.out);
@@ -229,6 +262,7 @@ impl Worker {
                 self.ended.insert(task.id().clone(), task.clone());
             }
         }
+        self.said.extend(said.filter(|_| answer.is_ok()));
         if collects
             && let Ok(Answer::Done(Reply::Collected(collected))) = &answer
             && collected.mail.is_none()
@@ -236,6 +270,26 @@ impl Worker {
             self.board.empty(who.agent(), self.now);
         }
         answer
+    }
+
+    /// Applies what agents have said again. Of one that did so several times the last has all that follows from it.
+    fn put_on_record(&mut self) {
+        if self.broken.is_some() || !self.repeats.any() {
+            return;
+        }
+        self.repeats_due = None;
+        let taken = self.repeats.drain();
+        for (it, is_last) in taken.iter().zip(last_ones(&taken)) {
+            let post = it.post.clone();
+            let command: Command = match is_last {
+                true => Publish { post, source: Source::Client }.into(),
+                false => Republish { post }.into(),
+            };
+            if let Err(refusal) = self.apply(&it.who, command, Facts::default()) {
+                tracing::debug!(agent = %it.who, %refusal, "a status that was said again is not on record");
+            }
+        }
+        self.repeated.extend(taken);
     }
 
     /// A message that nobody received waits for the next collection, and a lock of which nobody knows is free.
@@ -274,13 +328,17 @@ impl Worker {
             self.fall_back(&err, waiting);
             return;
         }
+        self.repeated.clear();
         for change in &self.out.changes {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
                 Change::Post(change) => {
                     // An inbox is emptied bit by bit.
-                    self.prune_on |= matches!(change, PostChange::DropCorrespondent(_));
+                    if let PostChange::DropCorrespondent(slug) = change {
+                        self.prune_on = true;
+                        self.repeats.forget(slug);
+                    }
                     self.letterboxes.follow(change);
                 }
                 Change::PutToken(_) | Change::DropToken(_) => {
@@ -290,7 +348,13 @@ impl Worker {
             }
         }
         for event in self.out.events.drain(..) {
+            self.repeats.follow(&event);
             self.events.tell(event);
+        }
+        for said in self.said.drain(..) {
+            if self.core.state().desk.has_heard(&said.post) {
+                self.repeats.learn(said);
+            }
         }
         for effect in self.out.effects.drain(..) {
             // Without hands the effects stay owed in the store, which is where a restart finds them.
@@ -319,8 +383,11 @@ impl Worker {
         self.break_off(why, err);
     }
 
-    /// Nothing is taken until the store answers again.
+    /// Nothing is taken until the store answers again. What was taken in before waits for that.
     fn break_off(&mut self, why: Box<str>, err: &StoreError) {
+        self.repeats.open(false);
+        self.repeats.put_back(std::mem::take(&mut self.repeated));
+        self.said.clear();
         self.tell_trouble(Some(err.to_string().into()));
         (self.broken, self.probed) = (Some(why), Instant::now());
     }
@@ -349,6 +416,8 @@ impl Worker {
             if self.store.probe().is_ok() {
                 tracing::warn!("the store answers again; writes go on");
                 self.broken = None;
+                self.repeats.open(!self.store.waits_for_disk());
+                self.repeats_due = Some(Instant::now());
                 self.tell_trouble(None);
             }
         } else if self.broken.is_none() && self.probed.elapsed() >= PROBE_EVERY {
@@ -380,5 +449,15 @@ impl Worker {
             tracing::error!(%err, "the stop could not be noted; the next start counts as one after a crash");
             self.tell_trouble(Some(err.to_string().into()));
         }
+    }
+}
+
+/// A status that its agent may say again.
+fn said_by(who: &Principal, command: &Command) -> Option<Said> {
+    match command {
+        Command::Publish(Publish { post: post @ Post::Status { .. }, source: Source::Client }) => {
+            Some(Said { who: who.clone(), post: post.clone() })
+        }
+        _ => None,
     }
 }

@@ -86,7 +86,11 @@ impl Provost {
 
     async fn page_of(&self, who: &Principal, seen: Seen, limit: usize) -> Result<InboxPage, Refusal> {
         let name = slug(who.agent().as_str());
-        let letters = self.letters(Letters::In(name.clone(), seen.posts), POLL_BYTES_MAX / 4).await?;
+        let letters = Letters::In(name.clone(), seen.posts);
+        let letters = match self.engine().letterboxes().newest(&name) > seen.posts {
+            true => self.letters_at_most(limit, letters, POLL_BYTES_MAX / 4).await?,
+            false => Vec::new(),
+        };
         let mail = self.view(MailOf { agent: who.agent().clone(), after: seen.mail }).await?;
         let mut letters: VecDeque<News> = letters.into_iter().map(|it| News::Letter(Box::new(it))).collect();
         let mut mail: VecDeque<News> = mail.into_iter().map(News::Mail).collect();

@@ -1,5 +1,6 @@
 //! Messages between agents: read from history, waited for, and published.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::Provost;
@@ -7,6 +8,7 @@ use crate::base::{PostSeq, Slug};
 use crate::domain::command::{AddressAgent, AgentAddressed, Publish, Published};
 use crate::domain::post::{Post, Source};
 use crate::domain::{Answer, Principal, Refusal};
+use crate::store::Reader;
 pub use crate::store::{Letter, Letters};
 
 impl Provost {
@@ -15,12 +17,63 @@ impl Provost {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn letters(&self, which: Letters, bytes_max: usize) -> Result<Vec<Letter>, Refusal> {
-        if let Letters::In(slug, after) = &which
-            && self.engine().letterboxes().newest(slug) <= *after
-        {
+        if self.has_nothing(&which) {
             return Ok(Vec::new());
         }
         self.read(move |reader| reader.letters(&which, bytes_max)).await
+    }
+
+    /// The same, no more than `most`.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn letters_at_most(
+        &self,
+        most: usize,
+        which: Letters,
+        bytes_max: usize,
+    ) -> Result<Vec<Letter>, Refusal> {
+        let mut found = Vec::new();
+        let each = move |reader: &mut dyn Reader| {
+            reader.each_letter(&which, bytes_max, &mut |it| {
+                found.push(it);
+                if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            Ok(found)
+        };
+        self.read(each).await
+    }
+
+    /// What `write` adds of messages to a text, one after the other, so that they are never in memory together; and the
+    /// number of the last one, if there is any. As many as [`Provost::letters`] has.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
+    pub async fn letters_written(
+        &self,
+        which: Letters,
+        bytes_max: usize,
+        mut text: Vec<u8>,
+        mut write: impl FnMut(Letter, &mut Vec<u8>) + Send + 'static,
+    ) -> Result<(Vec<u8>, Option<PostSeq>), Refusal> {
+        if self.has_nothing(&which) {
+            return Ok((text, None));
+        }
+        self.read(move |reader| {
+            let mut last = None;
+            reader.each_letter(&which, bytes_max, &mut |it| {
+                last = Some(it.n);
+                write(it, &mut text);
+                ControlFlow::Continue(())
+            })?;
+            Ok((text, last))
+        })
+        .await
+    }
+
+    /// Whether an inbox is known to have nothing there, without asking the store.
+    fn has_nothing(&self, which: &Letters) -> bool {
+        matches!(which, Letters::In(slug, after) if self.engine().letterboxes().newest(slug) <= *after)
     }
 
     /// Waits until there is something in an inbox after a number, or for as long as that.

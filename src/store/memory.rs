@@ -6,6 +6,7 @@ mod crew;
 mod posts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::journal::{Checkpoint, Key, Walk};
@@ -422,10 +423,17 @@ impl Reader for MemoryReader {
         Ok(page.cloned().collect())
     }
 
-    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+    fn each_letter(
+        &mut self,
+        which: &Letters,
+        bytes_max: usize,
+        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let disk = lock(&self.0);
         let rows = disk.read()?;
-        rows.posts.letters(&rows.events, which, bytes_max)
+        let found = rows.posts.letters(&rows.events, which, bytes_max)?;
+        let _ = found.into_iter().try_for_each(each);
+        Ok(())
     }
 
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {

@@ -21,6 +21,7 @@ mod migrations;
 mod sqlite;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +64,11 @@ pub trait Store: Send {
     /// # Errors
     /// Any; then nothing of it is stored.
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
+
+    /// Whether every batch waits for the disk, whatever it asks.
+    fn waits_for_disk(&self) -> bool {
+        false
+    }
 
     /// A finished task. Those that are not finished are in memory.
     ///
@@ -137,7 +143,25 @@ pub trait Reader: Send {
     ///
     /// # Errors
     /// As for [`Reader::finished`].
-    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError>;
+    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+        let mut found = Vec::new();
+        self.each_letter(which, bytes_max, &mut |it| {
+            found.push(it);
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// The same one by one, until `each` has enough, so that they need not be in memory together.
+    ///
+    /// # Errors
+    /// As for [`Reader::finished`].
+    fn each_letter(
+        &mut self,
+        which: &Letters,
+        bytes_max: usize,
+        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
 
     /// A page of the timeline.
     ///

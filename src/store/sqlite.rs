@@ -293,6 +293,10 @@ impl Store for SqliteStore {
         Ok(())
     }
 
+    fn waits_for_disk(&self) -> bool {
+        self.always_durable
+    }
+
     fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
         read::past_task(&self.db, id).map(|task| task.map(Arc::new))
     }

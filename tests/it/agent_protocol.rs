@@ -2,6 +2,7 @@
 
 mod conflicts;
 mod door;
+mod elsewhere;
 mod files;
 mod heartbeats;
 mod options;

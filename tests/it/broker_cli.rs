@@ -98,6 +98,81 @@ fn a_question_needs_somebody_until_it_is_answered() {
 }
 
 #[test]
+fn an_answer_to_no_question_says_so_and_is_told_all_the_same() {
+    let world = World::new();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    publish(broker, &status("feat-aa", "working", &[]));
+    let said = run(&world, &["answer", "feat/aa", "left"]);
+    assert!(said.contains("no question of feat/aa is open") && !said.contains("answered"), "{said}");
+    assert_eq!(json_of(&world, &["answer", "feat-aa", "right", "--json"])["question"], Value::Null);
+    assert_eq!(poll(broker, "feat-aa", 0).0.len(), 4);
+    publish(
+        broker,
+        &json!({ "type": "agent.question", "agent_id": "feat/aa", "payload": { "question": "which way?" } }),
+    );
+    assert!(run(&world, &["answer", "feat-aa", "left"]).contains("answered feat-aa"));
+}
+
+#[test]
+fn agents_in_each_others_way_need_somebody() {
+    let world = World::new();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    let intent = |agent: &str, file: &str| {
+        json!({ "type": "agent.intent", "agent_id": agent,
+            "payload": { "files": [file], "summary": "s", "valid_for_seconds": 600 } })
+    };
+    publish(broker, &intent("feat-aa", "src/"));
+    assert!(run(&world, &[]).contains("Nothing needs you"));
+    publish(broker, &intent("feat-bb", "src/b.rs"));
+    let overview = run(&world, &[]);
+    assert!(overview.contains("src/b.rs: feat-aa and feat-bb"), "{overview}");
+    assert!(!overview.contains("Nothing needs you"), "{overview}");
+    let overlaps = json_of(&world, &["--json"])["overlaps"].clone();
+    assert_eq!(overlaps, json!([{ "file": "src/b.rs", "agents": ["feat-aa", "feat-bb"] }]));
+    // Two who change one file, whatever they have announced.
+    for name in ["feat-cc", "feat-dd"] {
+        publish(broker, &status(name, "working", &["lib/c.rs"]));
+    }
+    let overview = run(&world, &[]);
+    assert!(overview.contains("lib/c.rs: feat-cc and feat-dd"), "{overview}");
+    // Through two doors.
+    world.write("one.ts", "export const one = 1\n");
+    let http = Http::agent_protocol(&world);
+    assert_eq!(http.post("/resources/claim", &json!({ "path": "one.ts", "agent_id": "x" })).status, 409);
+    assert_eq!(http.post("/agents/announce", &json!({ "id": "x", "tool": "t" })).status, 201);
+    assert_eq!(http.post("/resources/claim", &json!({ "path": "one.ts", "agent_id": "x" })).status, 200);
+    world.done("sess", &["lock", "one.ts:one"]);
+    let overview = run(&world, &[]);
+    assert!(overview.contains("one.ts: sess and x"), "{overview}");
+    world.done("sess", &["unlock", "one.ts:one"]);
+    assert!(!run(&world, &[]).contains("one.ts"));
+}
+
+#[test]
+fn the_first_instructions_say_what_a_commit_tells() {
+    let world = World::new();
+    world.put(&world.repo().join("a"), "a\n");
+    assert!(sh(&world, "git init -q .").status.success());
+    let _daemon = world.start();
+    let block = |world: &World| {
+        let out = world.command(&["broker", "boot-block", "feat/auth"]).output().unwrap();
+        assert!(out.status.success(), "{out:?}");
+        (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (text, note) = block(&world);
+    assert!(text.contains("A commit tells nobody anything here"), "{text}");
+    assert!(note.contains("provost git install"), "{note}");
+    run(&world, &["git", "install"]);
+    let (text, note) = block(&world);
+    assert!(text.contains("tells the others by itself that you have committed"), "{text}");
+    assert!(!note.contains("provost git install"), "{note}");
+    // Done is what only the agent knows.
+    assert_eq!(commands(&text).len(), 5);
+}
+
+#[test]
 fn messages_are_published_read_and_waited_for() {
     let world = World::new();
     let _daemon = world.start();

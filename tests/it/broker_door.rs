@@ -32,17 +32,17 @@ pub(crate) fn poll(broker: Http, agent: &str, since: u64) -> (Vec<Value>, u64) {
 }
 
 /// A connection that is kept.
-struct Kept {
+pub(crate) struct Kept {
     stream: TcpStream,
     broker: Http,
 }
 
 impl Kept {
-    fn to(broker: Http) -> Self {
+    pub(crate) fn to(broker: Http) -> Self {
         Self { stream: broker.connect(), broker }
     }
 
-    fn publish(&mut self, message: &Value) -> std::io::Result<Answer> {
+    pub(crate) fn publish(&mut self, message: &Value) -> std::io::Result<Answer> {
         let host = format!("127.0.0.1:{}", self.broker.port);
         let headers = [("Host", host.as_str()), ("Content-Type", "application/json")];
         self.stream.write_all(&self.broker.bytes(

@@ -12,11 +12,17 @@
 
 use std::fs;
 
+use provost::base::{AgentId, Timestamp};
+use provost::domain::Settings;
+use provost::domain::command::Publish;
+use provost::domain::post::{Post, Source};
+use provost::store::{Options, open};
 use serde_json::{Value, json};
 
 use crate::broker_door::{feedback, poll, publish, status};
 use crate::loopback_client::Http;
-use crate::support::{World, eventually};
+use crate::storm::Storm;
+use crate::support::{World, eventually, now_s};
 
 fn log_of(world: &World) -> String {
     fs::read_to_string(world.repo().join(".git-paw/broker.log")).unwrap_or_default()
@@ -231,4 +237,69 @@ fn w19_both_of_this_machines_addresses_answer_under_its_names() {
         let doors = shown["doors"].to_string();
         assert!(!doors.contains(&format!("//{bind}:")) && !doors.contains(&format!("[{bind}]")), "{doors}");
     }
+}
+
+/// A large inbox is read to its end from the beginning, a bounded page after the other, and costs little memory.
+#[test]
+fn a_large_inbox_is_read_to_its_newest_within_bounds() {
+    const MANY: u64 = 100_000;
+    let world = World::new();
+    world.start().stop();
+    let mut store = open(&world.state_dir(), Options::default()).unwrap();
+    let loaded = store.load(Settings::new(AgentId::parse("client:approver").unwrap())).unwrap();
+    let mut storm = Storm::new(9, loaded.state);
+    storm.now = Timestamp(i64::try_from(now_s()).unwrap() * 1_000);
+    let (agent, from) = (AgentId::parse("feat-reader").unwrap(), AgentId::parse("supervisor").unwrap());
+    let status = Post::Status {
+        agent: agent.clone(),
+        status: "working".into(),
+        files: vec![],
+        message: None,
+        cli: None,
+        phase: None,
+        detail: None,
+    };
+    storm.say("host", Publish { post: status, source: Source::Client }).unwrap();
+    for n in 0..MANY {
+        let errors = vec![format!("fault {n}").into()];
+        let post = Post::Feedback { agent: agent.clone(), from: from.clone(), errors };
+        storm.say("host", Publish { post, source: Source::Client }).unwrap();
+        if n % 500 == 499 {
+            store.commit(&storm.batch()).unwrap();
+        }
+    }
+    store.commit(&storm.batch()).unwrap();
+    store.close().unwrap();
+    drop(store);
+    let daemon = world.start();
+    let broker = Http::broker(&world);
+    let kib = |what: &str| -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+        let line = text.lines().find(|it| it.starts_with(what)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    assert_eq!(broker.get("/messages/feat-nobody").status, 200);
+    let before = kib("VmRSS:");
+    for _ in 0..2 {
+        let (mut since, mut read) = (0, 0);
+        loop {
+            let answer = broker.get(&format!("/messages/feat-reader?since={since}"));
+            assert!(answer.body.len() <= 10 << 20, "{} bytes", answer.body.len());
+            let answer = answer.json();
+            let page = answer["messages"].as_array().unwrap();
+            if page.is_empty() {
+                break;
+            }
+            for it in page {
+                assert_eq!(it["payload"]["errors"][0], format!("fault {read}"));
+                read += 1;
+            }
+            let last = answer["last_seq"].as_u64().unwrap();
+            assert!(last > since);
+            since = last;
+        }
+        assert_eq!(read, MANY);
+    }
+    let peak = kib("VmHWM:");
+    assert!(peak <= before + 60_000, "{before} kB, then {peak} kB");
 }

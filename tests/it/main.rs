@@ -39,6 +39,7 @@ mod broker_cli;
 mod broker_door;
 mod broker_git;
 mod broker_log;
+mod broker_repeats;
 mod broker_vectors;
 mod broker_watching;
 mod broker_weaknesses;

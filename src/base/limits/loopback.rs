@@ -63,3 +63,6 @@ pub const TOKEN_LEN_MAX: usize = 256;
 /// For how long it is believed that no program carries connections of containers here, in milliseconds: less than such a
 /// one takes from its start to its first connection, and long enough for a look of a millisecond or two not to matter.
 pub const CARRIERS_LOOK_MS: u64 = 200;
+
+/// The largest file of a dashboard's folder that is served, in bytes: far more than the pages that are published.
+pub const DASHBOARD_FILE_BYTES_MAX: usize = 4 << 20;

@@ -50,3 +50,18 @@ pub const BROKER_LOOKS_MAX: usize = 2;
 
 /// Settings of git's that name filters. Who uses any has one or two, of four settings each.
 pub const GIT_FILTERS_MAX: usize = 256;
+
+/// Pairs of agents in each other's way that are told at once: a person looks at the first few.
+pub const OVERLAPS_MAX: usize = 64;
+
+/// Repeated statuses of agents that may wait to be put on record; beyond it each is a commit of its own.
+pub const REPEATS_MAX: usize = 2048;
+
+/// So many of them are put on record without waiting for more: one commit of them takes two milliseconds.
+pub const REPEATS_SOON: usize = 512;
+
+/// How long the first of them waits at most, in milliseconds: less than an agent needs to notice.
+pub const REPEATS_TOLD_MS_MAX: u64 = 100;
+
+/// The largest status that is kept in mind to be compared with the next one, in bytes. There are as many as inboxes.
+pub const REPEATED_BYTES_MAX: usize = 8 << 10;

@@ -23,6 +23,13 @@ pub(in crate::cli) struct Standing {
     chained: bool,
 }
 
+impl Standing {
+    /// Whether it tells others of commits.
+    pub(in crate::cli) fn tells_commits(&self) -> bool {
+        self.hook == "post-commit" && matches!(self.state, "installed" | "outdated")
+    }
+}
+
 /// Where git looks for hooks, as `core.hooksPath` and work trees have it.
 fn folder(here: &Here) -> Result<PathBuf, Complaint> {
     let wrong = |why: String| {

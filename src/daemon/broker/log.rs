@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::fs::{FileType, Mode, OFlags, fstat, mkdirat, openat};
 use rustix::io::Errno;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::base::PostSeq;
@@ -31,6 +32,9 @@ const FILE: &str = "broker.log";
 
 /// How often the folder is looked for where there is none, and a write that failed tried again.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// How long what agents say is gathered before it is written.
+const GATHERED_FOR: Duration = Duration::from_millis(20);
 
 /// How much of the file's end is read to find its last line: a little first, and at last as long as the longest can be.
 const TAIL_BYTES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
@@ -95,20 +99,29 @@ impl BrokerLog {
         }
         let mut events = self.provost.engine().subscribe();
         let mut look = tokio::time::interval(LOOK_EVERY);
-        let (mut begin, mut settled) = (false, false);
+        let (mut begin, mut settled, mut first) = (false, false, None);
         loop {
+            let write = async {
+                match first {
+                    Some(first) => tokio::time::sleep_until(first + GATHERED_FOR).await,
+                    None => std::future::pending().await,
+                }
+            };
             let stopping = tokio::select! {
                 () = stop.cancelled() => true,
                 event = events.recv() => match event {
                     Ok(event) if matches!(event.kind, EventKind::PostLogBegun { .. }) => { begin = true; false }
-                    Ok(event) if matches!(event.kind, EventKind::Published { .. }) => false,
-                    Err(RecvError::Lagged(_)) => false,
-                    Ok(_) => continue,
+                    // Where there is no file, messages are no reason to look for one.
+                    Ok(event) if !settled || !matches!(event.kind, EventKind::Published { .. }) => continue,
+                    // What comes in a moment is written with this.
+                    Ok(_) | Err(RecvError::Lagged(_)) => { first.get_or_insert_with(Instant::now); continue }
                     Err(RecvError::Closed) => return,
                 },
+                () = write => false,
                 // Nothing is looked for while the file is there and nobody says anything.
                 _ = look.tick(), if !settled => false,
             };
+            first = None;
             // What has come meanwhile is read with the rest.
             while let Ok(event) = events.try_recv() {
                 begin |= matches!(event.kind, EventKind::PostLogBegun { .. });

@@ -14,9 +14,23 @@ pub struct Publish {
     pub source: Source,
 }
 
+/// Publish a message once more that is in force already: it is on record, and nothing else follows from it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Republish {
+    /// The message; see [`Desk::has_heard`](crate::domain::Desk::has_heard).
+    pub post: Post,
+}
+
 /// It is filed, with everything that follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Published {
+    /// Its number.
+    pub n: PostSeq,
+}
+
+/// It is on record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Republished {
     /// Its number.
     pub n: PostSeq,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::standoff::Key;
-use super::{Correspondent, Footprint, Place, Standoff};
+use super::{Correspondent, Footprint, Place, Post, Standoff, roster, slug};
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
 /// How long a question that was asked again is taken for the same.
@@ -178,6 +178,16 @@ impl Desk {
         }
     }
 
+    /// Whether a status is what its agent's row shows, so that said again it changes nothing but when it was said. What
+    /// is settled by its word is settled anew each time.
+    pub fn has_heard(&self, post: &Post) -> bool {
+        let Post::Status { agent, status, phase, .. } = post else { return false };
+        let row = self.correspondents.get(&slug(agent.as_str())).and_then(|it| it.row.as_ref());
+        !post.hearsay()
+            && !roster::is_settled(status)
+            && row.is_some_and(|row| row.label == *status && row.phase == *phase)
+    }
+
     /// Somebody who has an inbox.
     pub fn get(&self, slug: &Slug) -> Option<&Arc<Correspondent>> {
         self.correspondents.get(slug)
@@ -215,6 +225,11 @@ impl Desk {
 
     pub(super) fn standoff(&self, key: &Key) -> Option<&Arc<Standoff>> {
         self.standoffs.get(key)
+    }
+
+    /// All cases of two agents that change one file.
+    pub fn standoffs(&self) -> impl Iterator<Item = &Arc<Standoff>> {
+        self.standoffs.values()
     }
 
     /// Cases in which somebody takes part.

@@ -14,7 +14,9 @@ use crate::base::limits::{
     ROSTER_TEXT_MAX,
 };
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
-use crate::domain::command::{AddressAgent, AgentAddressed, LogBegun, Publish, Published};
+use crate::domain::command::{
+    AddressAgent, AgentAddressed, LogBegun, Publish, Published, Republish, Republished,
+};
 use crate::domain::conflict::plan;
 use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, State, Title};
 
@@ -247,6 +249,20 @@ impl State {
             }
         }
         Ok(Published { n })
+    }
+
+    /// Puts a message on record that says nothing new. What follows from it is left to the next one that is published in
+    /// full.
+    pub(in crate::domain) fn republish(
+        &self,
+        now: Timestamp,
+        verb: &Republish,
+        out: &mut Outbox,
+    ) -> Republished {
+        let n = out.next_post();
+        let seq = out.say(EventKind::Published { n, post: verb.post.clone() });
+        out.put(Change::Post(PostChange::File { n, seq, at: now, to: Arc::new([]), own: true }));
+        Republished { n }
     }
 
     /// A name is its owner's in all spellings: whoever has a token for one of them shows it.

@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 /// Words that are not replaced by others lightly.
-fn is_settled(label: &str) -> bool {
+pub(super) fn is_settled(label: &str) -> bool {
     matches!(label, "done" | "verified" | "blocked" | "committed")
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{Foreign, View};
 use crate::base::{AgentId, AssignmentId, RepoPath, Timestamp, TransferId};
 use crate::domain::command::{Conflict, DeclareIntent};
-use crate::domain::{Ahead, Assignment, Claim, Hold, Member, State, Transfer, TransferState};
+use crate::domain::{
+    Ahead, Assignment, Claim, Hold, Member, Stake, StakeKind, State, Transfer, TransferState,
+};
 
 /// All of it.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,8 @@ pub struct CrewSnapshot {
     pub events: u64,
     /// Others, where they are shown.
     pub foreign: Foreign,
+    /// What others have through other doors and is not over, by path.
+    pub stakes: Vec<Arc<Stake>>,
 }
 
 impl View for WholeCrew {
@@ -42,7 +46,30 @@ impl View for WholeCrew {
             lead: state.crew.lead().cloned(),
             events: state.counters.timeline,
             foreign: Foreign::of(now, state),
+            stakes: state.stakes_elsewhere(now).cloned().collect(),
         }
+    }
+}
+
+impl State {
+    /// What agents have through other doors than the crew's, and is not over.
+    fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Stake>> {
+        let live = move |it: &&Arc<Stake>| it.until.is_none_or(|until| until > now);
+        self.stakes.iter().filter(|it| it.kind != StakeKind::Claim).filter(live)
+    }
+}
+
+/// A file of the crew's, and what others have there through other doors.
+#[derive(Clone, Debug)]
+pub struct OneFile(pub RepoPath);
+
+impl View for OneFile {
+    /// The claim, if the crew has ever asked for the file; and what is at this very path.
+    type Out = (Option<Arc<Claim>>, Vec<Arc<Stake>>);
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        let here = state.stakes_elsewhere(now).filter(|it| it.at == self.0).cloned().collect();
+        (state.claims.get(&self.0).cloned(), here)
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::View;
 use crate::base::{PostSeq, Slug, Timestamp};
-use crate::domain::State;
 use crate::domain::post::{Correspondent, Question};
+use crate::domain::{Overlap, State};
 
 /// Everybody who has said where they stand, by name.
 #[derive(Clone, Copy, Debug)]
@@ -53,5 +53,17 @@ impl View for Inboxes {
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
         (state.desk.newest().map(|(slug, n)| (slug.clone(), n)).collect(), state.desk.log_from)
+    }
+}
+
+/// Agents that are in each other's way, at most so many pairs.
+#[derive(Clone, Copy, Debug)]
+pub struct Overlaps(pub usize);
+
+impl View for Overlaps {
+    type Out = Vec<Overlap>;
+
+    fn look(self, now: Timestamp, state: &State) -> Self::Out {
+        state.in_the_way_of_each_other(now, self.0)
     }
 }

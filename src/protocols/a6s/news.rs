@@ -16,7 +16,7 @@ use crate::service::{KEPT_WITHIN, Pulse};
 impl A6s {
     /// Tells editors what becomes of jobs, until the daemon stops.
     pub async fn tell(self, stop: CancellationToken) {
-        let mut events = self.provost().engine().subscribe();
+        let mut events = self.provost().engine().subscribe_beside_posts();
         let mut pulses = self.provost().pulses().follow();
         let mut late = Late::default();
         loop {

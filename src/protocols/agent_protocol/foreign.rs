@@ -1,9 +1,14 @@
-//! Agents of other doors and delegated work, in this protocol's words. Shown only where `show_foreign` is set.
+//! Agents of other doors and delegated work, in this protocol's words, shown only where `show_foreign` is set; and what
+//! those agents hold, which is always shown: clients that look at nothing else keep out of its way.
 
-use super::wire;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{map, wire};
+use crate::auth::names::is_same;
 use crate::domain::command::Status;
 use crate::domain::view::ForeignAgent;
-use crate::domain::{Door, Task, TaskState};
+use crate::domain::{Claim, Content, Door, Hold, Stake, StakeKind, Task, TaskState};
 
 /// An agent of another door. What it uses is the first of its doors, since its program is not known.
 pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
@@ -67,4 +72,53 @@ fn status(state: TaskState) -> &'static str {
 fn title(goal: &str) -> &str {
     let line = goal.lines().next().unwrap_or_default();
     line.char_indices().nth(80).map_or(line, |(end, _)| &line[..end])
+}
+
+/// Files of the crew, and behind them what others have through other doors: a lock as `locked`, an announced change as
+/// `claimed`. A claim on a file that another agent has locked there is shown as what it is, `conflicted`.
+pub(super) fn resources<'a>(claims: &'a [Arc<Claim>], stakes: &'a [Arc<Stake>]) -> Vec<wire::Resource<'a>> {
+    let mut elsewhere: BTreeMap<&str, &Stake> = BTreeMap::new();
+    for it in stakes {
+        let path = it.pattern.as_deref().unwrap_or(it.at.as_str());
+        let better = |known: &&Stake| known.kind == StakeKind::Lock || it.kind != StakeKind::Lock;
+        if !elsewhere.get(path).is_some_and(better) {
+            elsewhere.insert(path, it);
+        }
+    }
+    let is_free = |it: &Claim| matches!(it.held, Hold::Free);
+    let mut shown = BTreeSet::new();
+    let mut resources = Vec::new();
+    for claim in claims {
+        let other = elsewhere.get(claim.file.as_str()).copied();
+        let mut resource = map::resource(claim);
+        match (&claim.held, other) {
+            (Hold::Free, Some(other)) => {
+                resource = wire::Resource { content_hash: resource.content_hash, ..held(other) }
+            }
+            (Hold::Claimed { owner, .. }, Some(other))
+                if other.kind == StakeKind::Lock && !is_same(owner, &other.agent) =>
+            {
+                resource.state = "conflicted";
+            }
+            _ => {}
+        }
+        if other.is_some() || !is_free(claim) {
+            shown.insert(claim.file.as_str());
+        }
+        resources.push(resource);
+    }
+    resources.extend(elsewhere.into_iter().filter(|(path, _)| !shown.contains(path)).map(|(_, it)| held(it)));
+    resources
+}
+
+/// What an agent of another door has. The file was not looked at.
+fn held(it: &Stake) -> wire::Resource<'_> {
+    wire::Resource {
+        path: it.pattern.as_deref().unwrap_or(it.at.as_str()),
+        state: if it.kind == StakeKind::Lock { "locked" } else { "claimed" },
+        owner: Some(it.agent.as_str()),
+        claimed_at: Some(it.since.0),
+        last_modified_by: None,
+        content_hash: map::hash(Content::Unreadable),
+    }
 }

@@ -77,7 +77,7 @@ fn resource_state(held: &Hold) -> &'static str {
     }
 }
 
-fn hash(content: Content) -> String {
+pub(super) fn hash(content: Content) -> String {
     match content {
         Content::Missing => "file_not_found".into(),
         Content::Unreadable => "hash_error".into(),

@@ -12,9 +12,9 @@ use crate::domain::command::{
     AnswerTransfer, BeatCrew, JoinCrew, MakeAssignment, MoveAssignment, MoveMember, OfferTransfer,
 };
 use crate::domain::view::{
-    CrewSnapshot, OneAssignment, OneClaim, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
+    CrewSnapshot, OneAssignment, OneFile, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
 };
-use crate::domain::{Answer, Hold, Note, Principal, Refusal, Role, Verb};
+use crate::domain::{Answer, Note, Principal, Refusal, Role, Verb};
 use crate::service::Restore;
 
 /// What an endpoint says: a status, and JSON as text.
@@ -111,7 +111,7 @@ impl AgentProtocol {
         let all = self.provost().view(WholeCrew).await?;
         ok(&wire::State {
             agents: agents(&all),
-            resources: all.claims.iter().map(|it| map::resource(it)).collect(),
+            resources: foreign::resources(&all.claims, &all.stakes),
             tasks: tasks(&all),
             handoffs: all.transfers.iter().map(|it| map::handoff(it)).collect(),
             lead: all.lead.as_ref().map(AgentId::as_str),
@@ -208,12 +208,11 @@ impl AgentProtocol {
 
     pub(super) async fn resources(&self, filter: Option<&str>) -> Said {
         let all = self.provost().view(WholeCrew).await?;
-        let wanted = |held: &Hold| match filter {
-            Some("claimed") => matches!(held, Hold::Claimed { .. }),
-            Some("conflicted") => matches!(held, Hold::Conflicted { .. }),
-            _ => true,
-        };
-        ok(&all.claims.iter().filter(|it| wanted(&it.held)).map(|it| map::resource(it)).collect::<Vec<_>>())
+        let mut resources = foreign::resources(&all.claims, &all.stakes);
+        if let Some(state @ ("claimed" | "conflicted")) = filter {
+            resources.retain(|it| it.state == state);
+        }
+        ok(&resources)
     }
 
     pub(super) async fn resource(&self, path: &str) -> Said {
@@ -222,8 +221,10 @@ impl AgentProtocol {
         }
         let untracked = || Fault::not_found("Resource not tracked");
         let file = self.provost().file_of(path).await.ok_or_else(untracked)?;
-        let found = self.provost().view(OneClaim(file)).await?.ok_or_else(untracked)?;
-        ok(&map::resource(&found))
+        let (claim, stakes) = self.provost().view(OneFile(file)).await?;
+        let claims: Vec<_> = claim.into_iter().collect();
+        let found = foreign::resources(&claims, &stakes);
+        ok(found.first().ok_or_else(untracked)?)
     }
 
     pub(super) async fn new_task(&self, caller: &Caller, body: &Members) -> Said {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod dashboard;
 mod events;
 mod fault;
 mod foreign;
@@ -17,6 +18,7 @@ mod page;
 mod route;
 mod wire;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,12 +42,22 @@ use crate::domain::view::{CrewCounts, CrewCountsOut};
 use crate::service::Provost;
 use crate::transport::sse::Readers;
 use body::{Members, Query};
+use dashboard::Folder;
 use fault::Fault;
 use methods::Said;
 pub use route::routes;
 use route::{Found, Route};
 
 const JSON: &str = "application/json; charset=utf-8";
+
+/// What people see of a door.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// The project's name; the one of its folder without it.
+    pub project: Option<String>,
+    /// The folder of the published dashboard.
+    pub dashboard: Option<PathBuf>,
+}
 
 /// The door.
 #[derive(Clone)]
@@ -55,6 +67,8 @@ struct Parted {
     provost: Provost,
     port: u16,
     project: String,
+    /// What is served as the dashboard, if not the plain page.
+    dashboard: Option<Folder>,
     readers: Readers,
     hub: events::Hub,
     /// Streams end with it.
@@ -63,11 +77,13 @@ struct Parted {
 
 impl AgentProtocol {
     /// The door at a port, until `stop`.
-    pub fn new(provost: Provost, port: u16, stop: CancellationToken) -> Self {
+    pub fn new(provost: Provost, port: u16, shown: Shown, stop: CancellationToken) -> Self {
         let folder = provost.root().place().path().file_name();
-        let project = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+        let named = || folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+        let project = shown.project.unwrap_or_else(named);
+        let dashboard = shown.dashboard.map(Folder::at);
         let (readers, hub) = (Readers::default(), events::Hub::default());
-        Self(Arc::new(Parted { provost, port, project, readers, hub, stop }))
+        Self(Arc::new(Parted { provost, port, project, dashboard, readers, hub, stop }))
     }
 
     fn provost(&self) -> &Provost {
@@ -121,7 +137,14 @@ impl AgentProtocol {
                 answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/dashboard/"));
                 return Ok(answer);
             }
+            Route::Page(path) => {
+                let folder = self.0.dashboard.as_ref().ok_or_else(|| Fault::not_found("Not found"))?;
+                return folder.answer(path).await;
+            }
             Route::Dashboard => {
+                if let Some(folder) = &self.0.dashboard {
+                    return folder.answer("index.html").await;
+                }
                 let mut answer =
                     whole(StatusCode::OK, "text/html; charset=utf-8", page::dashboard(self.project()));
                 let policy = HeaderValue::from_static(CONTENT_POLICY);

@@ -39,6 +39,8 @@ pub(super) enum Route {
     Metrics,
     DashboardBare,
     Dashboard,
+    /// A file of the published dashboard.
+    Page(String),
 }
 
 /// What a request leads to.
@@ -85,7 +87,7 @@ pub(super) fn find(method: &Method, path: &str) -> Result<Found, Fault> {
 struct Row(&'static str, &'static str, fn(String) -> Route);
 
 /// Everything. Where a path has several methods, they are told in this order.
-const ROWS: [Row; 31] = [
+const ROWS: [Row; 32] = [
     Row("GET", "/status", |_| Route::Status),
     Row("GET", "/state", |_| Route::State),
     Row("GET", "/agents", |_| Route::Agents),
@@ -117,6 +119,7 @@ const ROWS: [Row; 31] = [
     Row("GET", "/metrics", |_| Route::Metrics),
     // The folder of a page is another place than its name, since links in it are relative.
     Row("GET", "/dashboard/", |_| Route::Dashboard),
+    Row("GET", "/dashboard/*", Route::Page),
     Row("GET", "/dashboard", |_| Route::DashboardBare),
 ];
 

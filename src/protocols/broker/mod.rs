@@ -36,7 +36,7 @@ use crate::service::{Letter, Letters, Provost};
 use crate::transport::http::Untaken;
 use map::Fault;
 use query::Query;
-use wire::{BrokerMessage, Identity, Log, Messages, Status, WatchRequest};
+use wire::{BrokerMessage, Identity, Status, WatchRequest};
 
 /// The version of git-paw whose wire this is. Clients look for the marker beside it.
 const WIRE: &str = "0.13.0";
@@ -192,18 +192,24 @@ async fn taken(headers: &HeaderMap, body: Body) -> Result<String, No> {
     Ok(text)
 }
 
-/// What answers polls and logs: no more than fits into memory many times.
-async fn encoded<T: Serialize + Send + 'static>(
-    letters: Vec<Letter>,
-    shape: impl FnOnce(Vec<Letter>) -> T + Send + 'static,
-) -> Answer {
-    const FEW: usize = 100;
-    if letters.len() <= FEW {
-        return in_json(StatusCode::OK, &shape(letters));
+/// The beginning of an object whose first member is a list.
+fn list(member: &str) -> Vec<u8> {
+    format!("{{\"{member}\":[").into_bytes()
+}
+
+/// The whole object, with its other member.
+fn listed(mut body: Vec<u8>, last_seq: u64) -> Answer {
+    body.extend_from_slice(format!("],\"last_seq\":{last_seq}}}").as_bytes());
+    whole(StatusCode::OK, "application/json", body)
+}
+
+/// Writes one more row.
+fn put_row(rows: &mut Vec<u8>, row: &impl Serialize) {
+    if rows.last() != Some(&b'[') {
+        rows.push(b',');
     }
-    // Megabytes take a while, and others are to be answered meanwhile.
-    let encoded = tokio::task::spawn_blocking(move || in_json(StatusCode::OK, &shape(letters))).await;
-    encoded.unwrap_or_else(|_| empty(StatusCode::SERVICE_UNAVAILABLE))
+    // Our own types always encode.
+    let _ = serde_json::to_writer(rows, row);
 }
 
 impl Broker {
@@ -242,7 +248,9 @@ impl Broker {
         let known = self.known(names::single(map::ids(&message))).await;
         let post = map::post(message, (self.0.now)(), |it| known.contains(it))?;
         let who = Self::speaks_as(caller, post.sender())?;
-        self.0.provost.publish(&who, post).await?;
+        if !self.0.provost.engine().repeats(&who, &post) {
+            self.0.provost.publish(&who, post).await?;
+        }
         Ok(empty(StatusCode::ACCEPTED))
     }
 
@@ -300,33 +308,26 @@ impl Broker {
             let patience = Duration::from_secs(wait.min(POLL_WAIT_S_MAX));
             self.0.provost.letter_after(&to, PostSeq(since), patience).await;
         }
-        let letters = self.0.provost.letters(Letters::In(to, PostSeq(since)), POLL_BYTES_MAX).await?;
-        let last_seq = letters.last().map_or(since, |it| it.n.0.max(since));
         let after = query.since_time()?;
-        let wanted = move |it: &Letter| after.is_none_or(|after| it.at.seconds() > after);
-        if query.numbered() {
-            return Ok(encoded(letters, move |letters| Messages {
-                messages: letters.into_iter().filter(wanted).map(map::entry).collect(),
-                last_seq,
-            })
-            .await);
-        }
-        Ok(encoded(letters, move |letters| Messages {
-            messages: letters.into_iter().filter(wanted).map(|it| map::message(it.post)).collect(),
-            last_seq,
-        })
-        .await)
+        let numbered = query.numbered();
+        let write = move |it: Letter, rows: &mut Vec<u8>| match numbered {
+            _ if after.is_some_and(|after| it.at.seconds() <= after) => {}
+            true => put_row(rows, &map::entry(it)),
+            false => put_row(rows, &map::message(it.post)),
+        };
+        let which = Letters::In(to, PostSeq(since));
+        let (rows, last) =
+            self.0.provost.letters_written(which, POLL_BYTES_MAX, list("messages"), write).await?;
+        Ok(listed(rows, last.map_or(since, |it| it.0.max(since))))
     }
 
     async fn log(&self, query: &str) -> Answered {
         let query = Query::read(query)?;
         // Who gives no number does not go on either, and wants what is newest if not everything can be had.
         let which = query.since()?.map_or(Letters::Newest, |since| Letters::After(PostSeq(since)));
-        let letters = self.0.provost.letters(which, POLL_BYTES_MAX).await?;
-        Ok(encoded(letters, |letters| {
-            let entries: Vec<_> = letters.into_iter().map(map::entry).collect();
-            Log { last_seq: entries.last().map_or(0, |it| it.seq), entries }
-        })
-        .await)
+        let write = |it: Letter, rows: &mut Vec<u8>| put_row(rows, &map::entry(it));
+        let (rows, last) =
+            self.0.provost.letters_written(which, POLL_BYTES_MAX, list("entries"), write).await?;
+        Ok(listed(rows, last.map_or(0, |it| it.0)))
     }
 }

@@ -291,24 +291,6 @@ pub struct WatchRequest {
     pub cli: String,
 }
 
-/// The answer to a poll.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Messages<T> {
-    /// Oldest first.
-    pub messages: Vec<T>,
-    /// Where the next poll goes on.
-    pub last_seq: u64,
-}
-
-/// The answer to `GET /log`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Log {
-    /// Oldest first.
-    pub entries: Vec<Entry>,
-    /// The last number among them; 0 if there is none.
-    pub last_seq: u64,
-}
-
 /// A message with its place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {

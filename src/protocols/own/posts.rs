@@ -10,11 +10,11 @@ use super::map::{self, Fault};
 use super::routes::{Answered, patience, submit};
 use super::{Own, wire};
 use crate::base::PostSeq;
-use crate::base::limits::POLL_BYTES_MAX;
+use crate::base::limits::{OVERLAPS_MAX, POLL_BYTES_MAX};
 use crate::domain::Scope;
 use crate::domain::command::BeginLog;
 use crate::domain::post::slug;
-use crate::domain::view::{OpenQuestions, Roster};
+use crate::domain::view::{OpenQuestions, Overlaps, Roster};
 use crate::protocols::broker::{entry, read, sentence};
 use crate::service::{Letter, Letters};
 
@@ -24,6 +24,7 @@ pub(super) fn routes() -> Router<Own> {
         .route("/posts", get(posts))
         .route("/roster", get(roster))
         .route("/questions", get(questions))
+        .route("/overlaps", get(overlaps))
         .route("/purge-posts", post(purge))
 }
 
@@ -109,6 +110,15 @@ async fn questions(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire
         at: it.at.rfc3339(),
     };
     Ok(Json(open.iter().map(shown).collect()))
+}
+
+async fn overlaps(State(own): State<Own>, _caller: Caller) -> Answered<Vec<wire::Overlap>> {
+    let found = own.0.provost.view(Overlaps(OVERLAPS_MAX)).await.map_err(map::fault)?;
+    let shown = |it: crate::domain::Overlap| wire::Overlap {
+        file: it.file.into(),
+        agents: [it.a.into(), it.b.into()],
+    };
+    Ok(Json(found.into_iter().map(shown).collect()))
 }
 
 async fn purge(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::LogBegun> {

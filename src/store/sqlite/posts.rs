@@ -1,5 +1,6 @@
 //! Messages between agents: which event has them, and whose inboxes they are in. What they say is in the event alone.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -32,7 +33,10 @@ pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreErr
         }
         PostChange::PutCorrespondent(it) => {
             let row = params![it.slug.as_str(), text(it)?];
-            put(db, "INSERT OR REPLACE INTO correspondent VALUES (?1, ?2)", row)
+            // In its place: most of what agents say changes this row, and one page is written less.
+            let sql = "INSERT INTO correspondent VALUES (?1, ?2)
+                       ON CONFLICT (slug) DO UPDATE SET body = excluded.body";
+            put(db, sql, row)
         }
         PostChange::DropCorrespondent(slug) => {
             for sql in [
@@ -47,7 +51,9 @@ pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreErr
         }
         PostChange::PutFootprint(it) => {
             let row = params![it.slug.as_str(), text(it)?];
-            put(db, "INSERT OR REPLACE INTO footprint VALUES (?1, ?2)", row)
+            let sql =
+                "INSERT INTO footprint VALUES (?1, ?2) ON CONFLICT (slug) DO UPDATE SET body = excluded.body";
+            put(db, sql, row)
         }
         PostChange::PutStandoff(it) => {
             put(db, "INSERT OR REPLACE INTO standoff VALUES (?1, ?2)", params![it.id(), text(it)?])
@@ -145,20 +151,25 @@ pub(super) fn prune(db: &Connection, to: EventSeq) -> Result<(), StoreError> {
     put(db, "DELETE FROM post WHERE n <= ?1", params![last])
 }
 
-/// Messages, oldest first: no more than `bytes_max` as stored, but always one.
-pub(super) fn letters(db: &Connection, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
+/// Messages, oldest first, one by one: no more than `bytes_max` as stored, but always one.
+pub(super) fn each_letter(
+    db: &Connection,
+    which: &Letters,
+    bytes_max: usize,
+    each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
     match which {
         Letters::In(slug, after) => {
             let sql = "SELECT inbox.n, event.body FROM inbox JOIN event ON event.seq = inbox.seq
                        WHERE inbox.slug = ?1 AND inbox.n > ?2 ORDER BY inbox.n";
-            page(db, sql, params![slug.as_str(), cursor(*after).max(floor(db, slug)?)], bytes_max)
+            page(db, sql, params![slug.as_str(), cursor(*after).max(floor(db, slug)?)], bytes_max, each)
         }
         Letters::After(after) => {
             let sql = "SELECT post.n, event.body FROM post JOIN event ON event.seq = post.seq
                        WHERE post.n > ?1 ORDER BY post.n";
-            page(db, sql, params![cursor(*after)], bytes_max)
+            page(db, sql, params![cursor(*after)], bytes_max, each)
         }
-        Letters::Newest => letters(db, &Letters::After(newest(db, bytes_max)?), bytes_max),
+        Letters::Newest => each_letter(db, &Letters::After(newest(db, bytes_max)?), bytes_max, each),
     }
 }
 
@@ -172,20 +183,25 @@ fn page(
     sql: &str,
     from: impl rusqlite::Params,
     bytes_max: usize,
-) -> Result<Vec<Letter>, StoreError> {
+    each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(from)?;
-    let (mut found, mut bytes) = (Vec::new(), 0_usize);
+    let (mut any, mut bytes) = (false, 0_usize);
     while let Some(row) = rows.next()? {
         // What was pruned has no body any more.
         let Some(body) = row.get_ref(1)?.as_str_or_null().map_err(StoreError::damaged)? else { continue };
         bytes = bytes.saturating_add(body.len());
-        if bytes > bytes_max && !found.is_empty() {
+        if bytes > bytes_max && any {
             break;
         }
-        found.extend(Letter::of(PostSeq(nat(row.get(0)?)?), parse(body)?));
+        let Some(letter) = Letter::of(PostSeq(nat(row.get(0)?)?), parse(body)?) else { continue };
+        any = true;
+        if each(letter).is_break() {
+            break;
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// After which number the newest messages begin that have no more than `bytes_max` bytes together.

@@ -1,6 +1,7 @@
 //! What is read: the live state at a start, and history in pages beside the writer.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -361,8 +362,13 @@ impl Reader for SqliteReader {
         Ok(events)
     }
 
-    fn letters(&mut self, which: &Letters, bytes_max: usize) -> Result<Vec<Letter>, StoreError> {
-        posts::letters(&self.db, which, bytes_max)
+    fn each_letter(
+        &mut self,
+        which: &Letters,
+        bytes_max: usize,
+        each: &mut dyn FnMut(Letter) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        posts::each_letter(&self.db, which, bytes_max, each)
     }
 
     fn imported(&mut self, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {

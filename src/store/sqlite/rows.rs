@@ -180,7 +180,10 @@ pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), 
 pub(super) fn put_counters(db: &Connection, before: &Counters, now: &Counters) -> Result<(), StoreError> {
     for ((name, value), (_, stored)) in named(now).into_iter().zip(named(before)) {
         if value != stored {
-            put(db, "INSERT OR REPLACE INTO counter VALUES (?1, ?2)", params![name, int(value)?])?;
+            // A row is changed in its place, so that one page is written, and not that of an index besides.
+            let sql =
+                "INSERT INTO counter VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+            put(db, sql, params![name, int(value)?])?;
         }
     }
     Ok(())

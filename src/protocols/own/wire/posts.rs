@@ -79,6 +79,15 @@ pub struct Question {
     pub at: String,
 }
 
+/// Two agents that are in each other's way: `GET /overlaps`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Overlap {
+    /// Where: a file, a folder or a pattern.
+    pub file: String,
+    /// Who.
+    pub agents: [String; 2],
+}
+
 /// Answer to `POST /purge-posts`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogBegun {

@@ -1,0 +1,32 @@
+//! What is to be known of a command before it is decided.
+
+use super::Command;
+use crate::base::TaskId;
+
+impl Command {
+    /// The task whose finished record the core needs to decide, when it is not among the unfinished ones.
+    pub fn names_task(&self) -> Option<&TaskId> {
+        match self {
+            Command::Delegate(it) => Some(&it.task),
+            Command::TakeScreenshot(it) => Some(&it.task),
+            Command::ReportTask(it) => Some(&it.task),
+            Command::AckTask(it) => Some(&it.task),
+            Command::CancelTask(it) => Some(&it.task),
+            Command::NoteFiles(it) => Some(&it.task),
+            _ => None,
+        }
+    }
+
+    /// Whether it ends something of the caller's and begins nothing.
+    pub fn gives_back(&self) -> bool {
+        matches!(
+            self,
+            Command::ReleaseLock(_)
+                | Command::ReleaseFile(_)
+                | Command::LeaveQueue(_)
+                | Command::Leave(_)
+                | Command::LeaveCrew(_)
+                | Command::WithdrawPermission(_)
+        )
+    }
+}

@@ -1,0 +1,150 @@
+//! Statuses that say again what is known, for doors to take in without asking.
+//!
+//! ```text
+//!   [published] --the same again--> [taken in] --the engine's next step--> [on record]
+//!        ^                               |
+//!        +---- anything else ------------+---- the daemon is killed first --> [said once, as it was]
+//! ```
+//! Agents say every few seconds that they work. The engine notes here, after each commit, what an agent's last status was;
+//! one that says the same is counted here and acknowledged. The engine puts it on record, with a number of its own, before
+//! it does whatever it is asked next, and [`REPEATS_TOLD_MS_MAX`] later at the latest. So whoever asks sees it, and only a
+//! daemon that is killed within that time forgets that something known was said once more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::base::Slug;
+use crate::base::limits::{REPEATED_BYTES_MAX, REPEATS_MAX, REPEATS_SOON};
+use crate::domain::post::{Post, slug};
+use crate::domain::{Event, EventKind, Principal};
+
+/// A status that is on record, and who has said so.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Said {
+    pub(super) who: Principal,
+    pub(super) post: Post,
+}
+
+/// What became of a status that somebody wants taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Taken {
+    /// It is news, or there is no room.
+    No,
+    /// It is.
+    Yes,
+    /// It is, and is the first that waits: the engine has to look within [`REPEATS_TOLD_MS_MAX`].
+    First,
+    /// It is, and so many wait that the engine should look now.
+    Many,
+}
+
+/// What agents say again.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    inner: Mutex<Inner>,
+    /// How many wait, to be looked at without the lock.
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Whether anything is taken in.
+    open: bool,
+    known: BTreeMap<Slug, Arc<Said>>,
+    waiting: Vec<Arc<Said>>,
+}
+
+impl Repeats {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // Each member is whole at every moment.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a status in, if it is what its agent has said last, by the same way.
+    pub(super) fn take(&self, who: &Principal, post: &Post) -> Taken {
+        if !matches!(post, Post::Status { .. }) {
+            return Taken::No;
+        }
+        let slug = slug(post.sender().as_str());
+        let mut inner = self.inner();
+        let Inner { open: true, known, waiting } = &mut *inner else { return Taken::No };
+        let same = known.get(&slug).filter(|it| it.post == *post && it.who == *who);
+        let Some(same) = same.filter(|_| waiting.len() < REPEATS_MAX) else { return Taken::No };
+        waiting.push(same.clone());
+        self.waiting.store(waiting.len(), Ordering::Release);
+        match waiting.len() {
+            1 => Taken::First,
+            REPEATS_SOON => Taken::Many,
+            _ => Taken::Yes,
+        }
+    }
+
+    /// Whether something waits to be put on record.
+    pub(super) fn any(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// All that waits, in order.
+    pub(super) fn drain(&self) -> Vec<Arc<Said>> {
+        if !self.any() {
+            return Vec::new();
+        }
+        let mut inner = self.inner();
+        self.waiting.store(0, Ordering::Release);
+        std::mem::take(&mut inner.waiting)
+    }
+
+    /// Puts back what could not be put on record, before what has come since.
+    pub(super) fn put_back(&self, mut taken: Vec<Arc<Said>>) {
+        let mut inner = self.inner();
+        taken.append(&mut inner.waiting);
+        self.waiting.store(taken.len(), Ordering::Release);
+        inner.waiting = taken;
+    }
+
+    /// An agent's last status, which is in force.
+    pub(super) fn learn(&self, said: Said) {
+        if bytes(&said.post) <= REPEATED_BYTES_MAX {
+            self.inner().known.insert(slug(said.post.sender().as_str()), Arc::new(said));
+        }
+    }
+
+    /// Something was published: what its sender has said before is not the last word any more.
+    pub(super) fn follow(&self, event: &Event) {
+        let EventKind::Published { post, .. } = &event.kind else { return };
+        let slug = slug(post.sender().as_str());
+        let mut inner = self.inner();
+        if inner.known.get(&slug).is_some_and(|it| it.post != *post) {
+            inner.known.remove(&slug);
+        }
+    }
+
+    /// Somebody has no inbox any more.
+    pub(super) fn forget(&self, slug: &Slug) {
+        self.inner().known.remove(slug);
+    }
+
+    /// From now on something is taken in, or nothing is. Nothing is known then.
+    pub(super) fn open(&self, open: bool) {
+        let mut inner = self.inner();
+        inner.open = open;
+        inner.known.clear();
+    }
+}
+
+/// Of some statuses, in order, whether each is its agent's last one.
+pub(super) fn last_ones(said: &[Arc<Said>]) -> Vec<bool> {
+    let mut later = BTreeSet::new();
+    let mut last: Vec<bool> = said.iter().rev().map(|it| later.insert(it.post.sender())).collect();
+    last.reverse();
+    last
+}
+
+/// About what a status takes in memory.
+fn bytes(post: &Post) -> usize {
+    let Post::Status { agent, status, files, message, cli, phase, detail } = post else { return usize::MAX };
+    let texts = [message, cli, phase].into_iter().flatten().map(|it| it.len()).sum::<usize>();
+    let files = files.iter().map(|it| it.len() + size_of::<Box<str>>()).sum::<usize>();
+    agent.as_str().len() + status.len() + texts + files + detail.as_ref().map_or(0, |it| it.as_str().len())
+}

@@ -1,0 +1,119 @@
+//! The published dashboard, from a folder that its owner names: read, and nothing else.
+//!
+//! A path is looked for from the folder's own handle, one name after the other. None of them may be a link, hidden, or
+//! lead up; only plain files are answered with, up to a bound. What a page may do is what the published one does: its own
+//! scripts and styles, and questions to this door.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+#[cfg(unix)]
+use cap_std::fs::OpenOptionsExt as _;
+use cap_std::fs::{Dir, OpenOptions};
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+
+use super::fault::Fault;
+use crate::base::limits::DASHBOARD_FILE_BYTES_MAX;
+use crate::protocols::loopback::{Answer, whole};
+
+/// What the pages may load: all of it from here. The published ones style their elements in place.
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// What files are, by how their names end. Browsers run no script that is not said to be one.
+const KINDS: [(&str, &str); 13] = [
+    ("html", "text/html; charset=utf-8"),
+    ("js", "text/javascript; charset=utf-8"),
+    ("mjs", "text/javascript; charset=utf-8"),
+    ("css", "text/css; charset=utf-8"),
+    ("json", "application/json; charset=utf-8"),
+    ("map", "application/json; charset=utf-8"),
+    ("svg", "image/svg+xml"),
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("ico", "image/x-icon"),
+    ("woff2", "font/woff2"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("md", "text/plain; charset=utf-8"),
+];
+
+/// The folder.
+#[derive(Clone, Debug)]
+pub(super) struct Folder(Arc<Path>);
+
+/// Why a file is not answered with.
+enum No {
+    /// It is not there, or is nothing that is served.
+    Missing,
+    /// It is larger than what is served.
+    TooLarge,
+    /// The folder itself cannot be read.
+    Folder(String),
+}
+
+impl Folder {
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self(path.into())
+    }
+
+    /// A file in it.
+    ///
+    /// # Errors
+    /// 404 for what is not served, 413 for what is too large, 503 where the folder cannot be read.
+    pub(super) async fn answer(&self, path: &str) -> Result<Answer, Fault> {
+        let (folder, wanted) = (Arc::clone(&self.0), path.to_owned());
+        let read = tokio::task::spawn_blocking(move || read(&folder, &wanted)).await;
+        let (kind, bytes) = match read {
+            Ok(Ok(found)) => found,
+            Ok(Err(No::TooLarge)) => {
+                return Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "larger than a page may be"));
+            }
+            Ok(Err(No::Folder(why))) => {
+                tracing::warn!(folder = %self.0.display(), why, "the dashboard's folder cannot be read");
+                let says =
+                    "the folder that `dashboard` in `[agent_protocol]` names cannot be read; see the log";
+                return Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, says));
+            }
+            Ok(Err(No::Missing)) | Err(_) => return Err(Fault::not_found("Not found")),
+        };
+        let mut answer = whole(StatusCode::OK, kind, bytes);
+        answer.headers_mut().insert("content-security-policy", HeaderValue::from_static(POLICY));
+        Ok(answer)
+    }
+}
+
+/// What a file says, and what it is. Blocking.
+fn read(folder: &Path, wanted: &str) -> Result<(&'static str, Vec<u8>), No> {
+    let mut names: Vec<&str> = wanted.split('/').collect();
+    let good = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains(['\\', '\0', ':']);
+    if !names.iter().all(good) {
+        return Err(No::Missing);
+    }
+    let file = names.pop().ok_or(No::Missing)?;
+    let ends = Path::new(file).extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let kind = KINDS.iter().find(|(it, _)| it.eq_ignore_ascii_case(ends)).ok_or(No::Missing)?.1;
+    let opened = Dir::open_ambient_dir(folder, ambient_authority());
+    let mut dir = opened.map_err(|err| No::Folder(err.to_string()))?;
+    for name in names {
+        // A link that takes its place now leads nowhere outside either: names are resolved beneath the handle.
+        let is_folder = dir.symlink_metadata(name).is_ok_and(|it| it.is_dir());
+        dir = dir.open_dir(name).ok().filter(|_| is_folder).ok_or(No::Missing)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // A pipe must not be waited for.
+    #[cfg(unix)]
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let is_file = dir.symlink_metadata(file).is_ok_and(|it| it.is_file());
+    let file = dir.open_with(file, &options).ok().filter(|_| is_file).ok_or(No::Missing)?;
+    if !file.metadata().is_ok_and(|it| it.is_file()) {
+        return Err(No::Missing);
+    }
+    let mut bytes = Vec::new();
+    let most = DASHBOARD_FILE_BYTES_MAX as u64;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|_| No::Missing)?;
+    if bytes.len() > DASHBOARD_FILE_BYTES_MAX { Err(No::TooLarge) } else { Ok((kind, bytes)) }
+}
