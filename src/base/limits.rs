@@ -273,6 +273,10 @@ pub const MODEL_LEN_MAX: usize = 200;
 /// a second at most; in a larger workspace the report is incomplete, and says so.
 pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
 
+/// How many times as much is looked at after a run: a worker may have added to what was there, and what it has added is
+/// not to be hidden by its number.
+pub const SURVEY_AFTER_TIMES: u64 = 4;
+
 /// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
 pub const SURVEY_KEPT_MAX: usize = 100_000;
 

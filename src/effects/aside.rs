@@ -11,15 +11,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, RenameFlags};
+use rustix::io::Errno;
 
+use super::handoff::of_path;
 use super::survey::{Ground, Survey, directory_flags, open_place};
-use crate::jail::Repositories;
+use crate::jail::{Repositories, is_repository_name};
+use crate::system;
 
 /// What one is called afterwards.
 const ASIDE: &str = "git.set-aside-by-provost";
 
-/// Names that are tried when that is taken.
-const ATTEMPTS: u32 = 100;
+/// What its head is called then.
+const HEAD_ASIDE: &str = "HEAD.set-aside";
 
 impl Ground {
     /// What of the repositories of a later look was not there before. Links to our own repository from work trees
@@ -27,6 +30,9 @@ impl Ground {
     pub(super) fn one_more(&self, known: &Repositories, later: &Survey) -> Vec<PathBuf> {
         let is_one_more = |at: &PathBuf| {
             let (Some(folder), Some(name)) = (at.parent(), at.file_name()) else { return false };
+            if !is_repository_name(name.as_bytes()) {
+                return known.is_one_more_folder(at);
+            }
             let Ok(name) = CString::new(name.as_bytes()) else { return false };
             let opened = rustix::fs::openat(CWD, folder, directory_flags(), Mode::empty());
             opened.is_ok_and(|folder| known.is_one_more(folder.as_fd(), &name, at))
@@ -35,35 +41,31 @@ impl Ground {
         all.map(|path| self.root.path().join(OsStr::from_bytes(path))).filter(is_one_more).collect()
     }
 
-    /// Puts a repository out of force; answers what it is called now, from the workspace, or nothing when that failed.
-    pub(super) fn set_aside(&self, at: &Path) -> Option<PathBuf> {
-        match self.renamed(at) {
-            Ok(now) => now.strip_prefix(self.root.path()).ok().map(Path::to_path_buf),
-            Err(error) => {
-                tracing::warn!(%error, at = %at.display(), "a repository that a worker made was not set aside");
-                None
-            }
-        }
+    /// Puts a repository out of force; answers what was done with it, in words.
+    pub(super) fn set_aside(&self, at: &Path) -> String {
+        let below = |path: &Path| of_path(path.strip_prefix(self.root.path()).unwrap_or(path));
+        let done = match at.file_name().is_some_and(|name| is_repository_name(name.as_bytes())) {
+            true => self.renamed(at).map(|now| format!("now {}", below(&now))),
+            false => self
+                .folder(at)
+                .and_then(|folder| beheaded(&folder))
+                .map(|now| format!("its HEAD is now {now}")),
+        };
+        done.unwrap_or_else(|error| {
+            tracing::warn!(%error, at = %at.display(), "a repository that a worker made was not set aside");
+            "still in force: remove it before you use git there".to_owned()
+        })
     }
 
     fn renamed(&self, at: &Path) -> io::Result<PathBuf> {
         let (folder, name) = at.parent().zip(at.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let parent = self.folder(folder)?;
-        for number in 0..ATTEMPTS {
-            let aside = if number == 0 { ASIDE.to_owned() } else { format!("{ASIDE}-{number}") };
-            match rustix::fs::renameat_with(&parent, name, &parent, &aside, RenameFlags::NOREPLACE) {
-                Err(rustix::io::Errno::EXIST) => {}
-                moved => {
-                    moved?;
-                    // Without its head it is none for who steps into the folder either. A file or link has no head.
-                    let inner = rustix::fs::openat(&parent, &aside, directory_flags(), Mode::empty());
-                    let _headless =
-                        inner.and_then(|it| rustix::fs::renameat(&it, "HEAD", &it, "HEAD.set-aside"));
-                    return Ok(folder.join(aside));
-                }
-            }
+        let aside = to_a_free_name(&parent, name, ASIDE)?;
+        // Without its head it is none for a program in its folder either. A file or link has no head.
+        if let Ok(inner) = rustix::fs::openat(&parent, &aside, directory_flags(), Mode::empty()) {
+            let _headless = beheaded(&inner);
         }
-        Err(io::Error::other("all names for it are taken"))
+        Ok(folder.join(aside))
     }
 
     /// A folder of the workspace, reached step by step: another worker may be busy there.
@@ -74,4 +76,30 @@ impl Ground {
         }
         Ok(at)
     }
+}
+
+/// Takes a repository its head. Answers what that is called now.
+fn beheaded(repository: &OwnedFd) -> io::Result<String> {
+    to_a_free_name(repository, OsStr::new("HEAD"), HEAD_ASIDE)
+}
+
+/// Gives an entry of a folder another name. A worker can have shut the folder, or have taken the usual name: then the
+/// folder is opened for its owner, and the name ends with the time, which the worker did not know.
+fn to_a_free_name(folder: &OwnedFd, name: &OsStr, wanted: &str) -> io::Result<String> {
+    let renamed =
+        |aside: &str| rustix::fs::renameat_with(folder, name, folder, aside, RenameFlags::NOREPLACE);
+    let anew = |wanted: &str| format!("{wanted}-{}", system::wall_time().as_nanos());
+    let mut aside = wanted.to_owned();
+    let mut done = renamed(&aside);
+    if done == Err(Errno::ACCESS) {
+        let mode = rustix::fs::fstat(folder)?.st_mode & 0o7777;
+        rustix::fs::fchmod(folder, Mode::from_raw_mode(mode) | Mode::RWXU)?;
+        done = renamed(&aside);
+    }
+    if done == Err(Errno::EXIST) {
+        aside = anew(wanted);
+        done = renamed(&aside);
+    }
+    done?;
+    Ok(aside)
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -15,21 +15,26 @@ use crate::base::limits::{GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX};
 use crate::jail::Missing;
 
 /// Ends of keys whose values are programs.
-const PROGRAMS: [&str; 20] = [
+const PROGRAMS: [&str; 25] = [
+    ".alternaterefscommand",
     ".clean",
     ".cmd",
     ".command",
+    ".defaultkeycommand",
+    ".difffilter",
     ".driver",
     ".editor",
     ".external",
     ".fsmonitor",
     ".gitproxy",
     ".helper",
+    ".packobjectshook",
     ".pager",
     ".postbuffercmd",
     ".process",
     ".program",
     ".receivepack",
+    ".recentobjectshook",
     ".smudge",
     ".sshcommand",
     ".textconv",
@@ -45,11 +50,20 @@ const PROGRAM_SECTIONS: [&str; 3] = ["alias.", "pager.", "sendemail."];
 /// missing one.
 pub(super) type Named = BTreeMap<PathBuf, Missing>;
 
+/// What a configuration means that git itself cannot read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unreadable {
+    /// The user is to mend it first.
+    IsRefused,
+    /// Git runs nothing there, and no worker can mend it.
+    RunsNothing,
+}
+
 /// Asks git. Empty where there is no git.
 ///
 /// # Errors
-/// A sentence when git cannot read its configuration in time: nobody knows then what it would run.
-pub(super) fn named_by_git(root: &Path) -> Result<Named, String> {
+/// A sentence when git cannot be asked, or not in time: then it is not known what it would run.
+pub(super) fn named_by_git(root: &Path, unreadable: Unreadable) -> Result<Named, String> {
     // The workspace may be a folder of the repository; names are from the repository's top.
     let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
     let Some(root) = root.ancestors().find(is_top) else { return Ok(Named::new()) };
@@ -61,18 +75,28 @@ pub(super) fn named_by_git(root: &Path) -> Result<Named, String> {
     git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
     git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let answer = answer_of(git);
+    let answer = match (answer, unreadable) {
+        (Ok(Ok(answer)), _) => Ok(answer),
+        (Ok(Err(_)), Unreadable::RunsNothing) => return Ok(Named::new()),
+        (Ok(Err(status)), Unreadable::IsRefused) => Err(format!("`git config --list` ended with {status}")),
+        (Err(why), _) => Err(why),
+    };
     let answer = answer.map_err(|why| {
-        format!("git's configuration cannot be read, so what it would run is not known: {why}; mend it and delegate again")
+        format!(
+            "git's configuration cannot be read in {}, so what it would run is not known: {why}; mend it and delegate again",
+            root.display()
+        )
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     Ok(read(&answer, root, &home))
 }
 
-/// What a program prints, within bounds. Empty where there is no such program: then it runs nothing either.
-fn answer_of(mut program: Command) -> Result<Vec<u8>, String> {
+/// What a program prints, within bounds, or how it ended that was no success. Empty where there is no such program: then
+/// it runs nothing either.
+fn answer_of(mut program: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
     let mut child = match program.spawn() {
         Ok(child) => child,
-        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(Ok(Vec::new())),
         Err(err) => return Err(err.to_string()),
     };
     let (tell, heard) = mpsc::channel();
@@ -105,7 +129,7 @@ fn answer_of(mut program: Command) -> Result<Vec<u8>, String> {
     }
     let status = child.wait().map_err(|err| err.to_string())?;
     let answer = answer?;
-    if status.success() { Ok(answer) } else { Err(format!("`git config --list` ended with {status}")) }
+    Ok(if status.success() { Ok(answer) } else { Err(status) })
 }
 
 /// Reads origins, keys and values off git's answer.
@@ -131,8 +155,15 @@ fn read(answer: &[u8], root: &Path, home: &Path) -> Named {
         {
             let words =
                 value.split_whitespace().map(|word| word.trim_matches(['"', '\'', '!', ';', '(', ')']));
-            let files = words.filter(|word| !word.is_empty()).map(|word| absolute(root, home, word));
-            named.extend(files.filter(|file| file.is_file()).map(|file| (file, Missing::Leave)));
+            for (number, word) in words.filter(|word| !word.is_empty()).enumerate() {
+                let file = absolute(root, home, word);
+                // The program itself may be on another branch; a worker is not the one to bring it.
+                let is_missing =
+                    number == 0 && word.contains('/') && !file.exists() && file.starts_with(root);
+                if is_missing || file.is_file() {
+                    named.insert(file, if is_missing { Missing::File } else { Missing::Leave });
+                }
+            }
         }
     }
     named

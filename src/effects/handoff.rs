@@ -84,17 +84,14 @@ impl Before {
 
     /// Looks around again and says what is different. A repository that was made against the rule is set aside.
     pub(super) fn compare(&self) -> Compared {
-        let later = self.ground.look();
+        let later = self.ground.look_after(&self.survey);
         let mut handoff = report(&self.survey, &later);
         let made =
             self.repositories.as_ref().map(|known| self.ground.one_more(known, &later)).unwrap_or_default();
         let root = self.ground.root.path();
         let told = |at: &PathBuf| {
             let name = at.strip_prefix(root).unwrap_or(at);
-            match self.ground.set_aside(at) {
-                Some(now) => format!("{}, now {}", of_path(name), of_path(&now)),
-                None => of_path(name),
-            }
+            format!("{}, {}", of_path(name), self.ground.set_aside(at))
         };
         // One that git would not take for a repository today has been made for another day.
         for at in made.iter().take(REPOSITORIES_NAMED_MAX) {
@@ -107,7 +104,7 @@ impl Before {
         let named: Vec<String> = made.iter().take(REPOSITORIES_NAMED_MAX).map(told).collect();
         let mut more = 0;
         for at in made.iter().skip(REPOSITORIES_NAMED_MAX) {
-            self.ground.set_aside(at);
+            let _in_the_report = self.ground.set_aside(at);
             more += 1;
         }
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -115,7 +112,7 @@ impl Before {
     }
 }
 
-fn of_path(path: &Path) -> String {
+pub(super) fn of_path(path: &Path) -> String {
     shown(path.as_os_str().as_encoded_bytes())
 }
 

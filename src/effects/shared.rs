@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::path::Path;
 
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Timespec, Timestamps, XattrFlags};
@@ -63,9 +64,12 @@ impl Ground {
         wanted.retain(|it| !it.path.match_indices('/').any(|(at, _)| held.contains(&it.path[..at])));
         wanted.retain(|it| !held.contains(it.path));
         if is_too_much(&wanted) && mounts {
-            unshared.held =
-                wanted.iter().filter_map(|it| fetched_folder(it.path)).map(str::to_owned).collect();
-            wanted.retain(|it| fetched_folder(it.path).is_none());
+            // What is above the directory is not to be mounted upon, and the directory itself is the worker's.
+            let above = self.directory.path().strip_prefix(self.root.path()).unwrap_or(Path::new(""));
+            let above = above.as_os_str().len();
+            let fetched = wanted.iter().filter_map(|it| fetched_folder(it.path, above));
+            unshared.held = fetched.map(str::to_owned).collect();
+            wanted.retain(|it| fetched_folder(it.path, above).is_none());
         }
         if is_too_much(&wanted) {
             let first = wanted.first().map(|it| shown(it.path.as_bytes())).unwrap_or_default();
@@ -138,9 +142,9 @@ fn is_too_much(wanted: &[Wanted<'_>]) -> bool {
     wanted.len() > UNSHARED_FILES_MAX || bytes > UNSHARED_BYTES_MAX
 }
 
-/// The outermost folder of fetched things that a path lies in.
-fn fetched_folder(path: &str) -> Option<&str> {
-    let mut ends = path.match_indices('/').map(|(at, _)| at);
+/// The outermost folder of fetched things that a path lies in, if that is longer than `above` bytes.
+fn fetched_folder(path: &str, above: usize) -> Option<&str> {
+    let mut ends = path.match_indices('/').map(|(at, _)| at).filter(|end| *end > above);
     ends.find(|end| {
         let name = path[..*end].rsplit('/').next().unwrap_or_default();
         later::is_fetched(name.as_bytes())

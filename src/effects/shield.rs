@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::git::{Named, absolute, named_by_git};
+use super::git::{Named, Unreadable, absolute, named_by_git};
 use super::handoff::Before;
 use super::prepare::jail_refused;
 use super::survey::{Ground, sockets_around};
@@ -12,7 +12,7 @@ use super::tracked::submodules;
 use crate::base::limits::{REPOSITORIES_MAX, UNSHARE_LOOKS_MAX};
 use crate::base::{RepoPath, later};
 use crate::domain::{Failure, Tier};
-use crate::jail::{Draft, Git, Guard, Missing, Place, Profile, Repositories, is_repository_name};
+use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {
@@ -43,7 +43,7 @@ pub(super) fn shield(
     root: &Place,
     directory: &Place,
 ) -> Result<Shield, Failure> {
-    let mut named = named_by_git(root.path()).map_err(jail_refused)?;
+    let mut named = named_by_git(root.path(), Unreadable::IsRefused).map_err(jail_refused)?;
     named.extend(profile.protect.iter().map(|path| (root.path().join(path.as_str()), Missing::Directory)));
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     for line in &profile.run_outside {
@@ -86,6 +86,13 @@ fn guard_repositories(
     guards: &mut Vec<Guard>,
 ) -> Result<(BTreeSet<PathBuf>, Option<PathBuf>), Failure> {
     let known: BTreeSet<PathBuf> = before.repositories().collect();
+    if known.contains(directory.path()) || is_in_a_repository(root, directory) {
+        return Err(jail_refused(format!(
+            "{} lies in a repository itself, of which git runs what its files name; give the task another working \
+             directory",
+            directory.path().display()
+        )));
+    }
     if known.len() > REPOSITORIES_MAX {
         return Err(jail_refused(format!(
             "there are more than {REPOSITORIES_MAX} repositories in {}, too many to be protected one by one: let the \
@@ -100,8 +107,7 @@ fn guard_repositories(
         if repository.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()))
             && let Some(work_tree) = repository.parent()
         {
-            // Where git itself cannot read what it would run, it runs nothing, and no worker changes that.
-            let named = named_by_git(work_tree).unwrap_or_default();
+            let named = named_by_git(work_tree, Unreadable::RunsNothing).map_err(jail_refused)?;
             guards.extend(guards_of(&named, root, directory)?.0);
         }
     }
@@ -121,7 +127,15 @@ fn guard_repositories(
 
 /// Local sockets in what a worker sees of the workspace.
 fn sockets(before: &Before, root: &Place, directory: &Place) -> Result<Vec<PathBuf>, Failure> {
-    let around = if directory == root { Vec::new() } else { sockets_around(root, directory) };
+    let around = match directory == root {
+        true => Vec::new(),
+        false => sockets_around(root, directory).map_err(|why| {
+            jail_refused(format!(
+                "{why}, so it is not known which local sockets of yours the worker could connect to; let the worker work \
+                 in a copy (copy = true)"
+            ))
+        })?,
+    };
     let mut sockets = Vec::new();
     for socket in before.sockets().chain(around.iter().map(Vec::as_slice)) {
         let socket = std::str::from_utf8(socket).map_err(|_| {
@@ -186,6 +200,22 @@ fn files_of_line(line: &str, root: &Path, home: &Path) -> Named {
     named
 }
 
+/// Whether a directory, or one that it lies in up to the workspace, is a repository's own: by its name, or by what is
+/// in it.
+fn is_in_a_repository(root: &Place, directory: &Place) -> bool {
+    let own = directory.path().ancestors().take_while(|at| *at != root.path());
+    own.into_iter().any(|at| {
+        let mut parts = Parts::default();
+        for name in ["HEAD", "objects", "refs", "commondir"] {
+            if std::fs::symlink_metadata(at.join(name)).is_ok() {
+                parts.add(name.as_bytes());
+            }
+        }
+        let is_named = at.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()));
+        is_named || parts.are_a_repository()
+    })
+}
+
 fn has_repository(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join(".git")).is_ok()
 }
@@ -239,5 +269,8 @@ fn guard(below: &Path, missing: Missing) -> Result<Guard, Failure> {
     let refused = |why: String| jail_refused(format!("{below:?} is to be protected and cannot be: it {why}"));
     let text = below.to_str().ok_or_else(|| refused("is not text".into()))?;
     let path = RepoPath::parse(text).map_err(|err| refused(err.to_string()))?;
+    if path.as_str() != text {
+        return Err(refused(format!("would be taken for {:?}; give it another name", path.as_str())));
+    }
     Ok(Guard { path, missing })
 }

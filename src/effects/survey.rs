@@ -5,9 +5,9 @@
 //! link, and nothing is ever opened that could block or act.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use rustix::io::Errno;
 use super::suspects::{Said, Zone, is_repository, said};
 use crate::base::later;
 use crate::base::limits::{
-    SETTINGS_HELD_MAX, SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_KEPT_MAX, SURVEY_MS_MAX,
+    SETTINGS_HELD_MAX, SURVEY_AFTER_TIMES, SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_KEPT_MAX,
+    SURVEY_MS_MAX,
 };
 use crate::domain::FindingKind;
 use crate::jail::{PLACEHOLDER_MTIME, Place, is_repository_name};
@@ -113,7 +114,7 @@ pub(super) struct Ground {
     pub(super) whole_repositories: bool,
 }
 
-/// Why a look was given up.
+/// Why a look was given up, or is incomplete.
 enum Stop {
     TooMany,
     TooDeep,
@@ -143,9 +144,20 @@ impl Stop {
 impl Ground {
     /// Looks at everything. Never fails: what could not be looked at is said in the result.
     pub(super) fn look(&self) -> Survey {
+        self.walk(SURVEY_ENTRIES_MAX, None)
+    }
+
+    /// Looks once more when nothing of the worker is left: at as much as it may have added, and into folders that it has
+    /// shut, which are opened for that.
+    pub(super) fn look_after(&self, before: &Survey) -> Survey {
+        self.walk(SURVEY_ENTRIES_MAX * SURVEY_AFTER_TIMES, Some(before))
+    }
+
+    fn walk(&self, left: u64, before: Option<&Survey>) -> Survey {
         let mut walk = Walk {
             ground: self,
-            left: SURVEY_ENTRIES_MAX,
+            before,
+            left,
             until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
             found: Survey::default(),
             root: None,
@@ -154,50 +166,89 @@ impl Ground {
         };
         let done = walk.everything();
         let mut found = walk.found;
-        found.incomplete = done.err().map(Stop::why);
+        found.incomplete = done.err().map(Stop::why).or(found.incomplete);
         found
     }
 }
 
-/// Local sockets in a workspace around a directory, from the workspace; those in the directory are left out. As many as
-/// a look comes to within its bounds.
-pub(super) fn sockets_around(root: &Place, but: &Place) -> Vec<Vec<u8>> {
-    let until = Instant::now() + Duration::from_millis(SURVEY_MS_MAX);
-    let (mut found, mut left) = (Vec::new(), SURVEY_ENTRIES_MAX);
-    let Ok(top) = open_place(root) else { return found };
-    let mut waiting = vec![(top, Vec::new(), SURVEY_DEPTH_MAX)];
-    while let Some((dir, path, depth)) = waiting.pop() {
-        let Ok(entries) = Dir::read_from(&dir) else { continue };
-        for entry in entries.flatten().filter(|it| !matches!(it.file_name().to_bytes(), b"." | b"..")) {
-            let Some(fewer) = left.checked_sub(1).filter(|_| Instant::now() < until) else { return found };
-            left = fewer;
+/// Local sockets in a workspace around a directory, from the workspace; those in the directory are left out.
+///
+/// # Errors
+/// Why not every folder could be looked at: there may be more.
+pub(super) fn sockets_around(root: &Place, but: &Place) -> Result<Vec<Vec<u8>>, String> {
+    let mut around = Around {
+        but: (but.dev(), but.ino()),
+        left: SURVEY_ENTRIES_MAX,
+        until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
+        found: Vec::new(),
+    };
+    let top = open_place(root).map_err(|err| Stop::Io(err).why())?;
+    around.look(top.as_fd(), &mut Vec::new(), SURVEY_DEPTH_MAX).map_err(Stop::why)?;
+    Ok(around.found)
+}
+
+/// A look for local sockets around a directory.
+struct Around {
+    /// The directory, by device and inode.
+    but: (u64, u64),
+    left: u64,
+    until: Instant,
+    found: Vec<Vec<u8>>,
+}
+
+impl Around {
+    fn look(&mut self, dir: BorrowedFd<'_>, path: &mut Vec<u8>, depth: usize) -> Result<(), Stop> {
+        let depth = depth.checked_sub(1).ok_or(Stop::TooDeep)?;
+        for entry in Dir::read_from(dir)? {
+            let entry = entry?;
             let name = entry.file_name();
-            let mut path = path.clone();
-            if !path.is_empty() {
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.left = self.left.checked_sub(1).ok_or(Stop::TooMany)?;
+            if Instant::now() > self.until {
+                return Err(Stop::TooSlow);
+            }
+            let length = path.len();
+            if length > 0 {
                 path.push(b'/');
             }
             path.extend(name.to_bytes());
             match entry.file_type() {
-                FileType::Socket => found.push(path),
-                FileType::Directory if depth > 0 => {
-                    let Ok(inner) = rustix::fs::openat(&dir, name, directory_flags(), Mode::empty()) else {
-                        continue;
-                    };
-                    let is_it = rustix::fs::fstat(&inner)
-                        .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (but.dev(), but.ino()));
-                    if !is_it {
-                        waiting.push((inner, path, depth - 1));
-                    }
-                }
+                FileType::Socket => self.found.push(path.clone()),
+                FileType::Directory => self.look_into(dir, name, path, depth)?,
                 _ => {}
             }
+            path.truncate(length);
         }
+        Ok(())
     }
-    found
+
+    fn look_into(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        path: &mut Vec<u8>,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        let inner = match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
+            Ok(inner) => inner,
+            // Gone since it was listed; or shut, also for a worker, which is the same user.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
+        let stat = rustix::fs::fstat(&inner)?;
+        if (stat.st_dev, stat.st_ino) == self.but {
+            return Ok(());
+        }
+        self.look(inner.as_fd(), path, depth)
+    }
 }
 
 struct Walk<'a> {
     ground: &'a Ground,
+    /// What was there before a worker that has ended; folders that it has shut are opened.
+    before: Option<&'a Survey>,
     left: u64,
     until: Instant,
     found: Survey,
@@ -225,7 +276,11 @@ impl Walk<'_> {
         mut zone: Zone,
         depth: usize,
     ) -> Result<(), Stop> {
-        let depth = depth.checked_sub(1).ok_or(Stop::TooDeep)?;
+        // What lies beside such a folder is looked at all the same, or a worker could hide it behind one.
+        let Some(depth) = depth.checked_sub(1) else {
+            self.is_incomplete(Stop::TooDeep);
+            return Ok(());
+        };
         let mut names = Vec::new();
         for entry in Dir::read_from(dir)? {
             let entry = entry?;
@@ -238,11 +293,13 @@ impl Walk<'_> {
             return Err(Stop::TooSlow);
         }
         let is_repository = || is_repository(names.iter().map(|name| name.to_bytes()));
-        if !matches!(zone, Zone::All(_) | Zone::Whole | Zone::Objects | Zone::Loose) && is_repository() {
-            if matches!(zone, Zone::Plain) {
+        if !matches!(zone, Zone::Whole | Zone::Objects | Zone::Loose) && is_repository() {
+            if matches!(zone, Zone::Top | Zone::Plain | Zone::All(_)) {
                 self.found.repositories.insert(path.clone());
             }
-            zone = self.of_a_repository();
+            if !matches!(zone, Zone::All(_)) {
+                zone = self.of_a_repository();
+            }
         }
         for name in names {
             let length = path.len();
@@ -307,7 +364,7 @@ impl Walk<'_> {
         match file_type {
             FileType::Directory => {
                 let Some(zone) = said.zone else { return Ok(()) };
-                match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
+                match self.opened(dir, name, &stat, path) {
                     Ok(inner) => {
                         let more = (u32::from(later::is_fetched(name.to_bytes())), u32::from(held));
                         return self.below(inner.as_fd(), path, zone, depth, more);
@@ -330,12 +387,41 @@ impl Walk<'_> {
         }
         let named = entry.kind.is_some() || entry.leaves || entry.closed;
         if named || entry.setuid || entry.executable || entry.socket {
-            if self.found.entries.len() >= SURVEY_KEPT_MAX {
-                return Err(Stop::TooMany);
+            if self.found.entries.len() < SURVEY_KEPT_MAX {
+                self.found.entries.insert(path.clone(), entry);
+            } else {
+                self.is_incomplete(Stop::TooMany);
             }
-            self.found.entries.insert(path.clone(), entry);
         }
         Ok(())
+    }
+
+    fn is_incomplete(&mut self, why: Stop) {
+        self.found.incomplete.get_or_insert_with(|| why.why());
+    }
+
+    /// A folder; one that the worker has shut is opened for its owner first. Git finds a repository in a folder whose
+    /// names it cannot list.
+    fn opened(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CString,
+        stat: &Stat,
+        path: &[u8],
+    ) -> rustix::io::Result<OwnedFd> {
+        let open = || rustix::fs::openat(dir, name, directory_flags(), Mode::empty());
+        let Some(before) = self.before else { return open() };
+        let is_of_before = || {
+            let entry = before.entries.get(path).filter(|it| it.closed);
+            entry.is_some_and(|it| it.stamp == Stamp::of(stat))
+        };
+        match open() {
+            Err(Errno::ACCESS) if !is_of_before() => {
+                open_to_its_owner(dir, name)?;
+                open()
+            }
+            found => found,
+        }
     }
 
     /// Goes into a folder of fetched things, or one that is read-only, if these numbers are one.
@@ -430,6 +516,19 @@ impl Walk<'_> {
             _ => climbs_out(&from_root),
         }
     }
+}
+
+/// Gives a folder's owner the right to look into it and to change it, if that is this user. Follows no link.
+pub(super) fn open_to_its_owner(dir: impl AsFd, name: &CString) -> rustix::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::openat(dir, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&found)?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(Errno::ACCESS);
+    }
+    let mode = Mode::from_raw_mode(stat.st_mode & 0o7777) | Mode::RWXU;
+    // A handle that only names a file takes no new mode by itself; its entry in this folder is the same file.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
 }
 
 /// The kernel's number of names has another type on other systems.

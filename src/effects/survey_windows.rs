@@ -78,8 +78,8 @@ pub(super) struct Ground {
 }
 
 /// None are looked for here.
-pub(super) fn sockets_around(_root: &Place, _but: &Place) -> Vec<Vec<u8>> {
-    Vec::new()
+pub(super) fn sockets_around(_root: &Place, _but: &Place) -> Result<Vec<Vec<u8>>, String> {
+    Ok(Vec::new())
 }
 
 impl Ground {
@@ -91,6 +91,11 @@ impl Ground {
             "{root} was not looked at ({directory}, {protected} protected paths): there is no hand-off report on Windows in this version"
         );
         Survey { incomplete: Some(why), ..Survey::default() }
+    }
+
+    /// The same.
+    pub(super) fn look_after(&self, _before: &Survey) -> Survey {
+        self.look()
     }
 
     /// Does nothing.
@@ -109,7 +114,7 @@ impl Ground {
     }
 
     /// Nothing is moved here.
-    pub(super) fn set_aside(&self, _at: &std::path::Path) -> Option<PathBuf> {
-        None
+    pub(super) fn set_aside(&self, _at: &std::path::Path) -> String {
+        "still in force: remove it before you use git there".into()
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::base::later::{self, Whose};
 use crate::domain::FindingKind;
+use crate::jail::Parts;
 
 /// What a directory is, for what lies in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -249,13 +250,8 @@ fn file(name: &str) -> Option<FindingKind> {
 
 /// Whether a directory with these names is a repository's own, whatever it is called: git takes a directory for
 /// one when it looks like this.
-pub(super) fn is_repository<'a>(mut names: impl Iterator<Item = &'a [u8]>) -> bool {
-    let (mut head, mut objects, mut refs, mut common) = (false, false, false, false);
-    names.any(|name| {
-        head |= name == b"HEAD";
-        objects |= name == b"objects";
-        refs |= name == b"refs";
-        common |= name == b"commondir";
-        head && (common || (objects && refs))
-    })
+pub(super) fn is_repository<'a>(names: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut parts = Parts::default();
+    names.for_each(|name| parts.add(name));
+    parts.are_a_repository()
 }

@@ -69,7 +69,7 @@ pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
 pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
 pub use profile::{AsAgent, BadRun, Bounds, Fill, McpCall, ParseMode, Profile};
-pub use repositories::{Repositories, is_repository_name};
+pub use repositories::{Parts, Repositories, is_repository_name};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};
 pub use transcript::{Reader, Transcript, Used, why_in_words};

@@ -38,8 +38,40 @@ pub fn is_repository_name(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
+/// What git asks of a folder before it takes it for a repository, gathered name by name: a head, and objects and
+/// references of its own or of another one.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Parts {
+    head: bool,
+    objects: bool,
+    refs: bool,
+    common: bool,
+}
+
+impl Parts {
+    /// One more name in the folder.
+    pub fn add(&mut self, name: &[u8]) {
+        self.head |= name == b"HEAD";
+        self.objects |= name == b"objects";
+        self.refs |= name == b"refs";
+        self.common |= name == b"commondir";
+    }
+
+    /// Whether git takes the folder for a repository, whatever it is called.
+    pub fn are_a_repository(self) -> bool {
+        self.head && (self.common || (self.objects && self.refs))
+    }
+}
+
 #[cfg(unix)]
 impl Repositories {
+    /// The same of a folder with all parts of a repository that is not called `.git`: git obeys it for each program that
+    /// is started in it or below it. What lies in a repository is no other one.
+    pub fn is_one_more_folder(&self, at: &Path) -> bool {
+        let is_inside = at.iter().any(|name| is_repository_name(name.as_encoded_bytes()));
+        !is_inside && !self.known.iter().any(|known| at.starts_with(known))
+    }
+
     /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An empty
     /// folder is none yet.
     pub fn is_one_more(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {

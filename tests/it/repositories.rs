@@ -115,6 +115,97 @@ fn a_new_repository_of_any_kind_ends_the_run() {
     assert_eq!(result["status"], "completed", "{result}");
 }
 
+/// What makes `at` a repository that is not called `.git`, as git itself takes it for one.
+const BARE: &str =
+    "git init -q --bare at && git -C at config core.bare false && git -C at config core.worktree ..";
+
+#[test]
+fn a_new_repository_under_another_name_ends_the_run_and_is_put_out_of_force() {
+    let world = World::new();
+    let repo = committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    for rest in ["sleep 1000", "true"] {
+        let goal =
+            format!("{BARE} && git -C at config core.fsmonitor 'touch {}/ran;:'; {rest}", repo.display());
+        let result = ended(&client, "shell", &goal);
+        assert_eq!(result["status"], "failed", "{result}");
+        assert!(result["artifacts"]["summary"].to_string().contains("git repository"), "{result}");
+        git(&repo.join("at"), &["status", "--short"]);
+        assert!(!repo.join("ran").exists(), "{rest}: it is still in force: {result}");
+        std::fs::remove_dir_all(repo.join("at")).unwrap();
+    }
+}
+
+#[test]
+fn no_folder_is_too_closed_and_none_too_deep_for_setting_a_repository_aside() {
+    let world = World::new();
+    let repo = committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let traps = [
+        // The folder cannot be written, cannot be listed, or can only be passed through.
+        ("v", "git init -q v; TRAP; chmod 0555 v"),
+        ("v", "mkdir v; chmod 0311 v; git init -q v; TRAP"),
+        ("v", "git init -q v; TRAP; chmod 0111 v"),
+        ("out/v", "mkdir out; git init -q out/v; TRAP; chmod 0 out"),
+        // The names for it are taken.
+        (
+            "v",
+            "git init -q v; TRAP; touch v/git.set-aside-by-provost; for n in $(seq 100); do touch v/git.set-aside-by-provost-$n; done",
+        ),
+        // A tree deeper than any look goes, beside it.
+        ("v", "mkdir -p $(printf 'a/%.0s' $(seq 140)); git init -q v; TRAP"),
+    ];
+    for (place, trap) in traps {
+        let set = format!("git -C {place} config core.fsmonitor 'touch {}/ran;:'", repo.display());
+        let result = ended(&client, "shell", &trap.replace("TRAP", &set));
+        let shut = place.split('/').next().unwrap();
+        well(&repo, &["version"]);
+        Command::new("chmod").args(["-R", "u+rwX", shut]).current_dir(&repo).status().unwrap();
+        git(&repo.join(place), &["status", "--short"]);
+        assert!(!repo.join("ran").exists(), "{trap}: it is still in force: {result}");
+        assert_eq!(result["status"], "failed", "{trap}: {result}");
+        for made in [shut, "a"] {
+            Command::new("rm").args(["-rf", made]).current_dir(&repo).status().unwrap();
+        }
+    }
+}
+
+#[test]
+fn no_task_works_in_a_repository_whatever_it_is_called() {
+    let world = World::new();
+    let repo = committed(&world);
+    well(&repo, &["init", "-q", "--bare", "store"]);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    for place in ["store", "store/hooks"] {
+        let (task, reply) =
+            client.delegate("shell", "touch post-checkout", json!({ "timeout": 60, "working_dir": place }));
+        reply.ack();
+        let result = client.result_of(&task);
+        assert_eq!(result["status"], "failed", "{place}: {result}");
+        assert!(result["artifacts"]["summary"].to_string().contains("repository itself"), "{result}");
+        assert!(!repo.join(place).join("post-checkout").exists(), "{place}");
+    }
+}
+
+#[test]
+fn a_program_that_git_names_and_that_is_not_there_is_not_for_a_worker_to_bring() {
+    let world = World::new();
+    let repo = committed(&world);
+    well(&repo, &["config", "core.fsmonitor", "./tools/fsm.sh"]);
+    well(&repo, &["config", "interactive.diffFilter", "./tools/filter.sh -x"]);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "mkdir -p tools; for f in fsm.sh filter.sh; do echo x > tools/$f; mv tools/$f tools/o; cp /bin/true tools/$f; done; \
+        mv tools t2; ls -l tools/fsm.sh; true";
+    ended(&client, "shell", goal);
+    for name in ["fsm.sh", "filter.sh"] {
+        assert!(!repo.join("tools").join(name).exists(), "{name}");
+    }
+}
+
 #[test]
 fn what_hides_changes_from_a_review_cannot_be_written() {
     let world = World::new();

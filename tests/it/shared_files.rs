@@ -133,6 +133,13 @@ fn of_too_many_those_of_package_managers_are_read_only_and_others_keep_a_worker_
     let result = ran(&client, "shell", &goal);
     assert_eq!(result["status"], "completed", "{result}");
     assert_eq!((is(&outside), is(&world.repo().join("f")).0), (before.clone(), "theirs\nx\n".into()));
+    // Where they are what the task works in, nothing of them can be held.
+    let (task, reply) =
+        client.delegate("shell", "echo x >> many/7", json!({ "working_dir": "node_modules" }));
+    reply.ack();
+    let refused = client.result_of(&task).to_string();
+    assert!(refused.contains("too many to be copied"), "{refused}");
+    assert_eq!(is(&outside), before);
     fs::rename(world.repo().join("node_modules"), world.repo().join("modules")).unwrap();
     let refused = ran(&client, "shell", "echo x >> modules/many/7").to_string();
     assert!(refused.contains("too many to be copied"), "{refused}");

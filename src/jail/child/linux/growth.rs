@@ -6,25 +6,26 @@
 //!
 //! The same walks tell whether there is a repository that was not there before.
 //!
-//! Not a wall: what is written faster than one walk takes is noticed after it, and what lies in a directory that
-//! nobody may look into, or has no name any more, is not seen. Size of a file and number of descriptors bound
-//! the latter.
+//! Not a wall: what is written faster than one walk takes is noticed after it, and what lies deeper in a directory whose
+//! names cannot be listed, or has no name any more, is not seen. Size of a file and number of descriptors bound the
+//! latter; repositories in the former are looked for again when nothing of the worker is left.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use super::about;
 use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, PATH_LEN_MAX};
 use crate::jail::bounds::Space;
-use crate::jail::repositories::{Repositories, is_repository_name};
+use crate::jail::repositories::{Parts, Repositories, is_repository_name};
 
 /// Entries that are looked at between two looks at the clock.
 const ENTRIES_PER_CLOCK: u32 = 64;
@@ -47,11 +48,20 @@ struct Root {
     device: u64,
 }
 
+impl Root {
+    /// A path from this directory, as an absolute one.
+    fn at(&self, path: &Path) -> PathBuf {
+        self.path.join(path.strip_prefix(".").unwrap_or(path))
+    }
+}
+
 /// A directory that is being read.
 struct Reading {
     root: usize,
     path: PathBuf,
     entries: Dir,
+    /// Of a repository that were seen in it.
+    parts: Parts,
 }
 
 /// The walks over some directories.
@@ -83,7 +93,8 @@ impl Growth {
     ) -> io::Result<Self> {
         let mut roots = Vec::new();
         for path in paths {
-            let fd = open(CWD, &path, ResolveFlags::NO_SYMLINKS).map_err(|e| about(&path)(e.into()))?;
+            let fd = open(CWD, &path, OFlags::RDONLY, ResolveFlags::NO_SYMLINKS)
+                .map_err(|e| about(&path)(e.into()))?;
             let device = rustix::fs::fstat(&fd)?.st_dev;
             roots.push(Root { fd, path, device });
         }
@@ -166,14 +177,38 @@ impl Growth {
         (too_deep && !before.too_deep).then_some(Space::Depth)
     }
 
+    /// Git needs no list of a directory's names to find a repository there: neither does this.
+    fn look_into_closed(&mut self, root: usize, path: &Path) {
+        let Some(known) = &self.repositories else { return };
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let Ok(dir) = open(&self.roots[root].fd, path, OFlags::PATH, beneath) else { return };
+        let at = self.roots[root].at(path);
+        let is_there = |name: &CStr| rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        let mut parts = Parts::default();
+        for name in [c"HEAD", c"objects", c"refs", c"commondir"] {
+            if is_there(name) {
+                parts.add(name.to_bytes());
+            }
+        }
+        self.one_more |= parts.are_a_repository() && known.is_one_more_folder(&at);
+        self.one_more |= is_there(c".git") && known.is_one_more(dir.as_fd(), c".git", &at.join(".git"));
+    }
+
     /// Looks at one more entry. False when the walk has come to its end.
     fn advance(&mut self) -> bool {
         let Some(reading) = &mut self.reading else {
             let Some((root, path)) = self.waiting.pop() else { return false };
             let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-            let found = open(&self.roots[root].fd, &path, beneath);
+            let found = open(&self.roots[root].fd, &path, OFlags::RDONLY, beneath);
             // What went away meanwhile, or does not let us in, has nothing to count.
-            self.reading = found.and_then(Dir::new).map(|entries| Reading { root, path, entries }).ok();
+            self.reading = match found.and_then(Dir::new) {
+                Ok(entries) => Some(Reading { root, path, entries, parts: Parts::default() }),
+                Err(Errno::ACCESS) => {
+                    self.look_into_closed(root, &path);
+                    None
+                }
+                Err(_) => None,
+            };
             return true;
         };
         let Some(Ok(entry)) = reading.entries.read() else {
@@ -189,12 +224,18 @@ impl Growth {
             return true;
         };
         let root = reading.root;
+        if let Some(known) = self.repositories.as_ref().filter(|_| is_repository_name(name)) {
+            let at = self.roots[root].at(&reading.path).join(OsStr::from_bytes(name));
+            self.one_more |= known.is_one_more(dir, entry.file_name(), &at);
+        }
+        reading.parts.add(name);
+        if reading.parts.are_a_repository()
+            && let Some(known) = &self.repositories
+        {
+            self.one_more |= known.is_one_more_folder(&self.roots[root].at(&reading.path));
+        }
         if stat.st_dev != self.roots[root].device {
             return true;
-        }
-        if let Some(known) = self.repositories.as_ref().filter(|_| is_repository_name(name)) {
-            let at = self.roots[root].path.join(&reading.path).join(OsStr::from_bytes(name));
-            self.one_more |= known.is_one_more(dir, entry.file_name(), &at);
         }
         let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         let names = if is_dir { 1 } else { stat.st_nlink.max(1) };
@@ -212,7 +253,7 @@ impl Growth {
     }
 }
 
-fn open(from: impl std::os::fd::AsFd, path: &Path, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+fn open(from: impl AsFd, path: &Path, access: OFlags, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat2(from, path, flags, Mode::empty(), resolve)
 }
