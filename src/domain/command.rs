@@ -8,6 +8,7 @@ mod crew;
 mod job;
 mod permission;
 mod post;
+mod record;
 mod switch;
 mod token;
 
@@ -42,6 +43,7 @@ pub use permission::{AskPermission, PermissionWithdrawn, Permitted, WithdrawPerm
 pub use post::{
     AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published, Republish, Republished,
 };
+pub use record::{Record, Recorded};
 pub use switch::{SwitchWorker, WorkerSwitched};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 
@@ -574,18 +576,3 @@ pub struct SettleEffect {
 /// It is no longer owed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EffectSettled;
-
-/// Something that happened outside the core and belongs in the log.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Record {
-    /// What kind of thing: `daemon.started`, `key.added`, `policy.loaded`, ...
-    pub what: Box<str>,
-    /// About what: an ident, a file.
-    pub subject: Box<str>,
-    /// Details without secrets.
-    pub details: Json,
-}
-
-/// It is in the log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Recorded;
