@@ -105,9 +105,21 @@ impl Row {
     }
 }
 
-/// What stands at the top of a worker's directory where nothing is, so that it cannot be made.
-pub fn stood_in_for() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().filter(|row| row.held == Held::Kept).flat_map(Row::examples)
+/// What stands at the top of a worker's directory where nothing is, so that it cannot be made. Managers of git's hooks
+/// are started by git's hooks, which no worker can install, so that nothing stands for their files where there is none.
+pub fn stood_in_for(hooks: GitHooks) -> impl Iterator<Item = &'static str> {
+    let in_use = move |row: &&Row| row.whose != Whose::Hooks || hooks == GitHooks::Installed;
+    ROWS.iter().filter(|row| row.held == Held::Kept).filter(in_use).flat_map(Row::examples)
+}
+
+/// Whether git runs hooks where a worker works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum GitHooks {
+    /// It does, or that is not known.
+    #[default]
+    Installed,
+    /// It does not.
+    None,
 }
 
 /// Folders that package managers fill and throw away as a whole. What lies in them is reported and not held: held, it
@@ -211,7 +223,9 @@ A row holds in every folder, in any size of letters, and for all below a folder 
 name. What becomes of it where a worker works in your own directory:
 
 - **read-only, not to be made at the top**: what is there cannot be changed, in whichever folder. At the top of the
-  worker's directory an empty folder stands in for it while the worker runs. Made below the top, it is reported.
+  worker's directory an empty folder stands in for it while the worker runs. Made below the top, it is reported. Managers of
+  git's hooks are started by git's hooks, which no worker can install: where none is installed, nothing stands in for their
+  files, and a new one is reported.
 - **read-only where it is**: the same, without the stand-in. A new one is reported.
 - **reported**: a worker can change it, since you may well ask for that. Read the change before the next agent does.
 
@@ -221,6 +235,9 @@ in words, `instructions`; it covers every row in every folder. In folders that p
 and not held. A symbolic link below the top that has such a name is reported when it is turned, and what it leads to is
 read-only. At most 512 files and folders are held in one workspace; beyond that they are reported. Tier `ll` cannot
 protect files in the workspace, and reports all of them. A worker is not started in a directory that is itself held.
+The stand-ins are real folders in your directory for the time of the run, since a mount needs something to stand on: about
+sixty, six of them not hidden, and a hundred where hooks are installed. `git status` does not show them and takes as long as
+before, `git clean` would name them, and they go with the last run. A worker in a private copy has them in its copy.
 [Applies](applies.md) write what is read-only here only where `a6s.apply_settings` says so, and show all rows apart to who is
 asked.
 ";

@@ -4,10 +4,20 @@ use clap::Args;
 
 use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
-use super::tasks::short_time;
+use super::tasks::{meant, short_time};
 use super::{Complaint, Here, out};
-use crate::base::ApplyId;
+use crate::base::{ApplyId, TaskId};
 use crate::client::wire;
+
+/// `provost apply`.
+#[derive(Args, Debug)]
+pub(super) struct Apply {
+    /// The task, or the beginning of its id
+    id: TaskId,
+    /// Show the differences that it would make, and write nothing
+    #[arg(long)]
+    preview: bool,
+}
 
 /// `provost undo`.
 #[derive(Args, Debug)]
@@ -64,10 +74,73 @@ pub(super) fn undo(here: &Here, asked: &Undo) -> Result<u8, Complaint> {
     let request = wire::Undo { apply: asked.apply.0, force: asked.force };
     let done = wait_for(async { Ok(here.daemon(None).await?.undo(&request).await?) })?;
     if here.json {
-        out::json(&done)?;
-        let whole = done.state == "applied" && done.errors.is_empty();
-        return if whole { Ok(DONE) } else { Err(Complaint::silent(FAILED)) };
+        return in_json(&done);
     }
+    let counts = counted(&done, "as before already")?;
+    out::line(format!("brought back: {counts}"))?;
+    for error in &done.errors {
+        out::note(out::one_line(&format!("left alone: {error}"), 800));
+    }
+    if done.errors.is_empty() {
+        return Ok(DONE);
+    }
+    let next = if asked.force {
+        "provost applies"
+    } else {
+        "provost undo with --force, if what they say now is not wanted"
+    };
+    Err(Complaint::of(format!("{} of the files are not brought back", done.errors.len())).next(next))
+}
+
+pub(super) fn apply(here: &Here, asked: &Apply) -> Result<u8, Complaint> {
+    let mut request = wire::OfTask::default();
+    if asked.preview {
+        let files = wait_for(async {
+            let client = here.daemon(None).await?;
+            request.task = meant(&client, &asked.id).await?.id;
+            Ok(client.preview_task(&request).await?)
+        })?;
+        return if here.json { out::json(&files).map(|()| DONE) } else { previewed(&files) };
+    }
+    let done = wait_for(async {
+        let client = here.daemon(None).await?;
+        request.task = meant(&client, &asked.id).await?.id;
+        Ok(client.apply_task(&request).await?)
+    })?;
+    if here.json {
+        return in_json(&done);
+    }
+    let counts = counted(&done, "as they are to be already")?;
+    out::line(format!("written: {counts}"))?;
+    for error in &done.errors {
+        out::note(out::one_line(&format!("left alone: {error}"), 800));
+    }
+    if done.errors.is_empty() {
+        return Ok(DONE);
+    }
+    let short = format!("{} of the files are not written", done.errors.len());
+    Err(Complaint::of(short).next(format!("provost apply {} --preview", request.task)))
+}
+
+fn previewed(files: &[wire::Previewed]) -> Result<u8, Complaint> {
+    for file in files {
+        let why = file.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        out::note(out::one_line(&format!("{} {}{why}", file.action, file.path), 800));
+        if let Some(diff) = &file.diff {
+            out::text_as_is(&out::plain(diff))?;
+        }
+    }
+    Ok(DONE)
+}
+
+fn in_json(done: &wire::Applied) -> Result<u8, Complaint> {
+    out::json(done)?;
+    let whole = done.state == "applied" && done.errors.is_empty();
+    if whole { Ok(DONE) } else { Err(Complaint::silent(FAILED)) }
+}
+
+/// How many files an apply has written, and its number; a complaint where it has not come to that.
+fn counted(done: &wire::Applied, skipped: &str) -> Result<String, Complaint> {
     match done.state.as_str() {
         "awaiting" => {
             let approval = done.approval.unwrap_or_default();
@@ -84,18 +157,6 @@ pub(super) fn undo(here: &Here, asked: &Undo) -> Result<u8, Complaint> {
         _ => {}
     }
     let number = done.apply.map(|it| format!("; this was apply {it}")).unwrap_or_default();
-    let same = if done.skipped > 0 { format!(", {} as before already", done.skipped) } else { String::new() };
-    out::line(format!("brought back: {}{same}{number}", done.applied))?;
-    for error in &done.errors {
-        out::note(out::one_line(&format!("left alone: {error}"), 800));
-    }
-    if done.errors.is_empty() {
-        return Ok(DONE);
-    }
-    let next = if asked.force {
-        "provost applies"
-    } else {
-        "provost undo with --force, if what they say now is not wanted"
-    };
-    Err(Complaint::of(format!("{} of the files are not brought back", done.errors.len())).next(next))
+    let same = if done.skipped > 0 { format!(", {} {skipped}", done.skipped) } else { String::new() };
+    Ok(format!("{}{same}{number}", done.applied))
 }

@@ -91,6 +91,11 @@ pub(super) enum Command {
     /// Say no to one of them, from a terminal
     #[command(after_help = "Example:\n  provost deny 7 --reason \"not on a Friday\"")]
     Deny(approvals::Deny),
+    /// Write what a task has changed in its private copy into your files
+    #[command(
+        after_help = "Examples:\n  provost apply 3f0c2a --preview   # the differences; nothing is written\n  provost apply 3f0c2a\n\nThe rules may ask for a person's word first; then the same command again is carried out. `provost undo` takes it back."
+    )]
+    Apply(applies::Apply),
     /// List what was written into your files for agents, the newest first
     #[command(after_help = "Examples:\n  provost applies\n  provost applies --json")]
     Applies,

@@ -157,6 +157,13 @@ impl Follow {
         for it in details.and_then(|it| it["left_out"].as_array()).into_iter().flatten() {
             out::note(out::one_line(&format!("not kept: {}", it.as_str().unwrap_or_default()), 400));
         }
+        let apply = format!("provost apply {}", task.id);
+        if details.is_some_and(|it| it["apply"] == *apply) {
+            out::note(out::one_line(
+                &format!("its changes are in its private copy: {apply} writes them here"),
+                400,
+            ));
+        }
         // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
         // pictures, and one that is spoken to through MCP.
         let kind = |note: &wire::Note| note.metadata.as_ref().is_some_and(|it| it["worker_type"] == "mcp");

@@ -4,7 +4,6 @@
 
 mod trial;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,7 +13,7 @@ use serde_json::json;
 use super::complaint::DONE;
 use super::{Complaint, Here, Rehearsal, out};
 use crate::base::{AgentId, Ttl};
-use crate::config::{Config, Places, nearest};
+use crate::config::{Config, Copies, Places, Worker, nearest};
 use crate::jail::{OPEN_IN_JOB, OPEN_IN_LL, Plan, Supervisor, Tier, Topic, probe};
 
 /// `provost jail`.
@@ -100,8 +99,9 @@ pub struct Words {
 pub struct Rehearsed {
     /// What the worker would be given.
     pub plan: Plan,
-    /// To be kept for as long as the plan is used.
-    pub held: Box<dyn Any>,
+    /// Says what a program has left in the workspace, a line each, once nothing of it runs; until then it holds what the
+    /// plan needs.
+    pub left: Box<dyn FnOnce() -> Vec<String>>,
 }
 
 pub(super) fn jail(here: &Here, asked: Jail, rehearse: &Rehearsal) -> Result<u8, Complaint> {
@@ -167,24 +167,16 @@ fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Comp
     let mut question = question(here, asked.worker, asked.cwd.as_ref())?;
     question.tier = asked.tier.map(Tier::from);
     let worker = question.worker.clone();
-    let copies = question.config.workers.get(&worker).is_some_and(|it| it.copy);
-    let agent = question.config.agents.iter().any(|it| it.id == worker);
+    let entry = question.config.workers.get(&worker);
+    let copies = entry.map_or(Copies::No, Worker::copies);
+    let by_itself = entry.is_some_and(|it| it.copy.is_none());
     let rehearsed = rehearse(question).map_err(|err| refused(&worker, &err))?;
     let plan = &rehearsed.plan;
     let mut facts = plan.describe();
-    let way = match (copies, agent) {
-        (true, true) => {
-            "in a private copy: what it changes there is kept, and comes into the directory when you apply it"
-        }
-        (true, false) => "in a copy, which is thrown away afterwards, not in the directory itself",
-        (false, _) => "in the directory itself: what it changes is there at once",
-    };
-    facts.push((Topic::Write, way.into()));
-    if copies {
+    if copies != Copies::No {
         facts.retain(|(topic, _)| *topic != Topic::Git);
-        let own = "the copy has a repository of its own, which may be written, hooks and settings excepted";
-        facts.push((Topic::Git, own.into()));
     }
+    facts.extend(way_of(copies, by_itself));
     if plan.tier() != Tier::Job {
         let door = "besides, a door of its own to the daemon, made for each run";
         facts.push((Topic::Network, door.into()));
@@ -228,6 +220,24 @@ fn explain(here: &Here, asked: Explain, rehearse: &Rehearsal) -> Result<u8, Comp
     more("this host", [vec![can.to_owned()], notes].concat());
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)
+}
+
+/// Which way a worker works, and why so where its entry does not say it.
+fn way_of(copies: Copies, by_itself: bool) -> Vec<(Topic, String)> {
+    let way = match copies {
+        Copies::Kept => {
+            "in a private copy: what it changes there is kept, and comes into the directory when you apply it \
+             (provost apply TASK)"
+        }
+        Copies::Thrown => "in a copy, which is thrown away afterwards, not in the directory itself",
+        Copies::No => "in the directory itself: what it changes is there at once",
+    };
+    let why = "so because its entry speaks with a model (a key, or a model's name); `copy = false` has it work in the \
+               directory itself";
+    let own = "the copy has a repository of its own, which may be written, hooks and settings excepted";
+    let why = (copies == Copies::Kept && by_itself).then(|| (Topic::Write, why.to_owned()));
+    let own = (copies != Copies::No).then(|| (Topic::Git, own.to_owned()));
+    [(Topic::Write, way.to_owned())].into_iter().chain(why).chain(own).collect()
 }
 
 /// A topic as its facts are headed.

@@ -123,6 +123,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Approvals => approvals::list(here),
         Command::Approve(it) => approvals::approve(here, it),
         Command::Deny(it) => approvals::deny(here, it),
+        Command::Apply(it) => applies::apply(here, &it),
         Command::Applies => applies::list(here),
         Command::Undo(it) => applies::undo(here, &it),
         Command::Workflows(it) => workflows::workflows(here, it),

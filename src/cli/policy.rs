@@ -10,7 +10,7 @@ use super::here::now;
 use super::{Complaint, Here, out};
 use crate::base::AgentId;
 use crate::base::limits::POLICY_LOOK_S;
-use crate::config::{Loaded, WorkerKind};
+use crate::config::{Copies, Loaded, WorkerKind};
 use crate::policy::{
     Case, Failed, Layer, LoadError, Problem, Request, RuleSet, SYSTEM_POLICY, Source, check, diff,
     explain_request, run_cases,
@@ -287,7 +287,7 @@ fn request(here: &Here, asked: &Explain) -> Result<Request, Complaint> {
     parts["worker_kind"] = if polling { "polling" } else { "cli" }.into();
     parts["network"] = worker.network.as_str().into();
     parts["hosts"] = json!(worker.hosts);
-    if !worker.copy && !polling {
+    if worker.copies() == Copies::No && !polling {
         parts["git"] = worker.git.as_str().into();
     }
     let vault = here.vault()?;

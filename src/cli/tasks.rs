@@ -172,7 +172,7 @@ pub(super) fn short_time(rfc3339: &str) -> String {
 }
 
 /// The task that is meant: by its id, or by the beginning of one, as long as only one begins so.
-async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
+pub(super) async fn meant(client: &Client, id: &TaskId) -> Result<wire::Task, Complaint> {
     let query = |id: &str| wire::TaskQuery { id: id.to_owned(), ..wire::TaskQuery::default() };
     let unknown = match client.task(&query(id.as_str())).await {
         Ok(task) => return Ok(task),
@@ -239,6 +239,13 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&changed_files(changed));
     }
     text.push_str(&fenced("goal", &task.goal));
+    let details = task.notes.last().and_then(|note| note.details.as_ref());
+    if details.is_some_and(|it| it["apply"] == *format!("provost apply {}", task.id)) {
+        text.push_str(&format!("its changes: provost apply {}\n", out::one_line(&task.id, 400)));
+    }
+    for it in details.and_then(|it| it["left_out"].as_array()).into_iter().flatten() {
+        text.push_str(&format!("not kept: {}\n", out::one_line(it.as_str().unwrap_or_default(), 800)));
+    }
     for note in &task.notes {
         let head = format!("{} {}: {}", short_time(&note.at), note.from, note.status);
         text.push_str(&fenced(&out::one_line(&head, 400), &note.summary));

@@ -314,6 +314,10 @@ impl Client {
         check_contracts "/check-contracts" (wire::CheckContracts) -> wire::Checked;
         /// Whether the caller may write somewhere.
         guard "/guard" (wire::Guard) -> wire::Guarded;
+        /// What applying a task's changes would do.
+        preview_task "/preview-task" (wire::OfTask) -> Vec<wire::Previewed>;
+        /// Writes a task's changes into the workspace.
+        apply_task "/apply-task" (wire::OfTask) -> wire::Applied;
         /// Brings back what was there before an apply.
         undo "/undo" (wire::Undo) -> wire::Applied;
         /// Has a token made.

@@ -13,7 +13,7 @@ use super::rounds::{Checks, Commands, Mode};
 use super::suggest::nearest;
 use super::table::{Worker, key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, WorkerKind, checked, integer, quoted, words};
-use super::worker::{fit_together, unknown};
+use super::worker::{Copies, fit_together, unknown};
 use crate::base::limits::{AGENTS_CONFIGURED_MAX, TEMPLATE_BYTES_MAX};
 use crate::base::{AgentId, Ttl};
 
@@ -409,7 +409,7 @@ fn as_worker(agent: &Agent, shared: Worker) -> Result<Worker, String> {
         args: args.to_vec(),
         parse_mode: ParseMode::Text,
         timeout_secs: agent.timeout.as_seconds().max(1),
-        copy: true,
+        copy: Some(Copies::Kept),
         ..shared
     })
 }

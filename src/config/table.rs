@@ -17,6 +17,7 @@ use super::value::{
     KeepLog, LogFormat, LogLevel, LoopbackAuth, Mark, Network, ParseMode, Row, Rules, ScreenBackend, Tier,
     Unchecked, Value, Versions, WitOpen, WorkerKind, checked,
 };
+use super::worker::Copies;
 use super::workflow::Workflow;
 use crate::base::{AgentId, Json, RepoPath, Ttl};
 
@@ -538,8 +539,8 @@ section! {
         growth_files: u64 = 1_000_000, "files" within 1..=1_000_000_000, Strict;
         /// What it may do with the repository that it works in: `read`; or `write`: commit, stage, move branches, which a rule has to allow by `when.git`. Hooks, settings and other repositories in the workspace stay read-only. In a copy a worker commits as it likes.
         git: Git = Git::Read, "", Strict;
-        /// Give each task a copy of its directory instead of the directory itself.
-        copy: bool = false, "", Strict;
+        /// Where its tasks work. `false`: in the directory itself; `true`: in a copy of it, which is thrown away; `"kept"`: in a private copy of what git does not ignore, whose changes `provost apply` brings in. Without this, `"kept"` for an entry of type `cli` that speaks with a model: one that has `secrets`, `default_model`, `allowed_models` or `{model}` among its `args`; and `false` for others and with `git = "write"`.
+        copy: Option<Copies> = None, "", Strict;
     }
 }
 
@@ -552,7 +553,7 @@ fn built_in_workers() -> BTreeMap<AgentId, Worker> {
         args: before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect(),
         parse_mode: ParseMode::Text,
         tier: if cfg!(windows) { Tier::Job } else { Tier::Ns },
-        copy: cfg!(windows),
+        copy: Some(if cfg!(windows) { Copies::Thrown } else { Copies::No }),
         ..Worker::default()
     };
     BTreeMap::from([(ours("shell"), shell)])

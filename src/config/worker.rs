@@ -9,9 +9,57 @@ use super::devit;
 use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::suggest::nearest;
 use super::table::Worker;
-use super::value::{Mark, Network, Row, Tier, WorkerKind};
+use super::value::{Context, Git, Mark, Network, Row, Tier, Value, WorkerKind};
 use crate::base::limits::{OUTLETS_MAX, SECRETS_PER_WORKER_MAX};
 use crate::base::{AgentId, Destination};
+
+/// Where the tasks of a worker work.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+pub enum Copies {
+    /// In the directory itself.
+    No,
+    /// In a copy, which is thrown away.
+    Thrown,
+    /// In a private copy, whose changes are kept until a person applies them.
+    Kept,
+}
+
+impl Value for Copies {
+    const NAME: &'static str = "false, true or \"kept\"";
+    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
+        match (value.as_bool(), value.as_str()) {
+            (Some(false), _) => Ok(Copies::No),
+            (Some(true), _) => Ok(Copies::Thrown),
+            (None, Some("kept")) => Ok(Copies::Kept),
+            _ => Err(format!("expected {}", Self::NAME)),
+        }
+    }
+    fn print(&self) -> Option<String> {
+        Some(match self {
+            Copies::No => "false".into(),
+            Copies::Thrown => "true".into(),
+            Copies::Kept => "\"kept\"".into(),
+        })
+    }
+}
+
+impl Worker {
+    /// Where its tasks work: what its entry says, or else what fits its kind.
+    pub fn copies(&self) -> Copies {
+        // One that is asked through MCP is a server, and works where DevIt says.
+        let is_started = self.kind == WorkerKind::Cli;
+        let is_apart = is_started && self.git == Git::Read && self.speaks_with_a_model();
+        self.copy.unwrap_or(if is_apart { Copies::Kept } else { Copies::No })
+    }
+
+    /// Whether its entry shows that a model decides what it does.
+    fn speaks_with_a_model(&self) -> bool {
+        !self.secrets.is_empty()
+            || self.default_model.is_some()
+            || self.allowed_models.is_some()
+            || self.args.iter().any(|arg| arg.contains("{model}"))
+    }
+}
 
 impl Loading {
     /// The entries of `[workers]`: each stands alone, and replaces what an earlier file said about its name.
@@ -133,7 +181,7 @@ fn network_fits(mut worker: Worker) -> Result<Worker, String> {
         return refuse("`ports` needs `network = \"ports\"`");
     }
     match worker.network {
-        Network::None if worker.tier == Tier::Job && !worker.copy => {
+        Network::None if worker.tier == Tier::Job && worker.copies() == Copies::No => {
             return refuse(
                 "tier `job` cannot protect files in the workspace, so that a worker works in a copy of it: add \
                  `copy = true`",

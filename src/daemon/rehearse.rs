@@ -7,9 +7,12 @@ use crate::base::RepoPath;
 use crate::cli::{Rehearse, Rehearsed};
 use crate::config;
 use crate::domain::{Network, Tier};
-use crate::effects::{self, Rehearsal};
-use crate::jail::{self, Profile, Root};
+use crate::effects::{self, Left, Rehearsal};
+use crate::jail::{self, Copies, Profile, Root};
 use crate::vault::Vault;
+
+/// Files named one by one of those that matter after a program.
+const FINDINGS_SHOWN: usize = 20;
 
 /// Makes the plan that a run of this worker would have.
 ///
@@ -33,14 +36,16 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
         profile.secrets.clear();
         network = Network::None;
     }
-    if tier == Tier::Job && !profile.copy {
+    if tier == Tier::Job && profile.copies == Copies::No {
         bail!("in tier job a worker works in a copy: set `copy = true` for it");
     }
-    if profile.copy {
+    if profile.copies != Copies::No {
         profile.git = jail::Git::Write;
     }
     // Nothing is copied for showing where a copy would be.
-    profile.copy &= asked.command.is_some();
+    if asked.command.is_none() {
+        profile.copies = Copies::No;
+    }
     let directory = asked.directory.map(|dir| inside(&root, &dir)).transpose()?;
     let rehearsal = Rehearsal {
         profile,
@@ -55,7 +60,20 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
         timeout: asked.timeout,
     };
     let rehearsed = effects::rehearse(rehearsal).map_err(|why| anyhow!(why))?;
-    Ok(Rehearsed { plan: rehearsed.plan.clone(), held: Box::new(rehearsed) })
+    Ok(Rehearsed { plan: rehearsed.plan.clone(), left: Box::new(|| in_lines(&rehearsed.left())) })
+}
+
+/// What runs later of what a program has left, or leads out of the workspace.
+fn in_lines(left: &Left) -> Vec<String> {
+    let Left { handoff, made } = left;
+    let made = made.iter().map(|made| format!("a git repository was made in the workspace: {made}"));
+    let findings = handoff.findings.iter().take(FINDINGS_SHOWN);
+    let findings =
+        findings.map(|it| format!("left behind: {} {} {}", it.change.word(), it.kind.word(), it.path));
+    let more = handoff.findings.len().saturating_sub(FINDINGS_SHOWN) + handoff.more as usize;
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let unknown = handoff.unknown.iter().map(|why| format!("what it has left is not known: {why}"));
+    made.chain(findings).chain(more).chain(unknown).collect()
 }
 
 /// A worker as it is configured, and what it may reach.

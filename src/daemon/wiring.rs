@@ -18,7 +18,7 @@ use crate::domain::post::{Owner, slug};
 use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
 use crate::index::{self, Index};
-use crate::jail::{Bounds, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
+use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
 use crate::service::{ApplyRules, Applying, Base, Configured, Fleet, FleetAgent, Profiles, Versions};
 use crate::store::{Artifacts, JobLogs, Retention};
@@ -210,10 +210,12 @@ fn setting(
         config::Tier::Job => domain::Tier::Job,
     };
     let git = match worker.git {
-        config::Git::Write if !worker.copy && kind == domain::WorkerKind::Cli => domain::Git::Write,
+        config::Git::Write if worker.copies() == config::Copies::No && kind == domain::WorkerKind::Cli => {
+            domain::Git::Write
+        }
         config::Git::Write | config::Git::Read => domain::Git::Read,
     };
-    WorkerSetting { kind, network, git, secrets, tier, copy: worker.copy, broken }
+    WorkerSetting { kind, network, git, secrets, tier, copy: worker.copies() != config::Copies::No, broken }
 }
 
 /// The secrets that a worker names, and how it would be given them. Without their values.
@@ -295,7 +297,11 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
             config::Git::Read => Git::Read,
             config::Git::Write => Git::Write,
         },
-        copy: worker.copy,
+        copies: match worker.copies() {
+            config::Copies::No => Copies::No,
+            config::Copies::Thrown => Copies::Thrown,
+            config::Copies::Kept => Copies::Kept,
+        },
         bounds: bounds(worker),
         agent: None,
     }

@@ -41,19 +41,23 @@ impl Ground {
         all.map(|path| self.root.path().join(OsStr::from_bytes(path))).filter(is_one_more).collect()
     }
 
-    /// Puts a repository out of force; answers what was done with it, in words.
-    pub(super) fn set_aside(&self, at: &Path) -> String {
-        let below = |path: &Path| of_path(path.strip_prefix(self.root.path()).unwrap_or(path));
+    /// Puts a repository out of force; answers what it is called now, from the workspace, if it has another name, and
+    /// what was done with it, in words.
+    pub(super) fn set_aside(&self, at: &Path) -> (Option<PathBuf>, String) {
         let done = match at.file_name().is_some_and(|name| is_repository_name(name.as_bytes())) {
-            true => self.renamed(at).map(|now| format!("now {}", below(&now))),
-            false => self
-                .folder(at)
-                .and_then(|folder| beheaded(&folder))
-                .map(|now| format!("its HEAD is now {now}")),
+            true => self.renamed(at).map(|now| {
+                let now = now.strip_prefix(self.root.path()).unwrap_or(&now).to_path_buf();
+                let words = format!("now {}", of_path(&now));
+                (Some(now), words)
+            }),
+            false => {
+                let headless = self.folder(at).and_then(|folder| beheaded(&folder));
+                headless.map(|head| (None, format!("its HEAD is now {head}")))
+            }
         };
         done.unwrap_or_else(|error| {
             tracing::warn!(%error, at = %at.display(), "a repository that a worker made was not set aside");
-            "still in force: remove it before you use git there".to_owned()
+            (None, "still in force: remove it before you use git there".to_owned())
         })
     }
 

@@ -17,15 +17,21 @@ use crate::base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARV
 /// Why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoCopy {
-    #[error("the working directory is larger than {COPY_BYTES_MAX} bytes, too large for copy = true")]
+    #[error(
+        "the working directory is larger than {COPY_BYTES_MAX} bytes, too large for a copy; with `copy = false` its worker works in it"
+    )]
     TooLarge,
-    #[error("the working directory has more than {COPY_ENTRIES_MAX} entries, too many for copy = true")]
+    #[error(
+        "the working directory has more than {COPY_ENTRIES_MAX} entries, too many for a copy; with `copy = false` its worker works in it"
+    )]
     TooMany,
     #[error(
-        "the workspace has more than {HARVEST_FILES_MAX} files that git does not ignore, too many for an agent's copy"
+        "the workspace has more than {HARVEST_FILES_MAX} files that git does not ignore, too many for a private copy"
     )]
     TooManyFiles,
-    #[error("the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for copy = true")]
+    #[error(
+        "the working directory is nested deeper than {COPY_DEPTH_MAX}, too deep for a copy; with `copy = false` its worker works in it"
+    )]
     TooDeep,
     #[error("the working directory could not be copied: {0}")]
     Io(#[from] io::Error),
@@ -68,14 +74,9 @@ impl Drop for Copied {
     }
 }
 
-/// Removes what an earlier daemon has left.
-pub(super) fn remove_leftovers(copies: &Path) {
-    let Ok(entries) = fs::read_dir(copies) else { return };
-    for entry in entries.flatten() {
-        if let Err(err) = fs::remove_dir_all(entry.path()) {
-            tracing::warn!(%err, path = %entry.path().display(), "a worker's copy was not removed");
-        }
-    }
+/// Removes a folder with all that is in it.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path)
 }
 
 /// What may still be copied.

@@ -11,11 +11,12 @@ use super::gather::gather;
 use super::grown::Size;
 use super::lent::{Lent, Shared};
 use super::prepare::{Place, jail_refused, worker_failed};
+use super::remains::Mark;
 use super::result::Output;
 use crate::base::limits::SCHEMA_BYTES_MAX;
 use crate::base::{RepoPath, TaskId};
 use crate::domain::{Errand, Failure, Harvest, Task};
-use crate::jail::{Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
+use crate::jail::{Copies, Draft, Limits, Profile, Reader, Resolved, Transcript, find_place};
 use crate::system::find_program;
 
 /// Keeps what a run has left, on the disk.
@@ -27,6 +28,8 @@ pub(super) struct Private {
     folder: Folder,
     /// Files that it is given to read.
     given: Option<Copied>,
+    /// Whose run works there, for a daemon that has to find out.
+    _mark: Option<Mark>,
 }
 
 /// Where a run works.
@@ -46,7 +49,7 @@ enum Folder {
 /// Whether a run works apart, so that its changes can be told and kept.
 pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
     let asked = |errand: &Errand| errand.harvest || errand.copy.is_some();
-    profile.agent.is_some() || task.order.errand.as_deref().is_some_and(asked)
+    profile.copies == Copies::Kept || task.order.errand.as_deref().is_some_and(asked)
 }
 
 impl Private {
@@ -66,12 +69,16 @@ impl Private {
         let folder = match lent {
             Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
             None if is_apart(task, profile) => Folder::Own(apart()?),
-            None if profile.copy => {
+            None if profile.copies == Copies::Thrown => {
                 Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(jail_refused)?)
             }
             None => Folder::There,
         };
-        Ok(Self { folder, given: None })
+        let mut private = Self { folder, given: None, _mark: None };
+        if let Some(apart) = private.apart() {
+            private._mark = Some(Mark::beside(apart.copied.path(), task.id()).map_err(jail_refused)?);
+        }
+        Ok(private)
     }
 
     /// The copy; `None` for a run that works in the workspace.
@@ -190,10 +197,12 @@ impl Yield {
     /// `None` for a worker of which nothing is.
     pub(super) fn of(task: &Task, profile: &Profile) -> Option<Self> {
         let errand = task.order.errand.as_ref();
+        // One that is no agent of the configuration is not asked for an answer alone.
+        let usual = profile.agent.is_none_or(|agent| agent.edits);
         is_apart(task, profile).then(|| Self {
             task: task.id().clone(),
             reader: profile.agent.map_or(Reader::Lines, |agent| agent.reader),
-            gathers: errand.map_or(profile.agent.is_some_and(|agent| agent.edits), |errand| errand.harvest),
+            gathers: errand.map_or(usual, |errand| errand.harvest),
         })
     }
 

@@ -89,19 +89,22 @@ impl Before {
         let made =
             self.repositories.as_ref().map(|known| self.ground.one_more(known, &later)).unwrap_or_default();
         let root = self.ground.root.path();
-        let told = |at: &PathBuf| {
-            let name = at.strip_prefix(root).unwrap_or(at);
-            format!("{}, {}", of_path(name), self.ground.set_aside(at))
-        };
-        // One that git would not take for a repository today has been made for another day.
+        let shown = |at: &PathBuf| of_path(at.strip_prefix(root).unwrap_or(at));
+        let mut named = Vec::new();
         for at in made.iter().take(REPOSITORIES_NAMED_MAX) {
-            let path = of_path(at.strip_prefix(root).unwrap_or(at));
-            if !handoff.findings.iter().any(|it| it.path.starts_with(&path)) {
-                let path = path.into();
-                handoff.findings.insert(0, Finding { path, kind: FindingKind::Git, change: FileChange::New });
+            let path = shown(at);
+            let (now, done) = self.ground.set_aside(at);
+            let now = now.map(|now| of_path(&now));
+            // One that git would not take for a repository today has been made for another day. What it is called now is
+            // told, too, to those who had the run end and hear of no other reason.
+            let is_known = |it: &Finding| it.path.starts_with(&path);
+            let first = (!handoff.findings.iter().any(is_known)).then(|| path.clone());
+            for path in now.into_iter().chain(first) {
+                let finding = Finding { path: path.into(), kind: FindingKind::Git, change: FileChange::New };
+                handoff.findings.insert(0, finding);
             }
+            named.push(format!("{path}, {done}"));
         }
-        let named: Vec<String> = made.iter().take(REPOSITORIES_NAMED_MAX).map(told).collect();
         let mut more = 0;
         for at in made.iter().skip(REPOSITORIES_NAMED_MAX) {
             let _in_the_report = self.ground.set_aside(at);

@@ -14,15 +14,15 @@ use super::mcp::Call;
 use super::network;
 use super::result::requested_model;
 use super::secrets;
-use super::shield::shield;
+use super::shield::{Trying, shield};
 use crate::base::limits::{ARGUMENT_BYTES_MAX, GOAL_ENV_BYTES_MAX};
 use crate::base::{Digest, Ttl};
 use crate::domain::command::Record;
 use crate::domain::{Failure, Task, Tier};
 use crate::egress::Outlets;
 use crate::jail::{
-    self, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved, Root, Supervisor,
-    find_place, resolve_program,
+    self, Copies, Draft, Environment, Fill, Git, Grounds, Limits, Plan, Profile, Program, Resolved, Root,
+    Supervisor, find_place, resolve_program,
 };
 use crate::vault::Vault;
 
@@ -44,6 +44,8 @@ pub(super) struct Place {
     pub(super) doors: Option<OpenDoor>,
     /// Our own program.
     pub(super) program: Option<PathBuf>,
+    /// What plans are made for.
+    pub(super) trying: Trying,
 }
 
 /// Everything that one run needs.
@@ -93,7 +95,7 @@ pub(super) fn prepare(
     tier: Tier,
     lent: Option<Lent>,
 ) -> Result<Prepared, Failure> {
-    if tier == Tier::Job && !profile.copy {
+    if tier == Tier::Job && profile.copies == Copies::No {
         let why = "in tier job a worker works in a copy: set `copy = true` for it";
         return Err(jail_refused(why));
     }
@@ -165,7 +167,7 @@ pub(super) fn prepare_words(
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
     let before = match copied {
         true => None,
-        false => Some(shield(profile, tier, root, directory.place())?.over(&mut draft)),
+        false => Some(shield(profile, tier, (root, directory.place()), place.trying)?.over(&mut draft)),
     };
     let plan = draft.check(&place.grounds).map_err(jail_refused)?;
     let call = Call::of(profile, task, limit, model.as_deref());

@@ -5,11 +5,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::handoff::{Before, Compared};
 use super::prepare::{Place, Prepared, prepare_words};
 use super::reason::sentence;
+use super::shield::Trying;
 use crate::base::{AgentId, Json, RepoPath, RuleId, TaskId, Timestamp, Ttl};
 use crate::domain::{
-    Credentials, Delegate, Directory, Door, Failure, Network, Task, TaskState, Terms, Tier, Tool, WorkerKind,
+    Credentials, Delegate, Directory, Door, Failure, Handoff, Network, Task, TaskState, Terms, Tier, Tool,
+    WorkerKind,
 };
 use crate::jail::{Fill, Grounds, Plan, Profile, Root, resolve_program};
 use crate::vault::Vault;
@@ -45,7 +48,25 @@ pub struct Rehearsal {
 pub struct Rehearsed {
     /// The plan.
     pub plan: Plan,
-    _prepared: Prepared,
+    prepared: Prepared,
+}
+
+/// What a program has left in the workspace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// What runs later, or leads out.
+    pub handoff: Handoff,
+    /// Repositories that it has made, and what they are called now, in words.
+    pub made: Option<String>,
+}
+
+impl Rehearsed {
+    /// Compares the workspace with what it was. Blocking; once nothing of the program is left.
+    pub fn left(self) -> Left {
+        let before = self.prepared.before.as_ref();
+        let Compared { handoff, made } = before.map_or_else(Compared::default, Before::compare);
+        Left { handoff, made }
+    }
 }
 
 /// Makes the plan. Blocking: it opens, hashes and copies files.
@@ -69,11 +90,12 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     task.terms.credentials = Some(Credentials::Env);
     task.network = asked.network.clone();
     (task.program, task.directory) = (Some(program), Some(directory));
+    let trying = if asked.words.is_some() { Trying::InEarnest } else { Trying::ToShow };
     let Rehearsal { root, grounds, copies, vault, .. } = asked;
     // A door leads to a daemon, and there need not be one.
-    let place = Place { root, grounds, copies, vault, doors: None, program: None };
+    let place = Place { root, grounds, copies, vault, doors: None, program: None, trying };
     let prepared = prepare_words(&place, &task, &Arc::new(asked.profile), (asked.tier, None), asked.words)?;
-    Ok(Rehearsed { plan: prepared.plan.clone(), _prepared: prepared })
+    Ok(Rehearsed { plan: prepared.plan.clone(), prepared })
 }
 
 fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {

@@ -14,7 +14,7 @@ use super::usage::Usage;
 use crate::base::limits::{
     JSON_DEPTH_MAX, REASON_LEN_MAX, RESPONSE_BYTES_MAX, STDERR_BYTES_MAX, SUMMARY_LEN_MAX,
 };
-use crate::base::{Json, Timestamp, Ttl};
+use crate::base::{Json, TaskId, Timestamp, Ttl};
 use crate::domain::{Failure, Gathered, Harvest, Report, Status, Task, Tier};
 use crate::jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_text, why_in_words};
 
@@ -182,14 +182,18 @@ pub fn outcome(run: &Run<'_>, end: &End, output: &Output) -> Outcome {
 }
 
 /// Adds to a result what of it was kept: which files, and where they are found.
-pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest) -> Outcome {
+pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest, task: &TaskId) -> Outcome {
     let mut members = match outcome.report.details.as_ref().map(Json::value) {
         Some(Value::Object(members)) => members,
-        _ => Map::new(),
+        Some(other) => Map::from_iter([("output".to_owned(), other)]),
+        None => Map::new(),
     };
     let row =
         |it: &Gathered| json!({ "id": it.artifact.id, "type": it.artifact.kind, "path": it.artifact.path });
     members.insert("artifacts".into(), harvest.gathered.iter().map(row).collect());
+    if !harvest.gathered.is_empty() {
+        members.insert("apply".into(), json!(format!("provost apply {task}")));
+    }
     if !harvest.left_out.is_empty() {
         members.insert("left_out".into(), json!(harvest.left_out));
     }

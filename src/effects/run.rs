@@ -6,22 +6,24 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tracing::Instrument;
 
-use super::errand::{Yield, in_its_place};
+use super::errand::{Yield, in_its_place, is_apart};
 use super::handoff::{Before, Compared};
 use super::lent::Lent;
 use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
+use super::remains;
 use super::result::{End, Outcome, Output, Run, outcome, with_artifacts};
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
+use crate::base::limits::HARVESTS_KEPT_DAYS;
 use crate::base::{EffectId, TaskId, Timestamp};
 use crate::domain::command::{BeginRun, EndRun, NoteFiles, Record};
 use crate::domain::{Failure, Handoff, Harvest, Refusal, Task, TaskState, Tier, Watched};
 use crate::egress::{Open, Outlets};
 use crate::jail::{
-    ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
+    Copies, ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
 
 /// How long output can still be read after the end of its run, by those who follow it.
@@ -90,13 +92,32 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
         _ => None,
     };
     let profile = profile_of(&workers, &found);
-    let over = Over::of(End::Lost("daemon ended"), started);
+    let mut over = Over::of(End::Lost("daemon ended"), started);
+    over.harvest = remains(&workers, &found, &profile).await;
     // What was compared before the crash stays true; otherwise nobody knows what the workspace was like.
-    if found.handoff.is_none() && !profile.copy {
+    if found.handoff.is_none() && profile.copies == Copies::No {
         let unknown = Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
         hand_off(&workers, &task, unknown, None).await;
     }
     report(&workers, effect, found, profile, over).await;
+}
+
+/// What there is to say of the changes that a lost run has made in its private copy.
+async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Harvest> {
+    if !is_apart(task, profile) {
+        return None;
+    }
+    let (copies, id) = (workers.place.copies.clone(), task.id().clone());
+    let found = tokio::task::spawn_blocking(move || remains::of(&copies, &id)).await.ok().flatten();
+    let why = match found {
+        Some(place) => format!(
+            "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \
+             and is removed after {HARVESTS_KEPT_DAYS} days; compare it with the workspace (git diff --no-index)",
+            place.display()
+        ),
+        None => "what it had changed is lost: its private copy is not there any more".into(),
+    };
+    Some(Harvest { left_out: vec![why.into()], incomplete: true, ..Harvest::default() })
 }
 
 impl Once {
@@ -447,7 +468,7 @@ fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Ou
     };
     let outcome = outcome(&run, &over.end, &over.output);
     match &over.harvest {
-        Some(harvest) => with_artifacts(outcome, harvest),
+        Some(harvest) => with_artifacts(outcome, harvest, task.id()),
         None => outcome,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::{AgentId, Ttl};
-use crate::jail::{Bounds, Git, ParseMode, Profile};
+use crate::jail::{Bounds, Copies, Git, ParseMode, Profile};
 
 /// How long a command line may take when neither task nor policy says less.
 const TIMEOUT: Ttl = Ttl::minutes(30);
@@ -29,7 +29,7 @@ pub fn shell_profile() -> Profile {
         protect: Vec::new(),
         run_outside: Vec::new(),
         git: Git::Read,
-        copy: cfg!(windows),
+        copies: if cfg!(windows) { Copies::Thrown } else { Copies::No },
         bounds: Bounds::default(),
         agent: None,
     }

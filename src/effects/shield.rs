@@ -2,6 +2,7 @@
 //! that run later, and what our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::git::{Named, Unreadable, absolute, named_by_git};
@@ -9,8 +10,9 @@ use super::handoff::Before;
 use super::prepare::jail_refused;
 use super::survey::{Ground, sockets_around};
 use super::tracked::submodules;
+use crate::base::RepoPath;
+use crate::base::later::{self, GitHooks};
 use crate::base::limits::{REPOSITORIES_MAX, UNSHARE_LOOKS_MAX};
-use crate::base::{RepoPath, later};
 use crate::domain::{Failure, Tier};
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
 
@@ -20,6 +22,7 @@ pub(super) struct Shield {
     /// Local sockets in what the worker sees of the workspace.
     sockets: Vec<PathBuf>,
     repositories: Option<Repositories>,
+    hooks: GitHooks,
     before: Before,
 }
 
@@ -29,8 +32,18 @@ impl Shield {
         draft.guards = self.guards;
         draft.sockets = self.sockets;
         draft.repositories = self.repositories;
+        draft.hooks = self.hooks;
         self.before
     }
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Trying {
+    /// For a program that is started.
+    InEarnest,
+    /// For showing it: then no file of the directory is touched.
+    ToShow,
 }
 
 /// Finds out what is to be protected and looks around.
@@ -40,10 +53,11 @@ impl Shield {
 pub(super) fn shield(
     profile: &Profile,
     tier: Tier,
-    root: &Place,
-    directory: &Place,
+    (root, directory): (&Place, &Place),
+    trying: Trying,
 ) -> Result<Shield, Failure> {
     let mut named = named_by_git(root.path(), Unreadable::IsRefused).map_err(jail_refused)?;
+    let hooks = hooks_of(root.path(), &named);
     named.extend(profile.protect.iter().map(|path| (root.path().join(path.as_str()), Missing::Directory)));
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     for line in &profile.run_outside {
@@ -59,7 +73,10 @@ pub(super) fn shield(
     // What a jail cannot keep a worker from, and what this one may do, is to be told in full.
     let whole_repositories = tier != Tier::Ns || profile.git == Git::Write;
     let ground = Ground { root: root.clone(), directory: directory.clone(), protected, whole_repositories };
-    let (mut before, alone) = look_at_what_is_its_own(&ground, tier == Tier::Ns)?;
+    let (mut before, alone) = match trying {
+        Trying::InEarnest => look_at_what_is_its_own(&ground, tier == Tier::Ns)?,
+        Trying::ToShow => (Before::look(ground), BTreeSet::new()),
+    };
     let (known, own) = guard_repositories(&before, root, directory, &mut guards)?;
     // What lies outside of the task's directory is out of its reach.
     for below in before
@@ -74,7 +91,7 @@ pub(super) fn shield(
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, root, directory)?;
-    Ok(Shield { guards, sockets, repositories, before })
+    Ok(Shield { guards, sockets, repositories, hooks, before })
 }
 
 /// Has all repositories held that are there, and those places where submodules belong; answers which there are, and
@@ -147,6 +164,21 @@ fn sockets(before: &Before, root: &Place, directory: &Place) -> Result<Vec<PathB
         sockets.push(root.path().join(socket));
     }
     Ok(sockets)
+}
+
+/// Whether git runs hooks in a workspace: a file among its hooks that is no sample. Where one cannot look, it does.
+fn hooks_of(root: &Path, named: &Named) -> GitHooks {
+    let usual = own_repository(root).map(|it| it.join("hooks"));
+    // Of what git names, folders are where it looks for hooks.
+    let folders =
+        named.iter().filter(|(_, missing)| **missing == Missing::Directory).map(|(path, _)| path.clone());
+    let is_in_use = |folder: PathBuf| match std::fs::read_dir(folder) {
+        Err(error) => error.kind() != ErrorKind::NotFound,
+        Ok(entries) => entries.into_iter().any(|entry| {
+            entry.map_or(true, |entry| !entry.file_name().as_encoded_bytes().ends_with(b".sample"))
+        }),
+    };
+    if usual.into_iter().chain(folders).any(is_in_use) { GitHooks::Installed } else { GitHooks::None }
 }
 
 /// What of these paths lies in the directory, as guards, and what matters of the others, from the workspace.

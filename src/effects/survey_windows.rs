@@ -114,7 +114,7 @@ impl Ground {
     }
 
     /// Nothing is moved here.
-    pub(super) fn set_aside(&self, _at: &std::path::Path) -> String {
-        "still in force: remove it before you use git there".into()
+    pub(super) fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
+        (None, "still in force: remove it before you use git there".into())
     }
 }

@@ -15,13 +15,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::copy::remove_leftovers;
 use super::desk::Desk;
 use super::door::OpenDoor;
 use super::errand::Keep;
 use super::lent::Copies;
 use super::prepare::Place;
+use super::remains;
 use super::run::{Once, lost};
+use super::shield::Trying;
 use super::watcher::Watchers;
 use crate::base::{AgentId, EffectId, TaskId};
 use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
@@ -38,7 +39,7 @@ pub struct WorkerParts {
     pub root: Root,
     /// What no worker is ever shown.
     pub grounds: Grounds,
-    /// Folder for the private copies of workers with `copy = true`; ours alone, emptied at start. It lies outside
+    /// Folder for the private copies of workers; ours alone, sorted out at start. It lies outside
     /// of the daemon's other folders, since a worker is shown a part of it.
     pub copies: PathBuf,
     /// Opens a door for each run; without it workers have no way to the daemon.
@@ -84,7 +85,7 @@ pub(super) struct Order {
 impl Workers {
     pub(super) fn new(desk: Desk, parts: WorkerParts) -> Arc<Self> {
         let WorkerParts { root, grounds, copies, vault, doors, program, .. } = parts;
-        let place = Place { root, grounds, copies, vault, doors, program };
+        let place = Place { root, grounds, copies, vault, doors, program, trying: Trying::InEarnest };
         let place = Arc::new(place);
         Arc::new(Self {
             watchers: Watchers::start(desk.clone(), place.clone()),
@@ -101,11 +102,11 @@ impl Workers {
         })
     }
 
-    /// Removes what an earlier daemon left behind. Before the first run.
+    /// Removes what an earlier daemon left behind, but for what lost runs have changed. Before the first run.
     pub(super) async fn sweep(&self) {
         let place = self.place.clone();
         // Only a shutdown of the runtime cancels it, and then nothing is copied either.
-        let _swept = tokio::task::spawn_blocking(move || remove_leftovers(&place.copies)).await;
+        let _swept = tokio::task::spawn_blocking(move || remains::sort(&place.copies)).await;
     }
 
     /// A start is owed; one that an earlier daemon had begun is lost.

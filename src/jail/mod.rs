@@ -68,7 +68,7 @@ pub use launch::{
 pub use layer::Layer;
 pub use output::{Capture, Chunk, LiveOutput, OutputBoard, Page, Stream, plain_text};
 pub use plan::{Draft, ENTRANCE, ENTRANCE_FD, Entrance, Grounds, Network, Plan, PlanRefused, Tier, Topic};
-pub use profile::{AsAgent, BadRun, Bounds, Fill, McpCall, ParseMode, Profile};
+pub use profile::{AsAgent, BadRun, Bounds, Copies, Fill, McpCall, ParseMode, Profile};
 pub use repositories::{Parts, Repositories, is_repository_name};
 pub use root::{Place, Program, Resolved, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};

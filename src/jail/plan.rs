@@ -17,7 +17,7 @@ use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
 use super::root::{Place, Program};
-use crate::base::later;
+use crate::base::later::{self, GitHooks};
 use crate::base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
 /// How a worker is confined. Policy names the least that it accepts.
@@ -103,6 +103,8 @@ pub struct Draft {
     pub git: Git,
     /// The repositories that may be there; one more ends the run. `None` where it may make as many as it likes.
     pub repositories: Option<Repositories>,
+    /// Whether git runs hooks there, and with them what manages hooks.
+    pub hooks: GitHooks,
     /// Files and directories beneath `read_only` that it sees empty.
     pub hidden: Vec<PathBuf>,
     /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty files.
@@ -135,6 +137,7 @@ impl Draft {
             guards: Vec::new(),
             git: Git::Read,
             repositories: None,
+            hooks: GitHooks::default(),
             hidden: Vec::new(),
             sockets: Vec::new(),
             network: Network::None,
@@ -261,7 +264,7 @@ impl Draft {
     }
 
     fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
-        let settings = later::stood_in_for().map(|path| (path, Missing::Directory));
+        let settings = later::stood_in_for(self.hooks).map(|path| (path, Missing::Directory));
         let usual: Vec<(&str, Missing)> = self.git.guards().iter().copied().chain(settings).collect();
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
         for root in self.writable.iter().map(Place::path) {

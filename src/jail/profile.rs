@@ -53,12 +53,24 @@ pub struct Profile {
     pub run_outside: Vec<String>,
     /// What it may do with the repository that it works in; with that of a copy it does what it likes.
     pub git: Git,
-    /// Whether it works in a copy of the workspace that is thrown away.
-    pub copy: bool,
+    /// Where it works.
+    pub copies: Copies,
     /// What it may use, other than the usual.
     pub bounds: Bounds,
     /// Set for one that editors ask.
     pub agent: Option<AsAgent>,
+}
+
+/// Where the tasks of a worker work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Copies {
+    /// In the workspace itself.
+    #[default]
+    No,
+    /// In a copy of their directory, which is thrown away.
+    Thrown,
+    /// In a private copy, whose changes are kept until they are applied.
+    Kept,
 }
 
 /// What is different for a worker that is an agent of the configuration.

@@ -32,7 +32,7 @@ use super::Provost;
 use crate::base::limits::{
     APPLIERS_MAX, APPLY_FILES_MAX, ARTIFACT_BYTES_MAX, DIFF_BYTES_MAX, DIFF_MS_MAX, DIFFS_BYTES_MAX,
 };
-use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, WatchPatterns};
+use crate::base::{ApplyId, ApprovalId, Digest, RepoPath, TaskId, WatchPatterns};
 use crate::domain::command::ApplyFiles;
 use crate::domain::view::{InTheWay, WaitingOne};
 use crate::domain::{Answer, ApplyFile, Artifact, EventKind, Principal, Refusal, Stake, StakeKind};
@@ -93,6 +93,9 @@ pub enum ApplyFault {
     /// No apply of that number is kept.
     #[error("there is no apply {0} to be undone: it is too old, or never was")]
     NoSuchApply(ApplyId),
+    /// The task has left no changes, or they are too old.
+    #[error("nothing is kept of what task {0} has changed")]
+    NothingKept(TaskId),
     /// It goes on at this moment.
     #[error("apply {0} is not over yet")]
     NotOver(ApplyId),
@@ -240,6 +243,19 @@ impl Provost {
         // Who asks for nothing that can be done is told so, and nobody else is asked about it.
         let sorted = self.in_applying_turn(move || provost.sort(asked, keepers)).await?;
         self.write(who, sorted, None).await
+    }
+
+    /// What a task has changed in its private copy, as it is kept.
+    ///
+    /// # Errors
+    /// [`ApplyFault::NothingKept`] or [`ApplyFault::Unreadable`].
+    pub async fn changes_of(&self, task: &TaskId) -> Result<Vec<Artifact>, ApplyFault> {
+        let (artifacts, id) = (self.artifacts(), task.clone());
+        let kept = tokio::task::spawn_blocking(move || artifacts.of(&id)).await;
+        let kept = kept.map_err(|err| ApplyFault::Unreadable(err.to_string().into()))?;
+        let kept = kept.map_err(|err| ApplyFault::Unreadable(err.to_string().into()))?;
+        let changes = kept.map(|it| it.artifacts).unwrap_or_default();
+        if changes.is_empty() { Err(ApplyFault::NothingKept(task.clone())) } else { Ok(changes) }
     }
 
     /// Waits until somebody has answered whether something may be done, or time has run out on it; whether that was soon

@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 103] = [
+const COMMANDS: [&str; 104] = [
     "init",
     "up",
     "down",
@@ -35,6 +35,7 @@ const COMMANDS: [&str; 103] = [
     "approvals",
     "approve",
     "deny",
+    "apply",
     "applies",
     "undo",
     "agents",

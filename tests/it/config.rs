@@ -17,8 +17,8 @@ use provost::base::{AgentId, Digest, Secret, Ttl};
 use provost::config::env::{Environment, Shell, Whereabouts, for_clients, weak_secret};
 use provost::config::pin::{self, PinError, RepoFile, Status, pending};
 use provost::config::{
-    Broken, Config, Dialect, Loaded, Network, Places, Rate, Severity, Sources, Tier, Versions, WorkerKind,
-    load, named, print_toml,
+    Broken, Config, Copies, Dialect, Loaded, Network, Places, Rate, Severity, Sources, Tier, Versions,
+    WorkerKind, load, named, print_toml,
 };
 use tempfile::TempDir;
 
@@ -316,7 +316,7 @@ fn every_key_of_a_worker_is_read() {
     assert_eq!(w.mcp_arguments.as_ref().unwrap().as_str(), "{\"a\":[true,1.5],\"b\":1}");
     assert_eq!(
         (w.memory.0, w.processes, w.copy, w.tier, w.network),
-        (512 << 20, 16, true, Tier::Ns, Network::Hosts)
+        (512 << 20, 16, Some(Copies::Thrown), Tier::Ns, Network::Hosts)
     );
     assert_eq!((w.max_response_chars, w.timeout_secs), (Some(100), 5));
     assert_eq!(

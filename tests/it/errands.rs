@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provost::base::{JobId, Json, TaskId};
 use provost::domain::{Answer, Delegate, Errand, Status};
-use provost::jail::{AsAgent, Reader};
+use provost::jail::{AsAgent, Copies, Reader};
 use provost::store::Artifacts;
 use serde_json::json;
 
@@ -65,6 +65,7 @@ async fn an_order_to_keep_changes_makes_any_worker_work_apart() {
     assert_eq!(fs::read_to_string(world.path("repo/b.txt")).unwrap(), "y\n", "it works where it always does");
 
     world.profile.agent = Some(AsAgent { by_stdin: false, reader: Reader::Lines, edits: true, parallel: 1 });
+    world.profile.copies = Copies::Kept;
     hands.stop().await;
     world.restart();
     let hands = world.hands();

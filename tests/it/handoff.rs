@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, World, eventually};
+use crate::support::{Client, World, eventually, provost};
 
 /// A worker of tier `ll`, whose jail cannot protect files in the workspace, and a policy that lets it run.
 const THIN: &str = "[workers.thin]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ntier = \"ll\"\n";
@@ -368,4 +368,82 @@ fn sockets_of_the_users_programs_are_covered_and_those_that_appear_are_named() {
     let metadata = &result["artifacts"]["metadata"];
     assert_eq!(findings(metadata), set(&["new socket part/left.sock"]), "{metadata:#}");
     assert!(world.repo().join("part/in.sock").exists() && world.repo().join("top.sock").exists());
+}
+
+/// Waits for a socket, connects to it, and says how that went.
+const LATE_CALLER: &str = "
+import os, socket, time
+open('up', 'w')
+while not os.path.exists('late.sock'): time.sleep(0.01)
+try:
+    socket.socket(socket.AF_UNIX).connect('late.sock')
+    print('through')
+except OSError as e: print(e.strerror)
+";
+
+/// The kernel's version of Landlock.
+fn landlock() -> u32 {
+    let host = provost::jail::probe(&provost::jail::Supervisor::at(provost()));
+    let note = host.findings.into_iter().find(|it| it.name == "Landlock").unwrap().note;
+    let words = note.split(|c: char| !c.is_ascii_digit());
+    words.filter_map(|it| it.parse().ok()).next().unwrap_or(0)
+}
+
+#[test]
+fn a_socket_of_the_users_that_appears_while_a_worker_runs_is_named_and_held_where_the_kernel_can() {
+    let world = World::new();
+    world.repo();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", &format!("exec python3 -c \"{LATE_CALLER}\""), json!({}));
+    reply.ack();
+    eventually("its run", || world.repo().join("up").exists());
+    let _listener = UnixListener::bind(world.repo().join("late.sock")).unwrap();
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "completed", "{result}");
+    let said = result["artifacts"]["details"]["stdout"].to_string();
+    // From this version on a worker reaches no socket with a path but those that it has made itself.
+    let expected = if landlock() >= 9 { "Permission denied" } else { "through" };
+    assert!(said.contains(expected), "{said}");
+    let metadata = &result["artifacts"]["metadata"];
+    assert_eq!(findings(metadata), set(&["new socket late.sock"]), "{metadata:#}");
+}
+
+/// Listens where git looks for the program that tells it what has changed.
+const FALSE_MONITOR: &str = "
+import socket
+s = socket.socket(socket.AF_UNIX)
+try: s.bind('.git/fsmonitor--daemon.ipc')
+except OSError as e: print(e.strerror)
+else: s.listen(); print('listens')
+";
+
+#[test]
+fn no_worker_listens_where_git_asks_what_has_changed_but_one_that_may_write_there_and_that_is_told() {
+    let world = World::new();
+    world.configure(
+        "[workers.writer]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ngit = \"write\"\n",
+    );
+    world.rule(
+        "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"it\"\ndecision = \"allow\"\nreason = \"r\"\n\
+         when.action = [\"delegate\"]\nwhen.git = [\"read\", \"write\"]\n",
+    );
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let socket = world.repo().join(".git/fsmonitor--daemon.ipc");
+    for (worker, word, found) in [
+        ("shell", "Read-only file system", set(&[])),
+        ("writer", "listens", set(&["new socket .git/fsmonitor--daemon.ipc"])),
+    ] {
+        let (task, reply) =
+            client.delegate(worker, &format!("exec python3 -c \"{FALSE_MONITOR}\""), json!({}));
+        reply.ack();
+        let result = client.result_of(&task);
+        assert_eq!(result["status"], "completed", "{result}");
+        assert!(result["artifacts"]["details"]["stdout"].to_string().contains(word), "{worker}: {result}");
+        let metadata = &result["artifacts"]["metadata"];
+        let told: Vec<String> = findings(metadata).into_iter().filter(|it| it.contains("socket")).collect();
+        assert_eq!(told, found.into_iter().collect::<Vec<_>>(), "{worker}: {metadata:#}");
+        assert_eq!(socket.exists(), worker == "writer");
+    }
 }

@@ -54,6 +54,8 @@ fn kind(row: &Row) -> &'static str {
 #[test]
 fn every_row_is_held_or_reported_wherever_a_worker_makes_it() {
     let world = World::new();
+    // Without hooks of git's nothing stands for the files of what manages them.
+    put(&world, ".git/hooks/pre-push", "#!/bin/sh\n");
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     for some in examples().chunks(AT_A_TIME) {
@@ -72,6 +74,33 @@ fn every_row_is_held_or_reported_wherever_a_worker_makes_it() {
     }
     let left: Vec<_> = fs::read_dir(world.repo()).unwrap().flatten().map(|it| it.file_name()).collect();
     assert!(!left.contains(&".vscode".into()) && !left.contains(&".config".into()), "{left:?}");
+}
+
+#[test]
+fn where_git_runs_no_hooks_nothing_stands_for_what_manages_hooks_and_it_is_reported() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    put(&world, "list", "lefthook.yml\n.husky/pre-commit\n.vscode/tasks.json\n");
+    let goal = format!("ls -A > seen; {PLANT}");
+    let reported = found(&client, &goal);
+    for path in ["lefthook.yml", ".husky/pre-commit"] {
+        assert!(reported.contains(&(path.to_owned(), "setting".to_owned())), "{path}: {reported:?}");
+    }
+    assert!(text(&world, ".vscode/tasks.json").is_none(), "others are held all the same");
+    let seen = text(&world, "seen").unwrap();
+    assert!(!seen.contains("lefthook") && seen.contains(".vscode"), "{seen}");
+
+    for path in ["lefthook.yml", ".husky/pre-commit"] {
+        fs::remove_file(world.repo().join(path)).unwrap();
+    }
+    fs::remove_dir(world.repo().join(".husky")).unwrap();
+    put(&world, "scripts/hooks/pre-commit", "#!/bin/sh\n");
+    let set = ["config", "core.hooksPath", "scripts/hooks"];
+    let git = std::process::Command::new("git").args(set).current_dir(world.repo()).status();
+    assert!(git.unwrap().success());
+    found(&client, &goal);
+    assert!(text(&world, "lefthook.yml").is_none() && text(&world, ".husky/pre-commit").is_none());
 }
 
 #[test]

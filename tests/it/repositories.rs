@@ -14,19 +14,19 @@ fn git(folder: &Path, args: &[&str]) -> Output {
     git.args(args).current_dir(folder).env("HOME", folder.parent().unwrap()).output().unwrap()
 }
 
-fn well(folder: &Path, args: &[&str]) -> String {
+pub(crate) fn well(folder: &Path, args: &[&str]) -> String {
     let done = git(folder, args);
     assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap()
 }
 
-fn write(path: PathBuf, text: &str) {
+pub(crate) fn write(path: PathBuf, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
 
 /// A repository with one commit.
-fn committed(world: &World) -> PathBuf {
+pub(crate) fn committed(world: &World) -> PathBuf {
     let repo = world.repo();
     write(repo.join("src/a.rs"), "fn a() {}\n");
     well(&repo, &["add", "."]);
@@ -34,13 +34,13 @@ fn committed(world: &World) -> PathBuf {
     repo
 }
 
-fn ended(client: &Client, worker: &str, goal: &str) -> Value {
+pub(crate) fn ended(client: &Client, worker: &str, goal: &str) -> Value {
     let (task, reply) = client.delegate(worker, goal, json!({ "timeout": 60 }));
     reply.ack();
     client.result_of(&task)
 }
 
-fn findings(result: &Value) -> Vec<String> {
+pub(crate) fn findings(result: &Value) -> Vec<String> {
     let all = result["artifacts"]["metadata"]["handoff"]["findings"].as_array().cloned().unwrap_or_default();
     let word = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();
     all.iter().map(|it| ["change", "kind", "path"].map(|name| word(it, name)).join(" ")).collect()

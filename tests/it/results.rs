@@ -7,7 +7,7 @@ use provost::domain::{
     Delegate, Door, Failure, Network, Status, Task, TaskState, Terms, Tier, Tool, WorkerKind,
 };
 use provost::effects::{End, Outcome, Output, Run, outcome};
-use provost::jail::{Bounds, Limits, ParseMode, Profile, Space};
+use provost::jail::{Bounds, Copies, Limits, ParseMode, Profile, Space};
 use serde_json::{Value, json};
 
 /// One run with everything in its most ordinary form; a test changes what it is about.
@@ -75,7 +75,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         protect: vec![],
         run_outside: vec![],
         git: Default::default(),
-        copy: false,
+        copies: Copies::No,
         bounds: Bounds::default(),
         agent: None,
     };

@@ -26,7 +26,7 @@ use provost::effects::{
     shell_profile,
 };
 use provost::engine::{Engine, Started, SystemClock};
-use provost::jail::{Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
+use provost::jail::{Copies, Grounds, OutputBoard, Profile, Root, Supervisor, resolve_program};
 use provost::store::{Artifacts, MemoryControl, MemoryStore, Retention};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -494,7 +494,7 @@ async fn terms_that_cannot_be_kept_are_refused() {
 #[tokio::test]
 async fn a_copy_is_changed_and_thrown_away() {
     let mut world = World::new();
-    world.profile.copy = true;
+    world.profile.copies = Copies::Thrown;
     fs::write(world.path("repo/sub/file"), "original").unwrap();
     std::os::unix::fs::symlink("file", world.path("repo/sub/link")).unwrap();
     let hands = world.hands();

@@ -280,9 +280,9 @@ fn a_file_or_a_variable_is_given_only_where_a_rule_says_so() {
     add(&world, "variable", &["--env", "TOOL_TOKEN"]);
     let ll = "\ntier = \"ll\"";
     let workers = [
-        worker("file", "secrets = [\"file\"]"),
-        worker("variable", "secrets = [\"variable\"]"),
-        worker("thin", &format!("secrets = [\"file\", \"variable\"]{ll}")),
+        worker("file", "secrets = [\"file\"]\ncopy = false"),
+        worker("variable", "secrets = [\"variable\"]\ncopy = false"),
+        worker("thin", &format!("secrets = [\"file\", \"variable\"]\ncopy = false{ll}")),
     ];
     world.configure(&workers.concat());
     world.rule(&policy(""));

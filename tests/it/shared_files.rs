@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -161,4 +162,43 @@ fn a_file_that_is_given_a_name_inside_while_a_worker_runs_is_reported() {
     let result = client.result_of(&task);
     let findings = result["artifacts"]["metadata"]["handoff"]["findings"].to_string();
     assert!(findings.contains("\"late\"") && findings.contains("\"link\""), "{result}");
+}
+
+#[test]
+fn a_command_that_is_tried_changes_nothing_outside_and_a_plan_that_is_shown_changes_nothing_at_all() {
+    let world = World::new();
+    let outside = shared(&world, &["f"]);
+    let (before, inode) = (is(&outside), fs::metadata(&outside).unwrap().ino());
+    let shown = world.command(&["jail", "explain", "shell"]).output().unwrap();
+    assert!(shown.status.success(), "{shown:?}");
+    assert_eq!(fs::metadata(world.repo().join("f")).unwrap().ino(), inode, "it is one file still");
+    let tried = world.command(&["jail", "try", "--", "sh", "-c", SPOIL]).output().unwrap();
+    assert!(tried.status.success(), "{tried:?}");
+    assert_eq!((is(&outside), is(&world.repo().join("f")).0), (before, "theirs\nx\n".into()));
+}
+
+#[test]
+fn what_a_command_that_is_tried_has_left_is_named() {
+    let world = World::new();
+    let outside = shared(&world, &[]);
+    let script = "echo > up; while [ ! -e go ]; do sleep 0.01; done; echo x > Makefile";
+    let tried =
+        world.command(&["jail", "try", "--", "sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("its run", || world.repo().join("up").exists());
+    fs::hard_link(&outside, world.repo().join("late")).unwrap();
+    put(&world.repo().join("go"), "");
+    let said = tried.wait_with_output().unwrap();
+    let text = String::from_utf8(said.stderr).unwrap();
+    assert!(said.status.success(), "{text}");
+    assert!(
+        text.contains("left behind: new link late") && text.contains("left behind: new build Makefile"),
+        "{text}"
+    );
+    let tried = world.command(&["jail", "try", "--", "git", "init", "-q", "inner"]).output().unwrap();
+    let text = String::from_utf8(tried.stderr).unwrap();
+    assert!(
+        text.contains("a git repository was made in the workspace: inner/.git, now inner/git.set-aside"),
+        "{text}"
+    );
+    assert!(!world.repo().join("inner/.git").exists());
 }

@@ -15,6 +15,7 @@ binary = "/usr/bin/python3"
 args = ["-c", "{goal}", "{model}"]
 env = { CODER_MODE = "SECRETVALUE" }
 processes = 33
+copy = false
 growth = "4MiB"
 
 [workers.light]

@@ -46,6 +46,9 @@ pub const HARVESTS_KEPT_MAX: usize = 500;
 /// For how long they are kept, in days.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
+/// Most private copies that are kept of runs whose daemon was killed; the newest are.
+pub const REMAINS_KEPT_MAX: usize = 10;
+
 /// Longest line of an agent's stream that is read as a message, in bytes: an edit of a large file is in one.
 pub const STREAM_LINE_BYTES_MAX: usize = 4 << 20;
 

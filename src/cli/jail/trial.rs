@@ -63,7 +63,9 @@ pub(super) fn run(here: &Here, asked: Try, rehearse: &Rehearsal) -> Result<u8, C
     prepared.map_err(|e| not_started(Complaint::of("this process cannot be protected").because(e)))?;
     let supervisor = Supervisor::default().keeping_spares_in(here.places.spares());
     let done = wait_for(carry_out(&supervisor, &rehearsed.plan, asked.raw));
-    drop(rehearsed.held);
+    for line in (rehearsed.left)() {
+        out::note(out::one_line(&format!("provost: {line}"), 800));
+    }
     done
 }
 

@@ -9,7 +9,7 @@ use super::asked::{Asked, Caller};
 use super::map::{self, Fault};
 use super::routes::Answered;
 use super::{Own, wire};
-use crate::base::{ApplyId, Digest};
+use crate::base::{ApplyId, Digest, TaskId};
 use crate::domain::{Answer, Artifact, Seen};
 use crate::service::{Action, Applied, ApplyFault, PastApply, Previewed};
 
@@ -18,6 +18,8 @@ pub(super) fn routes() -> Router<Own> {
         .route("/applies", get(applies))
         .route("/preview-artifacts", post(preview))
         .route("/apply-artifacts", post(apply))
+        .route("/preview-task", post(preview_task))
+        .route("/apply-task", post(apply_task))
         .route("/undo", post(undo))
 }
 
@@ -36,6 +38,29 @@ async fn apply(
     Asked(body): Asked<wire::Artifacts>,
 ) -> Answered<wire::Applied> {
     Ok(Json(answer(own.0.provost.apply(&who, artifacts(body)?).await.map_err(fault)?)))
+}
+
+async fn preview_task(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::OfTask>,
+) -> Answered<Vec<wire::Previewed>> {
+    let kept = own.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
+    let found = own.0.provost.preview(&who, kept).await.map_err(fault)?;
+    Ok(Json(found.into_iter().map(previewed).collect()))
+}
+
+async fn apply_task(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::OfTask>,
+) -> Answered<wire::Applied> {
+    let kept = own.0.provost.changes_of(&of_task(body)?).await.map_err(fault)?;
+    Ok(Json(answer(own.0.provost.apply(&who, kept).await.map_err(fault)?)))
+}
+
+fn of_task(body: wire::OfTask) -> Result<TaskId, Fault> {
+    TaskId::parse(&body.task).map_err(|err| Fault::invalid(format!("task: {err}")))
 }
 
 async fn undo(
@@ -134,6 +159,10 @@ fn fault(fault: ApplyFault) -> Fault {
         ApplyFault::TooMany(_) => Fault::invalid(text),
         ApplyFault::NoSuchApply(_) => Fault::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost applies` lists what there is"),
+        ApplyFault::NothingKept(_) => Fault::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(
+            "a worker's changes are kept where it works in a private copy: `provost jail explain NAME` says which way it \
+             works",
+        ),
         ApplyFault::NotOver(_) => Fault::new(StatusCode::CONFLICT, "apply_not_over", text),
         ApplyFault::Unreadable(_) => Fault::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text),
     }

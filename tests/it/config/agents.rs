@@ -1,6 +1,6 @@
 //! `[[agent]]` and `[role.<id>]`: what they mean, and what becomes of mistakes.
 
-use provost::config::{Checks, Mode, Output, PromptBy, Reader};
+use provost::config::{Checks, Copies, Mode, Output, PromptBy, Reader};
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn an_agent_is_a_worker_of_its_name_with_a_copy_of_its_own() {
     assert_eq!((a.methods.join(" "), b.methods.join(" ")), ("code.* agents.invoke".into(), "*".into()));
     assert_eq!((b.output, b.prompt_by(), b.timeout), (Output::Edit, PromptBy::Argument, Ttl::minutes(60)));
     let worker = &config.workers[&a.id];
-    assert_eq!((worker.kind, worker.copy, worker.tier), (WorkerKind::Cli, true, Tier::Ns));
+    assert_eq!((worker.kind, worker.copy, worker.tier), (WorkerKind::Cli, Some(Copies::Kept), Tier::Ns));
     assert_eq!(
         (worker.secrets.as_slice(), worker.memory.0),
         (["ANTHROPIC_API_KEY".to_owned()].as_slice(), 1 << 30)

@@ -428,3 +428,26 @@ async fn one_more_repository_ends_a_worker_and_an_empty_folder_or_another_jails_
     other.stop();
     other.wait().await;
 }
+
+#[tokio::test]
+async fn one_more_repository_ends_a_worker_long_before_the_next_walk() {
+    let world = repository();
+    fs::create_dir(world.path("workspace/folder")).unwrap();
+    let mut lived = Vec::new();
+    // How far a worker comes afterwards, counted in short sleeps: a walk comes by once a second.
+    for place in ["one", "folder/two", "three/four/five", "folder/six", "seven"] {
+        let script = format!(
+            "sleep 0.8; mkdir -p {place}/.git; sleep 0.3; echo x > {place}/.git/HEAD; while :; do echo; sleep 0.01; done"
+        );
+        let mut draft = world.sh(&script);
+        let known = [world.path("workspace/.git")].into();
+        draft.repositories = Some(provost::jail::Repositories { known, own: None });
+        let mut running = world.start(draft).await.unwrap();
+        let exit = tokio::time::timeout(Duration::from_secs(20), running.wait()).await;
+        assert_eq!(exit.unwrap().reason, ExitReason::RepositoryMade, "{place}");
+        lived.push(running.output().text(Stream::Out).lines().count());
+        fs::remove_dir_all(world.path("workspace").join(place)).unwrap();
+    }
+    lived.sort_unstable();
+    assert!(lived[2] < 25, "{lived:?}");
+}

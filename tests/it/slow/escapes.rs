@@ -14,6 +14,7 @@ mod processes;
 mod real;
 mod resources;
 mod roles;
+mod shared;
 mod stand_in;
 mod table;
 mod world;

@@ -4,7 +4,8 @@
 //! The first walk is the measure for all others. It takes place before the worker runs; of a workspace too large
 //! for that, what is left is walked beside it. Blocks on the disk are counted, a file with several names by parts.
 //!
-//! The same walks tell whether there is a repository that was not there before.
+//! The same walks tell whether there is a repository that was not there before. In the folders that they have come to, the
+//! kernel tells of one at once.
 //!
 //! Not a wall: what is written faster than one walk takes is noticed after it, and what lies deeper in a directory whose
 //! names cannot be listed, or has no name any more, is not seen. Size of a file and number of descriptors bound the
@@ -12,7 +13,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -23,7 +24,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::about;
-use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, PATH_LEN_MAX};
+use super::newcomers::Newcomers;
+use crate::base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
 use crate::jail::bounds::Space;
 use crate::jail::repositories::{Parts, Repositories, is_repository_name};
 
@@ -74,6 +76,8 @@ pub(super) struct Growth {
     repositories: Option<Repositories>,
     /// One more of them was seen.
     one_more: bool,
+    /// Hears of one more where there has been a walk.
+    newcomers: Option<Newcomers>,
     /// What the first walk has found; `None` while it is under way.
     before: Option<Sum>,
     sum: Sum,
@@ -99,6 +103,7 @@ impl Growth {
             roots.push(Root { fd, path, device });
         }
         let now = Instant::now();
+        let newcomers = repositories.as_ref().and_then(|_| Newcomers::new());
         let mut growth = Self {
             roots,
             fixed,
@@ -106,6 +111,7 @@ impl Growth {
             entries_most,
             repositories,
             one_more: false,
+            newcomers,
             before: None,
             sum: Sum::default(),
             waiting: Vec::new(),
@@ -159,6 +165,46 @@ impl Growth {
         self.look(now + Duration::from_millis(GROWTH_FIRST_LOOK_MS_MAX))
     }
 
+    /// Looks at what the kernel has told of since.
+    pub(super) fn hear(&mut self) {
+        let mut left = NEWS_PER_TICK_MAX;
+        let heard = self.newcomers.as_mut().map(Newcomers::heard).unwrap_or_default();
+        for (root, path) in heard {
+            self.meet(root, &path, &mut left);
+        }
+    }
+
+    /// Looks at something new: whether it is a repository, or a folder that holds one; in either, further news are heard.
+    fn meet(&mut self, root: usize, path: &Path, left: &mut usize) {
+        let Some(rest) = left.checked_sub(1) else { return };
+        *left = rest;
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let is_named = path.file_name().is_some_and(|it| is_repository_name(it.as_bytes()));
+        if let (true, Some(known), Some(name)) = (is_named, &self.repositories, path.file_name())
+            && let (Ok(folder), Ok(name)) =
+                (open(&self.roots[root].fd, parent_of(path), beneath), CString::new(name.as_bytes()))
+        {
+            self.one_more |= known.is_one_more(folder.as_fd(), &name, &self.roots[root].path.join(path));
+        }
+        // What went away meanwhile, or is no folder, holds nothing.
+        let Ok(folder) = open(&self.roots[root].fd, path, beneath) else { return };
+        if let Some(newcomers) = &mut self.newcomers {
+            newcomers.listen(folder.as_fd(), root, path);
+        }
+        if is_named {
+            return;
+        }
+        let Ok(entries) = Dir::read_from(&folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_bytes();
+            let matters = is_repository_name(name) || entry.file_type() == FileType::Directory;
+            if matters && !matches!(name, b"." | b"..") && path.as_os_str().len() + name.len() < PATH_LEN_MAX
+            {
+                self.meet(root, &path.join(OsStr::from_bytes(name)), left);
+            }
+        }
+    }
+
     /// Whether a repository was seen that was not there before the run.
     pub(super) fn has_one_more_repository(&self) -> bool {
         self.one_more
@@ -201,6 +247,12 @@ impl Growth {
             let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             let found = open(&self.roots[root].fd, &path, OFlags::RDONLY, beneath);
             // What went away meanwhile, or does not let us in, has nothing to count.
+            // Once each, by the walk that comes there first.
+            if self.before.is_none()
+                && let (Ok(found), Some(newcomers)) = (&found, &mut self.newcomers)
+            {
+                newcomers.listen(found.as_fd(), root, &path);
+            }
             self.reading = match found.and_then(Dir::new) {
                 Ok(entries) => Some(Reading { root, path, entries, parts: Parts::default() }),
                 Err(Errno::ACCESS) => {
@@ -251,6 +303,10 @@ impl Growth {
         }
         true
     }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn open(from: impl AsFd, path: &Path, access: OFlags, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {

@@ -103,7 +103,10 @@ impl Rules {
     fn add(&mut self, plan: &Plan, inside: &Inside<'_>) -> io::Result<()> {
         let all = AccessFs::from_all(self.abi);
         let read = AccessFs::from_read(self.abi);
-        let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+        // Where the kernel can keep a worker from local sockets that others have made, it reaches its own alone, which no
+        // rule has to name: another listener takes it for the user, and may begin to listen while it runs.
+        let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
+        let write = all & !never;
         for place in &plan.writable {
             let found = open_strictly(place.path())?;
             let stat = rustix::fs::fstat(&found)?;

@@ -20,6 +20,7 @@ mod landlock;
 mod limits;
 mod mounts;
 mod namespaces;
+mod newcomers;
 mod pen;
 mod placeholders;
 mod seccomp;

@@ -69,6 +69,7 @@ impl<'a> Watch<'a> {
     pub(super) fn tick(&mut self) -> Option<Breach> {
         self.ticks = self.ticks.wrapping_add(1);
         let until = Instant::now() + SHARE_OF_A_TICK;
+        self.workspace.hear();
         let space = self.workspace.look(until);
         if self.workspace.has_one_more_repository() {
             return Some(Breach::Repository);

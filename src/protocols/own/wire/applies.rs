@@ -29,7 +29,7 @@ pub struct Artifacts {
     pub artifacts: Vec<Artifact>,
 }
 
-/// An element of the answer to `POST /preview-artifacts`.
+/// An element of the answer to `POST /preview-artifacts` and `POST /preview-task`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Previewed {
     /// Which file.
@@ -44,7 +44,7 @@ pub struct Previewed {
     pub reason: Option<String>,
 }
 
-/// Answer to `POST /apply-artifacts` and `POST /undo`.
+/// Answer to `POST /apply-artifacts`, `POST /apply-task` and `POST /undo`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Applied {
@@ -64,6 +64,14 @@ pub struct Applied {
     pub rule: Option<String>,
     /// Its reason.
     pub reason: Option<String>,
+}
+
+/// `POST /preview-task` and `POST /apply-task`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OfTask {
+    /// The task whose changes are meant, in full.
+    pub task: String,
 }
 
 /// `POST /undo`.

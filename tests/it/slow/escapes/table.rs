@@ -11,6 +11,9 @@ use crate::source::project_root;
 /// Where the table is.
 pub(super) const DOCUMENT: &str = "docs/escapes.md";
 
+/// How rows of the table of shared files begin.
+const SHARED: &str = "| `shared.";
+
 /// Attempts of the first of the two tables, which is the older one.
 const FIRST_TABLE: usize = 127;
 
@@ -85,9 +88,18 @@ pub(super) fn text() -> String {
 /// Every row of it.
 pub(super) fn rows() -> Vec<Row> {
     let text = text();
-    let rows: Vec<Row> = text.lines().filter(|line| line.starts_with("| `")).map(row).collect();
+    let rows = text.lines().filter(|line| line.starts_with("| `") && !line.starts_with(SHARED));
+    let rows: Vec<Row> = rows.map(row).collect();
     assert!(rows.len() > FIRST_TABLE, "{DOCUMENT} has {} rows", rows.len());
     rows
+}
+
+/// The rows on files that are shared with outside: name, what is tried, and how it ends each way.
+pub(super) fn shared_rows() -> Vec<Vec<String>> {
+    let cells = |line: &str| {
+        line.trim_matches('|').split(" | ").map(|it| it.trim().trim_matches('`').to_owned()).collect()
+    };
+    text().lines().filter(|line| line.starts_with(SHARED)).map(cells).collect()
 }
 
 fn row(line: &str) -> Row {

@@ -176,7 +176,7 @@ impl Turn {
 }
 
 /// Whether the intruder's extended attribute is there.
-fn is_marked(path: &Path) -> bool {
+pub(super) fn is_marked(path: &Path) -> bool {
     let (path, name, mut value) = (c(path), c("user.pwned"), [0_u8; 8]);
     call(libc::SYS_getxattr, [text(&path), text(&name), address(&mut value), value.len()]).is_ok()
 }

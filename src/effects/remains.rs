@@ -1,0 +1,106 @@
+//! What runs have left in their private copies when their daemon was killed. Blocking.
+//!
+//! With what a copy is to be compared was in that daemon alone, so the whole copy is kept, for as long as other changes
+//! of runs are, and the report of the task says where. Beside the folder of copies is another one, where a file of the name of
+//! a copy has the id of the task whose run works in it, from the run's start to its end; one that is there at a start of the
+//! daemon is of a run whose daemon was killed.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::copy::remove;
+use crate::base::TaskId;
+use crate::base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
+use crate::system;
+
+/// Ends the name of the folder of such files.
+const MARKS: &str = "runs";
+/// Begins the names of copies that are kept.
+const KEPT: &str = "left-by-";
+
+/// Says whose run works in a copy; for as long as it is held.
+#[derive(Debug)]
+pub(super) struct Mark(PathBuf);
+
+impl Mark {
+    /// Puts it beside a copy.
+    pub(super) fn beside(copy: &Path, task: &TaskId) -> io::Result<Self> {
+        let (copies, name) = copy.parent().zip(copy.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let marks = copies.with_extension(MARKS);
+        system::make_private_folders(&marks)?;
+        let mark = Self(marks.join(name));
+        fs::write(&mark.0, task.as_str())?;
+        Ok(mark)
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if let Err(err) = fs::remove_file(&self.0) {
+            tracing::warn!(%err, "a mark beside a worker's copy was not removed");
+        }
+    }
+}
+
+/// At the start of a daemon: gives copies of runs whose daemon was killed a name of their own, and removes all others.
+pub(super) fn sort(copies: &Path) {
+    for mark in listed(&copies.with_extension(MARKS)) {
+        let copy = mark.file_name().map(|name| copies.join(name)).unwrap_or_default();
+        let task = fs::read_to_string(&mark).ok().and_then(|text| TaskId::parse(&text).ok());
+        if let Some(task) = task.filter(|_| copy.is_dir())
+            && let Err(err) = fs::rename(&copy, place_of(copies, &task))
+        {
+            tracing::warn!(%err, %task, "what a run has left is not kept");
+        }
+        throw_away(&mark);
+    }
+    let is_kept = |path: &PathBuf| {
+        path.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(KEPT.as_bytes()))
+    };
+    let (kept, others): (Vec<PathBuf>, Vec<PathBuf>) = listed(copies).into_iter().partition(is_kept);
+    others.iter().for_each(|path| throw_away(path));
+    let mut kept: Vec<(SystemTime, PathBuf)> = kept.into_iter().map(|path| (changed(&path), path)).collect();
+    kept.sort_by(|a, b| b.0.cmp(&a.0));
+    let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+    let gone = kept.iter().enumerate().filter(|(number, it)| *number >= REMAINS_KEPT_MAX || it.0 < oldest);
+    gone.for_each(|(_, (_, path))| throw_away(path));
+}
+
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// Where the copy of a run is kept whose daemon was killed, if it is.
+pub(super) fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
+    Some(place_of(copies, task)).filter(|it| it.is_dir())
+}
+
+fn place_of(copies: &Path, task: &TaskId) -> PathBuf {
+    copies.join(format!("{KEPT}{}", crate::domain::artifact::shelf(task)))
+}
+
+/// When something last happened to it, renaming included.
+fn changed(path: &Path) -> SystemTime {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let seconds = fs::symlink_metadata(path).map(|it| it.ctime()).unwrap_or_default();
+        SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+    }
+    #[cfg(not(unix))]
+    fs::symlink_metadata(path).and_then(|it| it.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn throw_away(path: &Path) {
+    let removed = match fs::symlink_metadata(path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return,
+        Ok(found) if found.is_dir() => remove(path),
+        _ => fs::remove_file(path),
+    };
+    if let Err(err) = removed {
+        tracing::warn!(%err, path = %path.display(), "a worker's copy was not removed");
+    }
+}

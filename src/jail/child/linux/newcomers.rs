@@ -1,0 +1,79 @@
+//! Folders in which the kernel says at once that something has appeared, so that a new repository is seen before the next
+//! walk comes to it. A help for the walks and not in their place: a user has a number of such watches, of which this takes
+//! a small part, and what is not watched is walked to.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+
+use crate::base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
+use crate::jail::repositories::is_repository_name;
+
+/// How many watches the user may have.
+const USERS_WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";
+
+/// Bytes that are read of the kernel's news at once.
+const BUFFER: usize = 16 << 10;
+
+/// The folders that are watched.
+pub(super) struct Newcomers {
+    inotify: OwnedFd,
+    /// By the kernel's number for a watch: which of the walked directories it is in, and where.
+    folders: BTreeMap<i32, (usize, PathBuf)>,
+    most: usize,
+}
+
+impl Newcomers {
+    /// `None` where the user has no instance left; then the walks do without.
+    pub(super) fn new() -> Option<Self> {
+        let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        let all: usize = std::fs::read_to_string(USERS_WATCHES).ok()?.trim().parse().ok()?;
+        let most = (all / FOLDERS_HEARD_PART).min(FOLDERS_HEARD_MAX);
+        Some(Self { inotify, folders: BTreeMap::new(), most })
+    }
+
+    /// Hears of what appears in a folder from now on, if there is room for one more.
+    pub(super) fn listen(&mut self, folder: BorrowedFd<'_>, root: usize, path: &Path) {
+        if self.folders.len() >= self.most {
+            return;
+        }
+        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::EXCL_UNLINK;
+        // The folder that is open, whatever has its name by now.
+        let it = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        match add_watch(&self.inotify, it, flags) {
+            Ok(number) => drop(self.folders.insert(number, (root, path.to_owned()))),
+            // The user's are used up: they are for other programs.
+            Err(_) => self.most = 0,
+        }
+    }
+
+    /// What has appeared since: names that may be a repository's, and new folders. As many as one tick has time for.
+    pub(super) fn heard(&mut self) -> Vec<(usize, PathBuf)> {
+        let mut buffer = [MaybeUninit::uninit(); BUFFER];
+        let mut reader = Reader::new(self.inotify.as_fd(), &mut buffer);
+        let mut heard = Vec::new();
+        for _ in 0..NEWS_PER_TICK_MAX {
+            let Ok(event) = reader.next() else { break };
+            if event.events().contains(ReadFlags::IGNORED) {
+                self.folders.remove(&event.wd());
+                continue;
+            }
+            let Some((root, folder)) = self.folders.get(&event.wd()) else { continue };
+            let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else {
+                continue;
+            };
+            if folder.file_name().is_some_and(|it| is_repository_name(it.as_bytes())) {
+                heard.push((*root, folder.clone()));
+            } else if is_repository_name(name.as_bytes()) || event.events().contains(ReadFlags::ISDIR) {
+                heard.push((*root, folder.join(name)));
+            }
+        }
+        heard
+    }
+}
