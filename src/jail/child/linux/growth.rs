@@ -181,13 +181,15 @@ impl Growth {
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let is_named = path.file_name().is_some_and(|it| is_repository_name(it.as_bytes()));
         if let (true, Some(known), Some(name)) = (is_named, &self.repositories, path.file_name())
-            && let (Ok(folder), Ok(name)) =
-                (open(&self.roots[root].fd, parent_of(path), beneath), CString::new(name.as_bytes()))
+            && let (Ok(folder), Ok(name)) = (
+                open(&self.roots[root].fd, parent_of(path), OFlags::RDONLY, beneath),
+                CString::new(name.as_bytes()),
+            )
         {
             self.one_more |= known.is_one_more(folder.as_fd(), &name, &self.roots[root].path.join(path));
         }
         // What went away meanwhile, or is no folder, holds nothing.
-        let Ok(folder) = open(&self.roots[root].fd, path, beneath) else { return };
+        let Ok(folder) = open(&self.roots[root].fd, path, OFlags::RDONLY, beneath) else { return };
         if let Some(newcomers) = &mut self.newcomers {
             newcomers.listen(folder.as_fd(), root, path);
         }
