@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Rejected;
+use crate::base::limits::FRAMES_AHEAD_MAX;
 use crate::base::{Digest, Timestamp};
 
 /// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
@@ -27,8 +28,8 @@ pub struct ReplayGuard {
     /// Two keys that nobody outside knows, so that no one can choose nonces that collide.
     hashers: [RandomState; 2],
     seen: Mutex<Seen>,
-    /// Frames dated ahead, which the next start could take for its own.
-    ahead: Option<Mutex<Ahead>>,
+    /// What the next start could take for its own.
+    ahead: Option<Ahead>,
 }
 
 #[derive(Default)]
@@ -78,14 +79,21 @@ impl ReplayGuard {
         }
     }
 
-    /// The same with a file where it keeps in mind what was believed that is dated ahead: a start believes nothing from
-    /// before itself by its date, and such frames are not.
+    /// The same with a file where it keeps in mind what a start cannot tell by its own time: frames that were believed
+    /// and are dated ahead, and the newest second of the others, above which it begins. The clock may have been set back
+    /// since, or may have been ahead.
     ///
     /// # Errors
     /// When the file cannot be read or written.
     pub fn remembering(self, file: &Path) -> io::Result<Self> {
-        let ahead = Ahead::open(file, self.started_at)?;
-        Ok(Self { ahead: Some(Mutex::new(ahead)), ..self })
+        let ahead = Ahead::open(file, self.started_at.saturating_sub(self.window_seconds))?;
+        let started_at = ahead.newest.map_or(self.started_at, |it| self.started_at.max(it.saturating_add(1)));
+        Ok(Self { ahead: Some(ahead), started_at, ..self })
+    }
+
+    /// The first second, since 1970, whose frames are believed.
+    pub fn begins_at(&self) -> u64 {
+        self.started_at
     }
 
     /// Remembers a frame whose MAC was found right. A frame that is refused leaves no trace.
@@ -109,7 +117,34 @@ impl ReplayGuard {
         }
         let [high, low] = self.hashers.each_ref().map(|hasher| hasher.hash_one((from, nonce)));
         let mark = u128::from(high) << 64 | u128::from(low);
+        if self.ahead.as_ref().is_some_and(|it| it.has(from, ts, nonce)) {
+            return Err(Rejected::Replayed);
+        }
+        self.remember(ts, mark, now)?;
+        if let Some(ahead) = &self.ahead {
+            // After it is remembered here, so that nobody waits for the disk who does not send such frames. What cannot
+            // be kept in mind over a start is not believed.
+            let kept = if ts > now { ahead.keep(from, ts, nonce, oldest) } else { ahead.reached(ts) };
+            kept.inspect_err(|_| self.forget(ts, mark))?;
+        }
+        Ok(())
+    }
 
+    /// Leaves no trace of a frame that is refused after all.
+    fn forget(&self, ts: u64, mark: u128) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(bucket) = seen.buckets.get_mut(&ts) else { return };
+        let had = bucket.remove(&mark);
+        if bucket.is_empty() {
+            seen.buckets.remove(&ts);
+        }
+        seen.count -= usize::from(had);
+    }
+
+    /// Remembers a frame of the window, unless it is remembered or too old to tell.
+    fn remember(&self, ts: u64, mark: u128, now: u64) -> Result<(), Rejected> {
+        let oldest = now.saturating_sub(self.window_seconds);
+        let newest = now.saturating_add(self.window_seconds);
         // A set is whole between any two of its operations, so a panic elsewhere has not harmed it.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         while seen.buckets.first_key_value().is_some_and(|(second, _)| *second < oldest) {
@@ -124,10 +159,6 @@ impl ReplayGuard {
         if seen.buckets.get(&ts).is_some_and(|bucket| bucket.contains(&mark)) {
             return Err(Rejected::Replayed);
         }
-        let mut ahead = self.ahead.as_ref().map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
-        if ahead.as_ref().is_some_and(|it| it.has(from, ts, nonce)) {
-            return Err(Rejected::Replayed);
-        }
         if ts > now {
             let ahead: usize = seen.buckets.range(now + 1..).map(|(_, bucket)| bucket.len()).sum();
             if ahead >= self.capacity.div_ceil(AHEAD_SHARE) || seen.count >= self.capacity {
@@ -136,15 +167,6 @@ impl ReplayGuard {
         }
         while seen.count >= self.capacity {
             seen.make_room(ts, newest)?;
-        }
-        if ts > now
-            && let Some(ahead) = &mut ahead
-        {
-            // What cannot be kept in mind over a start is not believed.
-            ahead.keep(from, ts, nonce, oldest).map_err(|err| {
-                tracing::warn!(%err, "a frame that is dated ahead cannot be kept in mind");
-                Rejected::TooNew
-            })?;
         }
         seen.buckets.entry(ts).or_default().insert(mark);
         seen.count += 1;
@@ -162,64 +184,130 @@ impl ReplayGuard {
     }
 }
 
-/// Frames dated ahead that were believed, over starts: one line for each, with its second and a digest of the rest.
+/// What is kept over starts: a line for each frame dated ahead that was believed, with its second and a digest of the
+/// rest, and one, ending in `-`, for the newest second of the others.
 struct Ahead {
+    /// Frames of earlier starts. Those of this one are remembered with the others.
+    before: BTreeSet<(u64, String)>,
+    /// The newest second of frames that were not dated ahead, or are not kept any more.
+    newest: Option<u64>,
+    book: Mutex<Book>,
+}
+
+/// The file.
+struct Book {
     path: PathBuf,
     file: File,
     lines: usize,
     known: BTreeSet<(u64, String)>,
+    newest: Option<u64>,
 }
 
 /// Lines beyond those that are still of use before the file is written afresh.
 const AHEAD_LINES_OVER: usize = 1_024;
 
+/// In the place of a digest.
+const NEWEST: &str = "-";
+
 impl Ahead {
-    fn open(path: &Path, since: u64) -> io::Result<Self> {
+    /// Reads the file. Frames from before `oldest` are not kept any more; that they were believed is.
+    fn open(path: &Path, oldest: u64) -> io::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
             Err(err) => return Err(err),
         };
-        let line = |line: &str| {
-            let (ts, rest) = line.split_once(' ')?;
-            Some((ts.parse().ok()?, rest.to_owned()))
-        };
-        let known = text.lines().filter_map(line).filter(|(ts, _)| *ts >= since).collect();
-        Self::afresh(path, known)
+        let (mut before, mut newest) = (BTreeSet::new(), None);
+        for line in text.lines() {
+            let Some((ts, rest)) = line.split_once(' ').and_then(|(ts, rest)| Some((ts.parse().ok()?, rest)))
+            else {
+                continue;
+            };
+            match rest {
+                NEWEST => newest = newest.max(Some(ts)),
+                _ => drop(before.insert((ts, rest.to_owned()))),
+            }
+        }
+        let mut book = Book::afresh(path, before, newest)?;
+        if book.forget(oldest) {
+            book = Book::afresh(path, book.known, book.newest)?;
+        }
+        Ok(Self { before: book.known.clone(), newest: book.newest, book: Mutex::new(book) })
     }
 
-    fn afresh(path: &Path, known: BTreeSet<(u64, String)>) -> io::Result<Self> {
+    fn has(&self, from: &str, ts: u64, nonce: &str) -> bool {
+        self.before.last().is_some_and(|(last, _)| ts <= *last)
+            && self.before.contains(&(ts, Book::mark(from, nonce)))
+    }
+
+    /// A frame dated ahead was believed.
+    fn keep(&self, from: &str, ts: u64, nonce: &str, oldest: u64) -> Result<(), Rejected> {
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        book.forget(oldest);
+        if book.known.len() >= FRAMES_AHEAD_MAX {
+            return Err(Rejected::TooMany);
+        }
+        let rest = Book::mark(from, nonce);
+        book.put(ts, &rest).map_err(|err| not_kept(&err))?;
+        book.known.insert((ts, rest));
+        Ok(())
+    }
+
+    /// A frame of this second was believed. At most one line a second.
+    fn reached(&self, ts: u64) -> Result<(), Rejected> {
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        if book.newest >= Some(ts) {
+            return Ok(());
+        }
+        book.put(ts, NEWEST).map_err(|err| not_kept(&err))?;
+        book.newest = Some(ts);
+        Ok(())
+    }
+}
+
+/// What a start has to know of a frame cannot be written: then the frame is not believed.
+fn not_kept(err: &io::Error) -> Rejected {
+    tracing::warn!(%err, "what a start has to know of DevIt's frames cannot be kept in mind");
+    Rejected::TooMany
+}
+
+impl Book {
+    fn afresh(path: &Path, known: BTreeSet<(u64, String)>, newest: Option<u64>) -> io::Result<Self> {
         let mut fresh = path.as_os_str().to_owned();
         fresh.push(".new");
         let mut options = File::options();
         options.create(true).write(true).truncate(true);
         let mut file = crate::system::private_file(&mut options).open(&fresh)?;
-        let text: String = known.iter().map(|(ts, rest)| format!("{ts} {rest}\n")).collect();
+        let frames = known.iter().map(|(ts, rest)| format!("{ts} {rest}\n"));
+        let text: String = frames.chain(newest.map(|ts| format!("{ts} {NEWEST}\n"))).collect();
         file.write_all(text.as_bytes())?;
         std::fs::rename(&fresh, path)?;
-        Ok(Self { path: path.to_owned(), file, lines: known.len(), known })
+        Ok(Self { path: path.to_owned(), file, lines: known.len() + 1, known, newest })
     }
 
-    fn mark(from: &str, ts: u64, nonce: &str) -> (u64, String) {
-        (ts, Digest::of_fields([from.as_bytes(), nonce.as_bytes()]).to_string())
+    fn mark(from: &str, nonce: &str) -> String {
+        Digest::of_fields([from.as_bytes(), nonce.as_bytes()]).to_string()
     }
 
-    fn has(&self, from: &str, ts: u64, nonce: &str) -> bool {
-        self.known.last().is_some_and(|(last, _)| ts <= *last)
-            && self.known.contains(&Self::mark(from, ts, nonce))
-    }
-
-    fn keep(&mut self, from: &str, ts: u64, nonce: &str, oldest: u64) -> io::Result<()> {
+    /// Drops frames from before a second; whether there were any. The next start begins above them, since the clock by
+    /// which they are so old may be wrong.
+    fn forget(&mut self, oldest: u64) -> bool {
+        let mut any = false;
         while self.known.first().is_some_and(|(second, _)| *second < oldest) {
-            self.known.pop_first();
+            let second = self.known.pop_first().map(|(second, _)| second);
+            self.newest = self.newest.max(second);
+            any = true;
         }
+        any
+    }
+
+    fn put(&mut self, ts: u64, rest: &str) -> io::Result<()> {
         if self.lines > self.known.len() + AHEAD_LINES_OVER {
-            *self = Self::afresh(&self.path, std::mem::take(&mut self.known))?;
+            let fresh = Self::afresh(&self.path, self.known.clone(), self.newest)?;
+            *self = fresh;
         }
-        let (ts, rest) = Self::mark(from, ts, nonce);
         self.file.write_all(format!("{ts} {rest}\n").as_bytes())?;
         self.lines += 1;
-        self.known.insert((ts, rest));
         Ok(())
     }
 }

@@ -170,10 +170,12 @@ pub fn row_at(path: &[u8]) -> Option<&'static Row> {
     known.into_iter().flatten().chain(open).copied().find(|row| ends_with(path, row.pattern))
 }
 
-/// The row of what has this path, or of the outermost folder above it that has one.
+/// The row of what has this path, or of a folder above it that has one: the outermost that is read-only, and only where
+/// there is none, the outermost that is reported.
 pub fn row_over(path: &[u8]) -> Option<&'static Row> {
     let ends = path.iter().enumerate().filter(|(_, it)| **it == b'/').map(|(at, _)| at);
-    ends.chain([path.len()]).find_map(|end| row_at(&path[..end]))
+    let rows = || ends.clone().chain([path.len()]).filter_map(|end| row_at(&path[..end]));
+    rows().find(|row| row.is_read_only()).or_else(|| rows().next())
 }
 
 fn ends_with(path: &[u8], pattern: &str) -> bool {

@@ -142,6 +142,9 @@ pub const UNPROVEN_BYTES_MAX: usize = 32 << 20;
 /// Nonces remembered; the oldest second is dropped first and raises the floor below which frames are refused.
 pub const NONCES_MAX: usize = 1 << 18;
 
+/// Frames dated ahead that are kept over starts. Clocks on one machine agree, so that there are few.
+pub const FRAMES_AHEAD_MAX: usize = 4_096;
+
 /// Output kept of one stream of a worker, in bytes: the first half and the newest half.
 pub const OUTPUT_BYTES_MAX: usize = 2 << 20;
 

@@ -67,7 +67,8 @@ pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint>
     })?;
     if here.json {
         out::json(&json!({
-            "kept_to": done.kept, "anchor": done.head.to_string(), "aside": done.aside,
+            "kept_to": done.kept, "anchor": done.head.to_string(), "aside": done.aside, "tokens_dropped": true,
+            "owed_dropped": true,
         }))?;
         return Ok(DONE);
     }
@@ -75,6 +76,12 @@ pub(super) fn restore(here: &Here, asked: &RestoreFrom) -> Result<u8, Complaint>
         "the journal is kept up to event {} and goes on at event {}; all numbers are above those that were given",
         done.kept, done.head.seq
     ))?;
+    if how != Restore::Empty {
+        out::note(
+            "tasks and pictures that were waiting or running then are reported lost at the next start, hooks that were \
+             owed are not run, and no token is good any more: mint new ones with `provost token mint`",
+        );
+    }
     if let Some(aside) = done.aside {
         out::note(format!("what was there is kept as {}", aside.display()));
     }

@@ -219,7 +219,7 @@ fn journal(here: &Here, found: &mut Findings) {
     if !here.places.state.exists() {
         return;
     }
-    if let Err(err) = store::look(&here.places.state, Some(&here.places.anchor())) {
+    if let Err(err) = store::look(&here.places.state, Some(&here.places.anchor()), true) {
         return found.add("store", Health::Broken, err);
     }
     if !here.places.state.join(store::DATABASE).exists() {

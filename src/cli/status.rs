@@ -209,7 +209,7 @@ fn about_the_store(here: &Here, complaint: Complaint) -> Complaint {
     if !complaint.is_not_running() || !here.places.state.exists() {
         return complaint;
     }
-    match store::look(&here.places.state, Some(&here.places.anchor())) {
+    match store::look(&here.places.state, Some(&here.places.anchor()), false) {
         Ok(()) => complaint,
         Err(err) => Complaint::of("no daemon runs for this repository, and none can: its store is damaged")
             .because(err)

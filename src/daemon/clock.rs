@@ -45,6 +45,7 @@ pub(super) fn told_with(
     Box::new(move || {
         let mut about = shared.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         about.notes.extend(watch.note());
+        about.notes.extend(watch.engine.note().map(String::from));
         about.broken = watch.engine.trouble().map(|why| format!("the store takes nothing: {why}"));
         about
     })

@@ -1,6 +1,7 @@
 //! What doors recognise callers by: keys, names, and frames that were seen before.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
@@ -13,6 +14,9 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::protocols::devit::Devit;
 use crate::service::Provost;
+
+/// For how long a start that follows close upon the last one waits for the next second, in seconds.
+const CLOSED_SECONDS_MAX: u64 = 1;
 
 /// Whose name is whose.
 pub(super) fn names(
@@ -37,6 +41,18 @@ pub(super) fn devit_door(
     let ahead = start.places.state.join("frames-ahead");
     let guard = ReplayGuard::new(now(), config.devit.window.as_seconds(), NONCES_MAX);
     let guard = guard.remembering(&ahead).with_context(|| ahead.display().to_string())?;
+    let closed_for = guard.begins_at().saturating_sub(now().seconds());
+    if closed_for > CLOSED_SECONDS_MAX {
+        tracing::warn!(
+            seconds = closed_for,
+            "the clock shows an earlier time than when frames were believed last, so DevIt's frames are refused until \
+             it has passed that; where that time was wrong, stop the daemon and remove {}",
+            ahead.display()
+        );
+    } else if closed_for > 0 {
+        // What was believed in this very second would be believed once more.
+        std::thread::sleep(Duration::from_millis(1_000 - now().0.rem_euclid(1_000).unsigned_abs()));
+    }
     let options = wiring::devit_options(start, prepared, config);
     Ok(Devit::new(provost.clone(), names.clone(), guard, options, now))
 }

@@ -80,8 +80,16 @@ pub struct Engine {
     trouble: Trouble,
 }
 
-/// Why the store takes nothing, while it does not.
-type Trouble = Arc<std::sync::Mutex<Option<Box<str>>>>;
+/// What there is to say of the store.
+type Trouble = Arc<std::sync::Mutex<OfTheStore>>;
+
+#[derive(Default)]
+struct OfTheStore {
+    /// Why it takes nothing, while it does not.
+    trouble: Option<Box<str>>,
+    /// What a person should know though it takes everything.
+    note: Option<Box<str>>,
+}
 
 /// A running engine.
 pub struct Started {
@@ -285,7 +293,12 @@ impl Engine {
 
     /// Why the store takes nothing at present, for a person; none while it does.
     pub fn trouble(&self) -> Option<Box<str>> {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble.clone()
+    }
+
+    /// What a person should know of the store though it takes everything; none where all is well.
+    pub fn note(&self) -> Option<Box<str>> {
+        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note.clone()
     }
 
     /// Has the thread look at the time, which may have gone on while the machine slept.

@@ -124,6 +124,7 @@ impl Worker {
 
     /// Works until it is told to stop, or nothing can be answered any more.
     pub(super) fn run(mut self) -> Option<Lost> {
+        self.tell_note();
         let mut waiting = Vec::with_capacity(BATCH_MAX);
         let mut looks = Vec::new();
         loop {
@@ -329,6 +330,7 @@ impl Worker {
             return;
         }
         self.repeated.clear();
+        self.tell_note();
         for change in &self.out.changes {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
@@ -393,7 +395,11 @@ impl Worker {
     }
 
     fn tell_trouble(&self, why: Option<Box<str>>) {
-        *self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = why;
+        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).trouble = why;
+    }
+
+    fn tell_note(&self) {
+        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).note = self.store.note();
     }
 
     /// Logs the cause under a number, and returns a sentence without paths or statements.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_ON};
+use crate::base::limits::STORE_CHECKED_BYTES_MAX;
 use crate::base::{Secret, Timestamp};
 use crate::system;
 
@@ -54,6 +55,11 @@ pub(super) fn existing_database(dir: &Path) -> Result<PathBuf, StoreError> {
 /// Whether there is a database at all.
 pub(super) fn has_database(dir: &Path) -> bool {
     dir.join(DATABASE).symlink_metadata().is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Whether the database is small enough for a start to look through all of its pages.
+pub(super) fn is_small(dir: &Path) -> bool {
+    dir.join(DATABASE).symlink_metadata().is_ok_and(|meta| meta.len() <= STORE_CHECKED_BYTES_MAX)
 }
 
 /// Refuses a folder that has the key of a journal, or its marks, and no database: a new one would give the same numbers again.

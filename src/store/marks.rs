@@ -45,8 +45,58 @@ pub(super) struct Mark {
 /// The marks of a store.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    files: Vec<(PathBuf, File)>,
+    places: Vec<Place>,
     boot: Box<str>,
+}
+
+/// Where marks are written. One that cannot be written is tried again with the next mark.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    /// None while it cannot be had.
+    file: Option<File>,
+    /// Why the last mark is not there, for a person.
+    wrong: Option<Box<str>>,
+}
+
+impl Place {
+    fn at(path: &Path) -> Self {
+        let mut place = Self { path: path.to_owned(), file: None, wrong: None };
+        let opened = place.open();
+        place.tell(opened);
+        place
+    }
+
+    fn open(&mut self) -> Result<(), Box<str>> {
+        if self.file.is_none() {
+            self.file = Some(files::open_mark(&self.path, true).map_err(|err| err.to_string())?);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, from: u64, text: &str) -> Result<(), Box<str>> {
+        self.open()?;
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let done = file.seek(SeekFrom::Start(from)).and_then(|_| file.write_all(text.as_bytes()));
+        done.map_err(|err| format!("{}: {err}", self.path.display()).into())
+    }
+
+    /// What has come of it. Said once in the log, and kept for whoever asks.
+    fn tell(&mut self, done: Result<(), Box<str>>) {
+        let path = self.path.display();
+        match (&done, &self.wrong) {
+            (Err(why), None) => {
+                tracing::warn!(%why, %path, "how far the journal has come cannot be noted there");
+            }
+            (Ok(()), Some(_)) => tracing::info!(%path, "how far the journal has come is noted there again"),
+            _ => {}
+        }
+        if done.is_err() {
+            // What lies there may be another file by the next time.
+            self.file = None;
+        }
+        self.wrong = done.err();
+    }
 }
 
 /// What was found.
@@ -117,16 +167,10 @@ impl Known {
 }
 
 impl Marks {
-    /// Opens all places, and makes those that are not there. One that cannot be had is gone without.
+    /// Opens all places, and makes those that are not there. One that cannot be had is tried again with each mark.
     pub(super) fn open(places: &[PathBuf]) -> Self {
-        let mut files = Vec::new();
-        for path in places {
-            match files::open_mark(path, true) {
-                Ok(file) => files.push((path.clone(), file)),
-                Err(err) => tracing::warn!(%err, "how far the journal has come cannot be noted there"),
-            }
-        }
-        Self { files, boot: system::boot_name() }
+        let places = places.iter().map(|path| Place::at(path)).collect();
+        Self { places, boot: system::boot_name() }
     }
 
     /// Writes a mark down, as well as it can: the store itself has what it is about.
@@ -140,22 +184,33 @@ impl Marks {
         text.push_str(&" ".repeat((PLACE - 1).saturating_sub(text.len())));
         text.push('\n');
         let from = if safe == As::Durable { 0 } else { PLACE as u64 };
-        self.files.retain_mut(|(path, file)| {
-            // What waited for the disk is newer than what was there as written.
-            let both = if safe == As::Durable { text.repeat(2) } else { text.clone() };
-            let done = file.seek(SeekFrom::Start(from)).and_then(|_| file.write_all(both.as_bytes()));
-            if let Err(err) = &done {
-                tracing::warn!(%err, path = %path.display(), "how far the journal has come cannot be noted there any more");
-            }
-            done.is_ok()
-        });
+        // What waited for the disk is newer than what was there as written.
+        let text = if safe == As::Durable { text.repeat(2) } else { text };
+        for place in &mut self.places {
+            let done = place.write(from, &text);
+            place.tell(done);
+        }
+    }
+
+    /// Where the last mark could not be written, and why, for a person; none where it is everywhere.
+    pub(super) fn note(&self) -> Option<Box<str>> {
+        let wrong = |it: &Place| it.wrong.as_ref().map(|why| format!("{} ({why})", it.path.display()));
+        let wrong: Vec<String> = self.places.iter().filter_map(wrong).collect();
+        let places = wrong.join(", ");
+        (!wrong.is_empty()).then(|| {
+            format!(
+                "how far the journal has come cannot be noted in {places}: an older copy put back would not be noticed \
+                 there; it is tried again with every commit"
+            )
+            .into()
+        })
     }
 
     /// Has the disk have them.
     pub(super) fn sync(&mut self) {
-        for (path, file) in &self.files {
-            if let Err(err) = file.sync_data() {
-                tracing::warn!(%err, path = %path.display(), "a mark is not on the disk");
+        for place in &self.places {
+            if let Some(Err(err)) = place.file.as_ref().map(File::sync_data) {
+                tracing::warn!(%err, path = %place.path.display(), "a mark is not on the disk");
             }
         }
     }

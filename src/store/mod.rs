@@ -26,6 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::limits::BACKUP_WAIT_MS_MAX;
 use crate::base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
 use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
@@ -104,6 +105,11 @@ pub trait Store: Send {
     /// [`StoreError::Swapped`] when it is not.
     fn look(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// What a person should know of a store that takes everything all the same; none where all is well.
+    fn note(&self) -> Option<Box<str>> {
+        None
     }
 
     /// Notes that this stop was clean. Nothing can be written afterwards.
@@ -409,6 +415,12 @@ pub enum StoreError {
         /// Where that is written.
         at: Box<str>,
     },
+    /// Another program does not let the store be read.
+    #[error(
+        "another program holds the database and has not let go of it within {} seconds; end it (a database browser, a \
+         script), then do this again", BACKUP_WAIT_MS_MAX / 1_000
+    )]
+    Held,
     /// The database's pages are not what they should be.
     #[error("the database is malformed: {0}{WAYS_ON}")]
     Malformed(Box<str>),
@@ -489,12 +501,13 @@ pub fn open(dir: &Path, options: Options) -> Result<Box<dyn Store>, StoreError> 
     Ok(Box::new(SqliteStore::open(dir, options)?))
 }
 
-/// Looks whether the store of a state folder can be gone on with; one that is not there yet can. Changes nothing.
+/// Looks whether the store of a state folder can be gone on with; one that is not there yet can. Changes nothing. All
+/// pages of a large store are looked through only where `all` says so.
 ///
 /// # Errors
 /// Why not, with what to do.
-pub fn look(dir: &Path, outside: Option<&Path>) -> Result<(), StoreError> {
-    sqlite::look(dir, outside)
+pub fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
+    sqlite::look(dir, outside, all)
 }
 
 /// Opens the store of a state folder for reading, whether or not a daemon runs.

@@ -26,9 +26,7 @@ use super::{
     AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_ON,
 };
 use super::{codec, migrations};
-use crate::base::limits::{
-    CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, STORE_CHECKED_BYTES_MAX, WAL_PAGES,
-};
+use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
 use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
@@ -111,7 +109,7 @@ impl SqliteStore {
         let mut db = connect(&path, flags)?;
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-        if std::fs::metadata(&path).is_ok_and(|it| it.len() <= STORE_CHECKED_BYTES_MAX) {
+        if files::is_small(&dir) {
             read::whole(&db)?;
         }
         migrations::migrate(&mut db)?;
@@ -345,6 +343,10 @@ impl Store for SqliteStore {
 
     fn look(&self) -> Result<(), StoreError> {
         self.must_be_ours()
+    }
+
+    fn note(&self) -> Option<Box<str>> {
+        self.marks.note()
     }
 
     fn close(&mut self) -> Result<(), StoreError> {

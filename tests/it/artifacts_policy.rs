@@ -1,5 +1,7 @@
 //! Whether somebody may have files written is policy's word.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use provost::base::later::ROWS;
 use provost::base::limits::APPROVAL_DIFF_BYTES_MAX;
 use serde_json::{Value, json};
@@ -97,6 +99,16 @@ fn settings_that_run_later_are_written_only_where_a_setting_says_so() {
     assert!(errors(&answer).iter().all(|it| it.contains("a6s.apply_settings")), "{answer}");
     let shown = desk.preview(&Value::from(asked));
     assert!(shown.iter().all(|it| it["action"] == "skip"), "{shown:?}");
+    // A row that is reported only does not open what lies in it.
+    let inner = [
+        ".rules/.claude/settings.json",
+        ".github/instructions/.envrc",
+        ".github/instructions/VSCODE~1/tasks.json",
+    ];
+    let asked: Vec<Value> = inner.iter().map(|path| file(path, "x")).collect();
+    let answer = desk.apply(&Value::from(asked));
+    assert_eq!((&answer["applied"], errors(&answer).len()), (&json!(0), inner.len()), "{answer}");
+    assert!(errors(&answer).iter().all(|it| it.contains("a6s.apply_settings")), "{answer}");
 
     let desk = Desk::with(FREELY, "[a6s]\napply_settings = true\n");
     let answer = desk.apply(&json!([file(".vscode/tasks.json", "x"), file(".hg/hgrc", "x")]));
@@ -144,4 +156,38 @@ fn a_word_is_for_what_was_shown_and_for_no_file_that_has_changed_since() {
     assert_eq!((&again["state"], desk.text("a")), (&json!("awaiting"), "edited since".into()), "{again}");
     desk.put("a", "old");
     assert_eq!(desk.apply(&work)["applied"], 1, "it is what was shown");
+}
+
+#[test]
+fn a_word_for_a_plain_file_makes_no_program_of_it() {
+    let desk = Desk::with("", "");
+    let of_mode = |mode: u32| {
+        let mut tool = file("tool", "#!/bin/sh\n");
+        tool["mode"] = json!(mode);
+        json!([tool])
+    };
+    let asked = desk.apply(&of_mode(0o644));
+    let shown = question(&desk);
+    let diff = shown["payload"]["details"]["diff"].as_str().unwrap();
+    assert!(diff.contains("new file mode 100644"), "{diff}");
+    answer_approval(&desk, shown["msg_id"].as_str().unwrap(), "granted", "");
+    let other = desk.apply(&of_mode(0o755));
+    assert_eq!((&other["state"], desk.text("tool")), (&json!("awaiting"), "-".into()), "{other}");
+    assert_ne!(other["approval"], asked["approval"], "a program is another question");
+    assert_eq!(desk.apply(&of_mode(0o644))["applied"], 1);
+    let mode = std::fs::metadata(desk.at("tool")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o111, 0, "{mode:o}");
+}
+
+#[test]
+fn a_file_that_has_become_a_program_since_the_word_is_another_question() {
+    let desk = Desk::with("", "");
+    desk.put("tool", "old\n");
+    let work = json!([file("tool", "new\n")]);
+    desk.apply(&work);
+    let shown = question(&desk);
+    answer_approval(&desk, shown["msg_id"].as_str().unwrap(), "granted", "");
+    std::fs::set_permissions(desk.at("tool"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let again = desk.apply(&work);
+    assert_eq!((&again["state"], desk.text("tool")), (&json!("awaiting"), "old\n".into()), "{again}");
 }

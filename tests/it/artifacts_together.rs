@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::applying::{Desk, FREELY, errors, file, file_for};
+use crate::applying::{Desk, FREELY, errors, file, file_for, gone};
 use crate::loopback_client::Http;
 use crate::support::eventually;
 
@@ -192,4 +192,31 @@ fn what_others_intend_is_left_alone_where_the_configuration_says_so() {
     let said = errors(&answer);
     assert!(said.contains(&"src/intended.ts: claimed by bob (an intent)".to_owned()), "{said:?}");
     assert!(said.iter().any(|it| it.starts_with("Cargo.lock: the configuration")), "{said:?}");
+}
+
+/// Removes a whole folder for a file in its place, while somebody saves another file there.
+#[test]
+fn what_belongs_together_comes_back_when_the_rest_cannot_be_done() {
+    let desk = Desk::new();
+    let names: Vec<String> = (0..150).map(|n| format!("d/f{n}")).collect();
+    names.iter().for_each(|it| desk.put(it, format!("old {it}\n")));
+    let mut work: Vec<Value> = names.iter().map(|it| gone(it)).collect();
+    work.push(file("d", "a file now\n"));
+    work.push(file("other", "on its own\n"));
+    let answer = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            eventually("the first removal", || !desk.at("d/f0").exists());
+            fs::write(desk.at("d/z"), "saved meanwhile").unwrap();
+        });
+        desk.apply(&json!(work))
+    });
+    assert_eq!(answer["applied"], 1, "{answer}");
+    assert_eq!(errors(&answer).len(), names.len() + 1, "{answer}");
+    assert_eq!((desk.text("d/z"), desk.text("other")), ("saved meanwhile".into(), "on its own\n".into()));
+    names.iter().for_each(|it| assert_eq!(desk.text(it), format!("old {it}\n")));
+    // What has come back is nothing that an undo would take away.
+    let undone = desk.undo(answer["apply"].as_u64().unwrap(), false);
+    assert_eq!((&undone["applied"], errors(&undone).len()), (&json!(1), 0), "{undone}");
+    names.iter().for_each(|it| assert_eq!(desk.text(it), format!("old {it}\n")));
+    assert_eq!(desk.text("other"), "-");
 }

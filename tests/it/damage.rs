@@ -4,8 +4,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Daemon, UP, World, eventually};
 
@@ -266,4 +267,92 @@ fn a_tail_that_was_deleted_is_told_and_gone_on_without() {
     is_told(&world, "tampered with");
     does(&world, &["restore", "--as-it-is"]);
     goes_on(&world, given, seen).stop();
+}
+
+#[test]
+fn what_was_owed_when_a_backup_was_made_is_not_done_again_after_it() {
+    let world = world();
+    world.configure("[limits]\nworkers = 1\n");
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    client.delegate("shell", "while ! test -e go; do sleep 0.1; done", json!({})).1.ack();
+    let (queued, reply) = client.delegate("shell", "echo ran >> ran", json!({}));
+    reply.ack();
+    does(&world, &["token", "mint", "feat-auth"]);
+    let copy = world.path("copy.db");
+    does(&world, &["backup", copy.to_str().unwrap()]);
+    world.write("go", "");
+    assert_eq!(client.result_of(&queued)["status"], "completed");
+    does(&world, &["token", "revoke", "--of", "feat-auth"]);
+    daemon.stop();
+    let told = does(&world, &["restore", copy.to_str().unwrap()]);
+    assert!(told.contains("lost") && told.contains("token"), "{told}");
+
+    let daemon = world.start();
+    let result = world.client(&daemon, "orch:a").result_of(&queued);
+    assert_eq!(result["status"], "failed", "{result}");
+    assert_eq!(fs::read_to_string(world.repo().join("ran")).unwrap(), "ran\n", "the worker ran once");
+    let listed = does(&world, &["token", "list", "--json"]);
+    assert!(!listed.contains("feat-auth"), "it is good again: {listed}");
+    daemon.stop();
+}
+
+#[test]
+fn a_backup_without_marks_goes_on_above_all_that_can_have_been_given() {
+    let world = world();
+    let daemon = world.start();
+    fence(&world, "f");
+    let copy = world.path("copy.db");
+    does(&world, &["backup", copy.to_str().unwrap()]);
+    daemon.stop();
+    let state = world.state_dir_of_one();
+    fs::remove_file(state.join("journal.anchor")).unwrap();
+    fs::remove_dir_all(world.config_dir().join("anchors")).unwrap();
+    let since = std::time::SystemTime::UNIX_EPOCH;
+    let now = u64::try_from(since.elapsed().unwrap().as_millis()).unwrap();
+    does(&world, &["restore", copy.to_str().unwrap()]);
+    let daemon = goes_on(&world, now, now);
+    // Readers of JSON take numbers as doubles.
+    assert!(last_event(&world) < 1 << 53);
+    daemon.stop();
+}
+
+#[test]
+fn a_place_for_marks_that_comes_back_is_written_again_and_meanwhile_it_is_told() {
+    let world = world();
+    let anchors = world.config_dir().join("anchors");
+    fs::create_dir_all(&anchors).unwrap();
+    fs::set_permissions(&anchors, fs::Permissions::from_mode(0o500)).unwrap();
+    let daemon = world.start();
+    fence(&world, "f");
+    eventually("status tells", || says(&world, &["status"]).1.contains("cannot be noted"));
+    let (_, doctor) = says(&world, &["doctor"]);
+    assert!(doctor.contains("cannot be noted"), "{doctor}");
+    fs::set_permissions(&anchors, fs::Permissions::from_mode(0o700)).unwrap();
+    fence(&world, "g");
+    assert_eq!(fs::read_dir(&anchors).unwrap().count(), 1, "the mark is there with the next commit");
+    eventually("it is over", || !says(&world, &["status"]).1.contains("cannot be noted"));
+    daemon.stop();
+}
+
+#[test]
+fn a_backup_of_a_store_that_another_program_holds_ends_with_a_sentence() {
+    let world = world();
+    world.start().stop();
+    let [database, ..] = files(&world.state_dir_of_one());
+    let other = rusqlite::Connection::open(&database).unwrap();
+    other.pragma_update(None, "locking_mode", "EXCLUSIVE").unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let copy = world.path("copy.db");
+    let begun = std::time::Instant::now();
+    let mut child =
+        world.command(&["backup", copy.to_str().unwrap()]).stderr(Stdio::piped()).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() && begun.elapsed().as_secs() < 40 {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let ended = child.try_wait().unwrap();
+    let _ = child.kill();
+    let text = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(ended.is_some_and(|it| !it.success()) && text.contains("another program"), "{ended:?} {text}");
+    assert!(!copy.exists());
 }

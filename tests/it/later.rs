@@ -217,3 +217,15 @@ fn rows_fit_in_any_folder_and_any_size_of_letters_and_nothing_else() {
         );
     }
 }
+
+#[test]
+fn what_is_read_only_is_so_also_in_what_is_only_reported() {
+    let inner = [".env/.vscode/tasks.json", ".rules/.claude/settings.json", ".github/instructions/.envrc"];
+    for path in inner {
+        let row = row_over(path.as_bytes()).unwrap();
+        assert!(row.is_read_only(), "{path}: {row:?}");
+    }
+    // Where nothing on the way is read-only, the outermost row counts.
+    let row = row_over(b".rules/x/AGENTS.md").unwrap();
+    assert_eq!((row.pattern, row.held), (".rules", Held::Reported));
+}

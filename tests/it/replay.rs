@@ -187,5 +187,56 @@ fn a_frame_dated_ahead_is_not_believed_again_after_a_restart() {
     drop(third);
     // What is over is not kept.
     drop(begin(1_000));
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
+    let left = std::fs::read_to_string(&file).unwrap();
+    assert!(left.lines().all(|line| line.ends_with(" -")), "{left}");
+}
+
+#[test]
+fn a_frame_is_not_believed_again_after_a_start_with_a_clock_that_was_set_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ahead");
+    let begin = |now: i64| ReplayGuard::new(at(now), 300, 100).remembering(&file).unwrap();
+    let first = begin(100);
+    assert_eq!(first.check("a", ts(200), "n", at(200)), Ok(()));
+    drop(first);
+    let second = begin(0);
+    assert_eq!(second.check("a", ts(200), "n", at(0)), Err(Rejected::BeforeStart));
+    assert_eq!(second.check("a", ts(200), "n", at(250)), Err(Rejected::BeforeStart));
+    assert_eq!(second.check("a", ts(201), "m", at(201)), Ok(()));
+    drop(second);
+    // Nor within the same second.
+    assert_eq!(begin(201).check("a", ts(201), "m", at(201)), Err(Rejected::BeforeStart));
+}
+
+#[test]
+fn a_start_with_a_clock_that_is_ahead_forgets_no_frame() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ahead");
+    let begin = |now: i64| ReplayGuard::new(at(now), 300, 100).remembering(&file).unwrap();
+    assert_eq!(begin(0).check("a", ts(200), "n", at(0)), Ok(()));
+    // Beyond the second of the frame, and beyond its window.
+    for ahead in [300, 5_000] {
+        drop(begin(ahead));
+        let next = begin(5);
+        let refused = next.check("a", ts(200), "n", at(5));
+        assert!(matches!(refused, Err(Rejected::Replayed | Rejected::BeforeStart)), "{ahead}: {refused:?}");
+    }
+}
+
+#[test]
+fn the_frames_dated_ahead_that_are_kept_have_a_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ahead");
+    let guard = ReplayGuard::new(at(0), 300, 1 << 18).remembering(&file).unwrap();
+    let mut refused = 0;
+    for second in 0..20 {
+        for n in 0..500 {
+            let nonce = format!("{second} {n}");
+            refused += usize::from(guard.check("a", ts(second + 1), &nonce, at(second)).is_err());
+        }
+    }
+    assert!(refused > 0, "more than the bound were kept");
+    assert!(std::fs::metadata(&file).unwrap().len() < 1 << 20);
+    // Those who date their frames as they should are not hindered.
+    assert_eq!(guard.check("b", ts(20), "n", at(20)), Ok(()));
 }

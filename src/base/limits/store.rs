@@ -15,3 +15,6 @@ pub const NUMBERS_SKIPPED: u64 = 100_000;
 /// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes commits
 /// cheaper and the first start after a crash slower.
 pub const WAL_PAGES: u32 = 4_000;
+
+/// How long a backup waits for a program that holds the database, in milliseconds.
+pub const BACKUP_WAIT_MS_MAX: u64 = 10_000;

@@ -1,14 +1,17 @@
 //! An apply as it is carried out: file by file, each kept before it is replaced, each told of afterwards.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use tokio::sync::OwnedMutexGuard;
 
 use super::file::{self, Done, New};
 use super::plan::{Order, Plan, Want, plan};
 use super::record::{Head, Pen, Side, Step, Totals};
-use super::{Applied, kept_by, places};
+use super::{Applied, kept_by, places, undo};
 use crate::base::limits::{APPLIED_TOLD_AT_ONCE, APPLY_TRIES_MAX, DIFF_MS_MAX};
-use crate::base::{AgentId, ApplyId, Digest};
+use crate::base::{AgentId, ApplyId, Digest, RepoPath};
 use crate::domain::command::{ApplyBegun, EndApply, TellApplied};
 use crate::domain::view::InTheWay;
 use crate::domain::{AppliedFile, Refusal};
@@ -60,26 +63,85 @@ pub(super) async fn out(
             return applied;
         }
     };
-    for order in orders {
-        let shown = order.path.to_string();
-        match carrying.one(order).await {
-            Ok(None) => applied.skipped += 1,
-            Ok(Some(file)) => {
-                applied.applied += 1;
-                carrying.untold.push(file);
-                if carrying.untold.len() >= APPLIED_TOLD_AT_ONCE {
-                    carrying.tell().await;
-                }
-            }
-            Err(why) => applied.errors.push(format!("{shown}: {why}")),
-        }
-    }
+    carrying.all(orders, &mut applied).await;
     carrying.end(&applied).await;
     applied
 }
 
 impl Carrying {
-    /// Writes one file when nobody else does; `None` if it needs nothing.
+    /// Writes all files, one after the other. Of a change that is several files, all or none.
+    async fn all(&mut self, orders: Vec<Order>, applied: &mut Applied) {
+        let groups = places::groups(&orders);
+        // By group: what was written of it, and what of it could not be.
+        let (mut written, mut failed) = (BTreeMap::<usize, BTreeSet<RepoPath>>::new(), BTreeMap::new());
+        for (order, group) in orders.into_iter().zip(groups) {
+            let path = order.path.clone();
+            if let Some(one) = failed.get(&group) {
+                applied
+                    .errors
+                    .push(format!("{path}: {one}, which belongs to this change, cannot be written"));
+                continue;
+            }
+            match self.one(order).await {
+                Ok(None) => applied.skipped += 1,
+                Ok(Some(file)) => {
+                    applied.applied += 1;
+                    written.entry(group).or_default().insert(path);
+                    self.wrote(file).await;
+                }
+                Err(why) => {
+                    applied.errors.push(format!("{path}: {why}"));
+                    self.put_back(&written.remove(&group).unwrap_or_default(), &path, applied).await;
+                    failed.insert(group, path);
+                }
+            }
+        }
+    }
+
+    /// Puts back what was written of a change of which one file cannot be.
+    async fn put_back(&mut self, paths: &BTreeSet<RepoPath>, one: &RepoPath, applied: &mut Applied) {
+        if paths.is_empty() {
+            return;
+        }
+        let (provost, apply) = (self.provost.clone(), self.apply);
+        let read = provost.clone().in_applying_turn(move || provost.0.applying.records.read(apply)).await;
+        let record = read.ok().and_then(Result::ok).flatten();
+        let steps = record.iter().flat_map(|it| it.written().rev());
+        let orders = steps.filter(|(step, _)| paths.contains(&step.path));
+        let mut left = paths.clone();
+        for (step, at) in orders {
+            applied.applied -= 1;
+            left.remove(&step.path);
+            let turn = self.provost.0.applying.file(&step.path).await;
+            match self.write(undo::back(apply, step, at), false, turn).await {
+                Ok(file) => {
+                    let why = format!("{one}, which belongs to this change, cannot be written, so it was put back");
+                    applied.errors.push(format!("{}: {why}", step.path));
+                    if let Some(file) = file {
+                        self.wrote(file).await;
+                    }
+                }
+                Err(why) => applied.errors.push(format!(
+                    "{}: {one}, which belongs to this change, cannot be written, and this cannot be put back: {why}; \
+                     `provost undo {apply}` brings it back",
+                    step.path
+                )),
+            }
+        }
+        for path in left {
+            tracing::warn!(%path, %apply, "a part of a change cannot be put back: its record cannot be read");
+        }
+    }
+
+    /// Notes a file that was written.
+    async fn wrote(&mut self, file: AppliedFile) {
+        self.untold.push(file);
+        if self.untold.len() >= APPLIED_TOLD_AT_ONCE {
+            self.tell().await;
+        }
+    }
+
+    /// Writes one file when nobody else does, and nobody keeps it; `None` if it needs nothing.
     async fn one(&mut self, order: Order) -> Result<Option<AppliedFile>, String> {
         let provost = self.provost.clone();
         let turn = provost.0.applying.file(&order.path).await;
@@ -88,9 +150,20 @@ impl Carrying {
         if let Some(stake) = keepers.into_iter().flatten().next() {
             return Err(kept_by(&stake));
         }
+        self.write(order, self.exactly, turn).await
+    }
+
+    /// The same in its turn, whoever keeps it.
+    async fn write(
+        &mut self,
+        order: Order,
+        exactly: bool,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<Option<AppliedFile>, String> {
+        let provost = self.provost.clone();
         let stopping = || "the daemon is stopping".to_owned();
         let mut pen = self.pen.take().ok_or_else(stopping)?;
-        let (hands, apply, exactly) = (provost.clone(), self.apply, self.exactly);
+        let (hands, apply) = (provost.clone(), self.apply);
         let work = move || {
             let written = hands.write_file(&mut pen, apply, &order, exactly);
             (pen, written)

@@ -82,7 +82,8 @@ pub(super) fn setting(path: &RepoPath) -> Option<&'static Row> {
         let plainly = row.is_read_only() && !row.pattern.contains(['*', '/']);
         plainly && names.iter().any(|name| is_short_for(name, &folded(row.pattern)))
     };
-    later::row_over(names.join("/").as_bytes()).or_else(|| ROWS.iter().find(is_short))
+    let row = later::row_over(names.join("/").as_bytes());
+    row.filter(|row| row.is_read_only()).or_else(|| ROWS.iter().find(is_short)).or(row)
 }
 
 /// Whether settings that run later keep a file from being written.

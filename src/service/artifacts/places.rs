@@ -96,6 +96,25 @@ fn empty_folders(dir: &Dir, at: &str, depth: usize, found: &mut Vec<RepoPath>) {
     }
 }
 
+/// Whether one of two takes the place of the other; each with whether it is removed.
+fn meets((path, gone): (&RepoPath, bool), (other, other_gone): (&RepoPath, bool)) -> bool {
+    gone != other_gone && (is_below(path, other) || is_below(other, path))
+}
+
+/// Which orders belong to one change: those of one group have the same number.
+pub(super) fn groups(orders: &[Order]) -> Vec<usize> {
+    let mut groups: Vec<usize> = (0..orders.len()).collect();
+    for (at, order) in orders.iter().enumerate() {
+        for (before, other) in orders.iter().enumerate().take(at) {
+            let together = meets((&order.path, order.is_removal()), (&other.path, other.is_removal()));
+            if let (true, Some(&from), Some(&to)) = (together, groups.get(at), groups.get(before)) {
+                groups.iter_mut().filter(|it| **it == from).for_each(|it| *it = to);
+            }
+        }
+    }
+    groups
+}
+
 impl Sorted {
     /// Withholds what belongs to something that cannot be done, and puts what goes before what takes its place.
     /// `failed` are files that cannot be written, or cannot be removed where it says so.
@@ -103,10 +122,7 @@ impl Sorted {
         let mut at = 0;
         while let Some((one, is_removal)) = failed.get(at).cloned() {
             at += 1;
-            let belongs = |order: &Order| {
-                let meets = is_below(&order.path, &one) || is_below(&one, &order.path);
-                meets && order.is_removal() != is_removal
-            };
+            let belongs = |order: &Order| meets((&order.path, order.is_removal()), (&one, is_removal));
             let (withheld, orders) = std::mem::take(&mut self.orders).into_iter().partition(belongs);
             self.orders = orders;
             let withheld: Vec<Order> = withheld;
@@ -118,8 +134,8 @@ impl Sorted {
             }
         }
         let swaps = |order: &Order| {
-            let mut others = self.orders.iter().filter(|it| it.is_removal() != order.is_removal());
-            others.any(|it| is_below(&it.path, &order.path) || is_below(&order.path, &it.path))
+            let mut others = self.orders.iter();
+            others.any(|it| meets((&it.path, it.is_removal()), (&order.path, order.is_removal())))
         };
         if self.orders.iter().any(swaps) {
             self.orders.sort_by_key(|order| !order.is_removal());

@@ -57,8 +57,8 @@ pub(super) struct Order {
     pub(super) sides: Sides,
 }
 
-/// Digests of before and after; `None` is not there.
-pub(super) type Sides = (Option<Digest>, Option<Digest>);
+/// The digest of before; the digest and the rights of after. `None` is not there.
+pub(super) type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
 
 impl Order {
     pub(super) fn is_removal(&self) -> bool {
@@ -81,9 +81,15 @@ impl Order {
             Check::Base { hash, .. } => hash.to_string(),
             Check::Exactly(it) => it.map_or("missing".to_owned(), |it| it.to_string()),
         };
-        let side = |it: Option<Digest>| it.map_or("missing".to_owned(), |it| it.to_string()).into_bytes();
+        let missing = || "missing".to_owned();
+        let before = self.sides.0.map_or_else(missing, |it| it.to_string());
+        // Whether it becomes a program is a part of what somebody's word is for.
+        let after = self.sides.1.map_or_else(missing, |(digest, mode)| match mode {
+            Some(mode) => format!("{digest} {mode:o}"),
+            None => digest.to_string(),
+        });
         let path = self.path.as_str().as_bytes().to_vec();
-        [path, want.into_bytes(), check.into_bytes(), side(self.sides.0), side(self.sides.1)]
+        [path, want.into_bytes(), check.into_bytes(), before.into_bytes(), after.into_bytes()]
     }
 }
 
@@ -98,14 +104,14 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// What a file says before and after it.
+    /// What a file says before and after it, and its rights after it.
     pub(super) fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
         let before = found.map(|it| it.digest);
         let after = match (self, want) {
-            (Plan::Same, _) => before,
+            (Plan::Same, _) => before.map(|it| (it, found.and_then(|it| it.mode))),
             (Plan::Gone, _) => None,
-            (Plan::Says { .. }, Want::Kept { side, .. }) => Some(side.digest),
-            (Plan::Says { bytes, .. }, _) => Some(Digest::of(bytes)),
+            (Plan::Says { mode, .. }, Want::Kept { side, .. }) => Some((side.digest, *mode)),
+            (Plan::Says { bytes, mode }, _) => Some((Digest::of(bytes), *mode)),
         };
         (before, after)
     }

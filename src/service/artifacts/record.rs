@@ -83,6 +83,19 @@ impl Record {
     pub(super) fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
         self.steps.iter().filter(|it| it.2).map(|(step, at, _)| (step, *at))
     }
+
+    /// What has become of each file in the end, in order. One that was put back is as it was, and is left out.
+    pub(super) fn changed(&self) -> Vec<(Step, u64)> {
+        let mut changed: Vec<(Step, u64)> = Vec::new();
+        for (step, at) in self.written() {
+            match changed.iter_mut().find(|(first, _)| first.path == step.path) {
+                Some((first, _)) => first.after = step.after.clone(),
+                None => changed.push((step.clone(), at)),
+            }
+        }
+        changed.retain(|(step, _)| step.before != step.after);
+        changed
+    }
 }
 
 /// A record that is being written.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::plan::{Check, Order, Want, plan};
-use super::record::{Record, Side};
+use super::record::{Record, Side, Step};
 use super::{Applied, ApplyFault, Provost, Sorted, places};
 use crate::base::limits::DIFF_MS_MAX;
 use crate::base::{AgentId, ApplyId, RepoPath, Timestamp};
@@ -46,7 +46,7 @@ impl Provost {
             records.all()?.into_iter().filter_map(one).collect::<std::io::Result<Vec<Record>>>()
         };
         let records = self.in_applying_turn(read).await??;
-        let undone = records.iter().filter(|it| it.written().next().is_some());
+        let undone = records.iter().filter(|it| !it.changed().is_empty());
         let undone: BTreeMap<ApplyId, ApplyId> =
             undone.filter_map(|it| Some((it.head.undoes?, it.head.apply))).collect();
         let past = |record: &Record| PastApply {
@@ -55,7 +55,7 @@ impl Provost {
             at: record.head.at,
             undoes: record.head.undoes,
             undone_by: undone.get(&record.head.apply).copied(),
-            files: record.written().map(|(step, _)| (step.path.clone(), became(step))).collect(),
+            files: record.changed().iter().map(|(step, _)| (step.path.clone(), became(step))).collect(),
             errors: record.end.map_or(0, |it| it.errors),
             over: record.end.is_some(),
             broken_off: record.end.is_some_and(|it| it.broken_off),
@@ -89,25 +89,14 @@ impl Provost {
     /// What is to be done, and what has become of the others.
     fn sort_back(&self, record: &Record, force: bool) -> Sorted {
         let mut sorted = Sorted::default();
-        let new = record.written().filter(|(step, _)| step.before.is_none());
+        let changed = record.changed();
+        let new = changed.iter().filter(|(step, _)| step.before.is_none());
         let (leaving, mut failed) = (new.map(|(step, _)| step.path.clone()).collect(), Vec::new());
-        for (step, at) in record.written().rev() {
-            let want = match &step.before {
-                Some(side) => {
-                    let is_program = |side: &Side| side.mode.map(|it| it & 0o100 != 0);
-                    let after = step.after.as_ref().and_then(is_program);
-                    // Its rights come back where the apply has changed them.
-                    let program = is_program(side).filter(|was| after.is_some_and(|is| is != *was));
-                    Want::Kept { apply: record.head.apply, side: side.clone(), at, program }
-                }
-                None => Want::Gone { sweep: step.folders.clone() },
-            };
-            let check = match force {
-                true => Check::Nothing,
-                false => Check::Exactly(step.after.as_ref().map(|it| it.digest)),
-            };
-            let (id, kind) = (Box::default(), Box::default());
-            let order = Order { id, kind, path: step.path.clone(), want, check, sides: (None, None) };
+        for (step, at) in changed.iter().rev() {
+            let mut order = back(record.head.apply, step, *at);
+            if force {
+                order.check = Check::Nothing;
+            }
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
             let looked = places::look_past(self.root().handle(), &order.path, &leaving);
             let planned =
@@ -129,7 +118,30 @@ impl Provost {
     }
 }
 
-fn became(step: &super::record::Step) -> Seen {
+/// What brings back what was there before a step, unless it has changed since.
+pub(super) fn back(apply: ApplyId, step: &Step, at: u64) -> Order {
+    let want = match &step.before {
+        Some(side) => {
+            let is_program = |side: &Side| side.mode.map(|it| it & 0o100 != 0);
+            let after = step.after.as_ref().and_then(is_program);
+            // Its rights come back where the apply has changed them.
+            let program = is_program(side).filter(|was| after.is_some_and(|is| is != *was));
+            Want::Kept { apply, side: side.clone(), at, program }
+        }
+        None => Want::Gone { sweep: step.folders.clone() },
+    };
+    let check = Check::Exactly(step.after.as_ref().map(|it| it.digest));
+    Order {
+        id: Box::default(),
+        kind: Box::default(),
+        path: step.path.clone(),
+        want,
+        check,
+        sides: (None, None),
+    }
+}
+
+fn became(step: &Step) -> Seen {
     match (&step.before, &step.after) {
         (None, _) => Seen::Created,
         (_, None) => Seen::Deleted,

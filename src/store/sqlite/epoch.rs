@@ -5,18 +5,22 @@
 //! known to have been given, and the leap is sealed in the journal, so that it verifies and shows.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use super::{SqliteStore, connect, read, rows, skip};
-use crate::base::limits::{NUMBERS_SKIPPED, STORE_BUSY_MS};
+use crate::base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
 use crate::base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
-use crate::domain::{Counters, Event, EventKind, provost};
+use crate::domain::{Counters, Effect, Event, EventKind, provost};
 use crate::store::files::{self, Lease};
 use crate::store::journal::{Anchor, Gap, Key, Walk};
 use crate::store::marks::{self, As, Known};
 use crate::store::{Options, StoreError, codec, migrations};
+
+/// How soon a store that is held by another program is tried again.
+const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// What to go on with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,11 +63,13 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
 fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreError> {
     let mut into = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let work = Backup::new(from, &mut into)?;
+    let until = Instant::now() + Duration::from_millis(BACKUP_WAIT_MS_MAX);
     loop {
         // All at once, so that it is one moment's; writers go on meanwhile.
         match work.step(-1)? {
             StepResult::Done => break,
-            _ => std::thread::sleep(std::time::Duration::from_millis(STORE_BUSY_MS.min(50))),
+            _ if Instant::now() > until => return Err(StoreError::Held),
+            _ => std::thread::sleep(BACKUP_AGAIN_AFTER),
         }
     }
     drop(work);
@@ -173,9 +179,10 @@ impl SqliteStore {
         for mark in known.all() {
             highest = higher(highest, Counters { event: mark.head.seq, ..mark.counters });
         }
-        if known.all().next().is_none() && checkpoints.is_empty() && stored == Counters::default() {
-            // Nothing tells what was given: no store gives one a second for as long as there are clocks.
-            highest = at_least(u64::try_from(now.0 / 1000).unwrap_or(0));
+        if known.all().next().is_none() {
+            // Nothing tells what was given after this: no store gives one each millisecond for as long as there are
+            // clocks. A reader that takes numbers as doubles still reads them exactly, up to 2 to the power of 53.
+            highest = higher(highest, at_least(u64::try_from(now.0).unwrap_or(0)));
         }
         let mut walk = Walk::whole(&self.key, checkpoints, read::gaps(&self.db)?, None);
         read::walk_after(&self.db, &mut walk)?;
@@ -224,12 +231,36 @@ impl SqliteStore {
         for table in ["checkpoint", "timeline", "post", "inbox", "parked"] {
             tx.execute(&format!("DELETE FROM {table} WHERE seq > ?1"), [codec::int(kept.0)?])?;
         }
+        // What was owed then may have been done since, and a token that was good then may have been revoked.
+        settle_owed(&tx)?;
+        tx.execute("DELETE FROM token", [])?;
         rows::put_gap(&tx, gap)?;
         rows::put_events(&tx, linked)?;
         rows::put_counters(&tx, before, next)?;
         rows::put_checkpoint(&tx, checkpoint)?;
         Ok(tx.commit()?)
     }
+}
+
+/// Has nothing done that may have been done already: workers and pictures count as begun, so that the next start reports
+/// them lost, and hooks with their releases are settled.
+fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
+    let mut select = tx.prepare("SELECT id, body FROM effect")?;
+    let rows = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    for row in rows.collect::<Result<Vec<_>, _>>()? {
+        let (id, effect) = (row.0, codec::parse::<Effect>(&row.1)?);
+        match effect {
+            Effect::SpawnWorker { .. } | Effect::Capture { .. } => {
+                tx.execute("UPDATE effect SET started = 1 WHERE id = ?1", [id])?;
+            }
+            Effect::RunHook { .. } | Effect::SignalAck { .. } => {
+                tx.execute("DELETE FROM effect WHERE id = ?1", [id])?;
+            }
+            // An end that was asked for holds, and files are watched as long as their task goes on.
+            Effect::StopWorker { .. } | Effect::WatchFiles { .. } => {}
+        }
+    }
+    Ok(())
 }
 
 /// The larger one of each.

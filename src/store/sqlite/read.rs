@@ -254,8 +254,9 @@ pub(super) fn tail(db: &Connection, key: &Key) -> Result<Tail, StoreError> {
     Ok(Tail { last, head, counters })
 }
 
-/// Looks whether a store can be gone on with, without changing anything.
-pub(in crate::store) fn look(dir: &Path, outside: Option<&Path>) -> Result<(), StoreError> {
+/// Looks whether a store can be gone on with, without changing anything; through the pages of a large one only where
+/// `all` says so.
+pub(in crate::store) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
     let dir = files::existing_dir(dir)?;
     let places = marks::places(&dir, outside);
     files::must_not_be_gone(&dir, marks::exist(&places))?;
@@ -272,7 +273,9 @@ pub(in crate::store) fn look(dir: &Path, outside: Option<&Path>) -> Result<(), S
         let behind = |it: &Mark| Err(known.behind(it.head, EventSeq(0)));
         return known.least().map_or(Ok(()), behind);
     }
-    whole(&db)?;
+    if all || files::is_small(&dir) {
+        whole(&db)?;
+    }
     // One moment, so that what is committed meanwhile is not half seen.
     let tx = db.unchecked_transaction()?;
     let print = rows::meta(&tx, "journal_key")?;
