@@ -102,7 +102,7 @@ fn settings_that_run_later_are_written_only_where_a_setting_says_so() {
     // A row that is reported only does not open what lies in it.
     let inner = [
         ".rules/.claude/settings.json",
-        ".github/instructions/.envrc",
+        ".github/instructions/.vscode/tasks.json",
         ".github/instructions/VSCODE~1/tasks.json",
     ];
     let asked: Vec<Value> = inner.iter().map(|path| file(path, "x")).collect();
