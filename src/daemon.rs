@@ -193,7 +193,7 @@ struct Daemon {
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
     idle_since: Timestamp,
-    root_is_gone: bool,
+    root: look::Root,
     uid: u32,
     /// What there is to say for as long as the daemon runs, about ports, say.
     lasting_notes: Vec<String>,
@@ -325,7 +325,7 @@ async fn assemble(
         hook,
         auto_shutdown_s: auto_shutdown_s.filter(|it| *it > 0),
         idle_since: engine.now(),
-        root_is_gone: false,
+        root: look::Root::default(),
         uid: prepared.uid,
         lasting_notes: Vec::new(),
     };
@@ -551,7 +551,7 @@ impl Daemon {
     /// Notices a changed policy, and idleness; `true` when it is time to stop.
     async fn look_around(&mut self) -> bool {
         self.look_at_the_clock().await;
-        if self.is_without_its_repository() {
+        if self.is_without_its_repository().await {
             return true;
         }
         let stamps = self.policy.stamps();

@@ -57,6 +57,8 @@ impl Session<'_> {
             return Some(known);
         }
         let Some(name) = adapted(places, self.host) else { return Some(own) };
+        // One session at a time asks whether the name is free, and takes it: two that begin together are two agents.
+        let Some(_turn) = turn(&folder) else { return Some(own) };
         match called(&folder).contains(&name) {
             true => Some(own),
             false => self.is_called(places, name),
@@ -85,6 +87,16 @@ impl Session<'_> {
         }
         Some(name)
     }
+}
+
+/// A turn at the names of sessions, which the system takes back with this process, however that ends.
+fn turn(folder: &Path) -> Option<File> {
+    system::make_private_folders(folder).ok()?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = system::private_file(&mut options).open(folder.join(".names")).ok()?;
+    file.lock().ok()?;
+    Some(file)
 }
 
 /// What sessions are called that still run.

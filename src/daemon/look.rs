@@ -1,9 +1,22 @@
 //! What the daemon looks at now and then: whether anybody needs it, and whether what it serves is there.
 
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use super::Daemon;
 use crate::domain::view::{HooksOwed, KnownAgents, LiveTasks, Waiting};
+
+/// How long the look at the repository's folder is waited for.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+
+/// What is known of the folder that the daemon serves.
+#[derive(Default)]
+pub(super) struct Root {
+    /// Whether it was not there at the last look.
+    is_gone: bool,
+    /// The look that goes on.
+    look: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
+}
 
 impl Daemon {
     /// Whether somebody is there, or something is under way.
@@ -16,14 +29,24 @@ impl Daemon {
     }
 
     /// Whether the folder that the daemon serves is not there any more. One that cannot be looked at is there.
-    pub(super) fn is_without_its_repository(&mut self) -> bool {
+    /// The file system may take for ever, as one over a network does whose server is gone: meanwhile signals are served,
+    /// and no second look is begun.
+    pub(super) async fn is_without_its_repository(&mut self) -> bool {
         let root = &self.start.places.root;
-        let looked = std::fs::symlink_metadata(root);
-        let is_gone =
-            looked.is_err_and(|err| matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
+        let look = self.root.look.get_or_insert_with(|| {
+            let root = root.clone();
+            tokio::task::spawn_blocking(move || std::fs::symlink_metadata(root).map(drop))
+        });
+        let Ok(looked) = tokio::time::timeout(LOOK_WITHIN, look).await else { return false };
+        self.root.look = None;
+        let Ok(Err(err)) = looked else {
+            self.root.is_gone = false;
+            return false;
+        };
+        let is_gone = matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
         // Twice, since some programs put a folder aside for a moment.
-        let ends = is_gone && self.root_is_gone;
-        self.root_is_gone = is_gone;
+        let ends = is_gone && self.root.is_gone;
+        self.root.is_gone = is_gone;
         if ends {
             tracing::error!(root = %root.display(), "the repository is gone, and the daemon ends");
         }

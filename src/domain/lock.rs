@@ -302,8 +302,8 @@ impl State {
         Ok(Locked::Queued { ticket, ahead, until })
     }
 
-    /// Tells the holder of a lock that somebody waits for it: once for each waiter and grant, however often that one
-    /// begins to wait anew.
+    /// Tells the holder of a lock that an agent waits for it: one word for each grant, with the newest waiter. Names are
+    /// free to invent, and no number of waiters pushes other mail out.
     fn tell_holder(&self, now: Timestamp, waiter: &Waiter, rival: &Rival, out: &mut Outbox) {
         let Some(fence) = rival.fence else { return };
         let word = MailKind::Wanted {
@@ -313,7 +313,8 @@ impl State {
             until: waiter.until,
         };
         if !self.mail.has_word_of_waiter(&rival.by, fence, &waiter.agent) {
-            self.mail.post(now, &rival.by, word, out);
+            self.mail.withdraw_wanted(&rival.by, fence, out);
+            self.mail.post_if_it_fits(now, &rival.by, word, out);
         }
     }
 
@@ -386,6 +387,11 @@ impl State {
     }
 
     fn free(&self, lock: &Lock, why: &str, out: &mut Outbox) {
+        self.mail.withdraw_wanted(&lock.holder, lock.fence, out);
+        self.let_go(lock, why, out);
+    }
+
+    fn let_go(&self, lock: &Lock, why: &str, out: &mut Outbox) {
         if !lock.lapsed {
             let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
             out.say(EventKind::LockFreed { symbol, holder, fence: lock.fence, why: why.into() });
@@ -445,7 +451,7 @@ impl State {
                 if taken || self.locks.get(&there).is_some_and(|it| !it.lapsed) {
                     continue;
                 }
-                self.free(lock, &format!("its file is {to} now"), out);
+                self.let_go(lock, &format!("its file is {to} now"), out);
                 out.say(EventKind::LockAcquired {
                     symbol: there.clone(),
                     fence: lock.fence,
@@ -476,6 +482,7 @@ impl State {
             if lock.lapsed || lock.expires_at.after(LAPSED_KEEP) <= now {
                 self.free(lock, "its time was up", out);
             } else {
+                self.mail.withdraw_wanted(&lock.holder, lock.fence, out);
                 let (symbol, holder) = (lock.at.clone(), lock.holder.clone());
                 out.say(EventKind::LockFreed {
                     symbol,

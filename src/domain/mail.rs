@@ -188,6 +188,24 @@ impl Mailboxes {
         out.put(Change::PutMail(Arc::new(Mail { seq, to: to.clone(), at: now, kind })));
     }
 
+    /// Files a message only where that gives up no other one, and the store of mail has room.
+    pub(super) fn post_if_it_fits(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
+        if !self.is_full() && self.has_room(to, &kind) {
+            self.post(now, to, kind, out);
+        }
+    }
+
+    /// Takes back the word about who waits for a grant: a newer one replaces it, or the grant has ended.
+    pub(super) fn withdraw_wanted(&self, to: &AgentId, of: Fence, out: &mut Outbox) {
+        let Some(queue) = self.queues.get(to) else { return };
+        for (seq, mail) in &queue.mail {
+            let its = matches!(&mail.kind, MailKind::Wanted { fence, .. } if *fence == of);
+            if its && !queue.carried.contains(seq) {
+                out.put(Change::DropMail(to.clone(), *seq));
+            }
+        }
+    }
+
     /// Gives up the oldest messages until one of `bytes` fits, counting what this command has already done to
     /// the queue. What is on its way stays, and so does work, as long as there is anything else: a worker that
     /// never sees it would leave its task waiting.

@@ -59,7 +59,7 @@ pub(super) async fn page<T: Serialize>(
 pub(super) fn fitting<T: Serialize>(rows: impl Iterator<Item = T>, most: usize) -> (Vec<T>, bool) {
     let (mut fit, mut bytes) = (Vec::new(), 0);
     for row in rows {
-        let len = serde_json::to_string(&row).map_or(0, |it| it.len());
+        let len = serde_json::to_string(&row).map_or(0, |it| weight(&it));
         if fit.len() >= most || (!fit.is_empty() && bytes + len > MCP_PAGE_BYTES_MAX) {
             return (fit, true);
         }
@@ -67,6 +67,13 @@ pub(super) fn fitting<T: Serialize>(rows: impl Iterator<Item = T>, most: usize) 
         fit.push(row);
     }
     (fit, false)
+}
+
+/// How long a row is, in bytes, in the longer of its two forms: in the text each line of others' words begins with a bar, so
+/// that what the cursor passes is in the text as well.
+fn weight(row: &str) -> usize {
+    const BAR: usize = 3;
+    row.len() + BAR * row.matches("\\n").count()
 }
 
 /// A number as a place, so that places are in its order.

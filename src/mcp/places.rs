@@ -1,6 +1,7 @@
 //! Absolute paths in what tools are called with: hosts give them to their models, and they mean the same as those from the
 //! root of the repository, in whichever of its work trees they lie.
 
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use rmcp::model::JsonObject;
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use super::tool::Fault;
 use super::words::one_line;
+use crate::base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
 use crate::client::Client;
 
 /// Members that are paths, or `file:symbol`.
@@ -37,10 +39,15 @@ pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -
     let worktree = arguments.get("worktree").and_then(Value::as_str).map(PathBuf::from);
     let mut absolute = Vec::new();
     texts(arguments, &mut absolute);
+    let mut looks = Looks::default();
     for text in absolute {
         let (path, symbol) = parts(text);
+        if path.len() > PATH_LEN_MAX {
+            let path = one_line(path, 60);
+            return Err(Fault::new(format!("{path} is longer than the {PATH_LEN_MAX} bytes of a path")));
+        }
         let roots = worktree.iter().chain([&root]);
-        let Some(inside) = inside(Path::new(path), roots, &root).await else {
+        let Some(inside) = inside(Path::new(path), roots, &root, &mut looks).await else {
             let (path, root) = (one_line(path, 300), root.display());
             return Err(Fault::new(format!("{path} is outside of the repository, which is {root}")));
         };
@@ -77,7 +84,12 @@ fn parts(text: &str) -> (&str, Option<&str>) {
 }
 
 /// The path from the root of the work tree in which it lies.
-async fn inside(path: &Path, roots: impl Iterator<Item = &PathBuf>, root: &Path) -> Option<String> {
+async fn inside(
+    path: &Path,
+    roots: impl Iterator<Item = &PathBuf>,
+    root: &Path,
+    looks: &mut Looks,
+) -> Option<String> {
     let below =
         |path: &Path, root: &Path| path.strip_prefix(root).ok()?.to_str().map(|it| it.replace('\\', "/"));
     // What climbs is understood by nobody but the file system, and then only while no link is on the way.
@@ -90,17 +102,34 @@ async fn inside(path: &Path, roots: impl Iterator<Item = &PathBuf>, root: &Path)
         }
     }
     // Another name of the root, or another work tree of the same repository.
-    let here = path.ancestors().skip(1);
     let common = tokio::fs::canonicalize(root.join(".git")).await.ok()?;
     let canonical = tokio::fs::canonicalize(root).await.ok()?;
-    for folder in here {
-        if tokio::fs::canonicalize(folder).await.is_ok_and(|it| it == canonical)
-            || is_worktree(folder, &common).await
-        {
+    for folder in path.ancestors().skip(1) {
+        if looks.is_top(folder, &canonical, &common).await? {
             return below(path, folder);
         }
     }
     None
+}
+
+/// What one call has looked at: paths share their folders, and each of those is looked at once.
+#[derive(Default)]
+struct Looks(HashMap<PathBuf, bool>);
+
+impl Looks {
+    /// Whether a folder is the top of one of the repository's work trees; nothing once a call has had so many looked at.
+    async fn is_top(&mut self, folder: &Path, root: &Path, common: &Path) -> Option<bool> {
+        if let Some(known) = self.0.get(folder) {
+            return Some(*known);
+        }
+        if self.0.len() >= MCP_FOLDERS_MAX {
+            return None;
+        }
+        let is_root = tokio::fs::canonicalize(folder).await.is_ok_and(|it| it == root);
+        let is_top = is_root || is_worktree(folder, common).await;
+        self.0.insert(folder.to_owned(), is_top);
+        Some(is_top)
+    }
 }
 
 /// Whether a folder is the top of a linked work tree whose repository has its data there.

@@ -211,19 +211,24 @@ fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), Fault> {
 /// What a tool is called with, with every path from the root of the repository.
 async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<T, Fault> {
     let mut arguments = call.arguments();
+    bounded(&arguments)?;
     known(&arguments, taken)?;
     places::from_the_root(call.client(), &mut arguments).await?;
     read(arguments)
 }
 
+/// Whether the arguments are as small as hosts' calls are.
+fn bounded(arguments: &JsonObject) -> Result<(), Fault> {
+    match serde_json::to_string(arguments) {
+        Ok(text) if text.len() <= MCP_ARGUMENTS_BYTES_MAX => Ok(()),
+        _ => Err(Fault::new("the arguments have more than 1 MiB; put what is long into a file, and name it")),
+    }
+}
+
 /// Reads what a tool is called with. A model that gets it wrong is told which member, and can try again.
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Fault> {
+    bounded(&arguments)?;
     let arguments = Value::Object(arguments);
-    if arguments.to_string().len() > MCP_ARGUMENTS_BYTES_MAX {
-        return Err(Fault::new(
-            "the arguments have more than 1 MiB; put what is long into a file, and name it",
-        ));
-    }
     serde_path_to_error::deserialize(arguments).map_err(|err| {
         let path = err.path().to_string();
         let at = if path == "." { String::new() } else { format!("`{path}`: ") };

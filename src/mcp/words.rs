@@ -10,20 +10,33 @@ use crate::jail::plain_text;
 
 /// Members of answers in which agents, workers and people write what they like. Who did stands beside them, as `holder`,
 /// `agent`, `from` and the like.
-const THEIRS: [&str; 15] = [
+const THEIRS: [&str; 28] = [
+    "actual",
+    "blockers",
     "body",
     "content",
+    "context",
     "description",
     "details",
+    "evidence",
+    "expected",
+    "failed",
+    "failure",
+    "files",
+    "files_changed",
+    "files_created",
+    "files_modified",
     "goal",
     "message",
     "model",
     "note",
     "output",
     "reason",
+    "signature",
     "stderr",
     "stdout",
     "summary",
+    "task",
     "text",
     "title",
 ];
@@ -51,7 +64,12 @@ fn clean(value: &mut Value, theirs: &mut BTreeSet<&'static str>) {
         Value::Array(items) => items.iter_mut().for_each(|it| clean(it, theirs)),
         Value::Object(members) => {
             for (name, it) in members {
-                let has = matches!(it, Value::String(text) if !text.is_empty());
+                let has = match &*it {
+                    Value::String(text) => !text.is_empty(),
+                    Value::Array(items) => !items.is_empty(),
+                    Value::Object(members) => !members.is_empty(),
+                    Value::Null | Value::Bool(_) | Value::Number(_) => false,
+                };
                 theirs.extend(THEIRS.into_iter().find(|theirs| *theirs == name && has));
                 clean(it, theirs);
             }
@@ -92,16 +110,23 @@ pub(super) fn fenced(words: &str) -> String {
     plain_text(words).lines().map(|line| format!("\n  | {line}")).collect()
 }
 
-/// A heading, and below it as many lines as hosts take in one answer's text.
+/// A heading, and below it as many lines as hosts take in one answer's text. A line that is too long for it is cut.
 pub(super) fn listed(head: &str, lines: impl Iterator<Item = String>) -> String {
     let mut text = head.to_owned();
-    for line in lines {
-        if text.len() + line.len() >= MCP_TEXT_BYTES_MAX {
-            text.push_str("\n- … the rest does not fit here; ask for it with a smaller `limit`");
-            break;
-        }
+    let mut lines = lines.peekable();
+    while let Some(line) = lines.next() {
+        let room = MCP_TEXT_BYTES_MAX.saturating_sub(text.len());
         text.push_str("\n- ");
-        text.push_str(&line);
+        if line.len() < room {
+            text.push_str(&line);
+            continue;
+        }
+        text.push_str(&line[..line.floor_char_boundary(room)]);
+        text.push_str("…\n  (there is more of it than is shown)");
+        if lines.peek().is_some() {
+            text.push_str("\n- … the rest does not fit here; ask for it with a smaller `limit`");
+        }
+        break;
     }
     text
 }

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::broker_door::{publish, status};
+use crate::loopback_client::Http;
 use crate::support::{Daemon, UP, World, eventually};
 
 const SHIM: &str = r#"
@@ -203,4 +205,15 @@ fn time_in_which_the_machine_sleeps_counts_for_a_lease() {
     eventually("the lease is over", || clocks.journal().iter().any(|it| it["kind"] == "lock_freed"));
     let told = clocks.doctor();
     assert!(!told.contains("was set"), "nobody has set a clock: {told}");
+}
+
+#[test]
+fn a_clock_that_is_set_ahead_makes_no_agent_at_the_broker_door_look_silent() {
+    let clocks = Clocks::new();
+    let _daemon = clocks.start();
+    let broker = Http::broker(&clocks.0);
+    publish(broker, &status("feat-aa", "working", &[]));
+    clocks.set(24 * HOUR, 0);
+    let row = broker.get("/status").json()["agents"][0].clone();
+    assert!(row["last_seen_seconds"].as_u64().unwrap() < 60, "{row}");
 }

@@ -388,3 +388,33 @@ fn seal(me: &Value, arguments: &Value, carried: &Value, ttl: Duration) -> String
     let codec = RequestStateCodec::try_new(me["key"].as_str().unwrap()).unwrap();
     codec.seal_json_with(carried, &SealOptions::new().associated_data(bound.as_bytes()).ttl(ttl)).unwrap()
 }
+
+#[test]
+fn dialogs_that_are_made_up_keep_nobodys_real_one_from_counting() {
+    let world = World::new();
+    world.rule(ASK_HOST);
+    let _daemon = world.start();
+    let mut coder = host(&world, "coder", forms());
+    let asked = coder.ask("tools/call", call("t1"));
+    // Over one connection each: what a program of the user could do in a moment.
+    let spent = world.path("spent");
+    let mut lines = String::new();
+    for number in 0..10_050 {
+        let body =
+            json!({ "approval": 99, "digest": "x", "dialog": format!("made-up-{number}") }).to_string();
+        lines.push_str(&format!(
+            "next\nunix-socket = \"{}\"\nurl = \"http://provost/host-answer\"\nheader = \"x-provost-api: 1\"\n\
+             header = \"x-provost-agent: mallory\"\nheader = \"content-type: application/json\"\n\
+             output = \"/dev/null\"\ndata = {}\n",
+            world.own_socket().display(),
+            json!(body),
+        ));
+    }
+    std::fs::write(&spent, lines.trim_start_matches("next\n")).unwrap();
+    let done =
+        std::process::Command::new("curl").args(["--silent", "--config"]).arg(&spent).status().unwrap();
+    assert!(done.success());
+    let answered = coder.ask("tools/call", completed("t1", &asked, yes()));
+    assert_ne!(answered["isError"], true, "{answered}");
+    coder.follow("t1");
+}

@@ -14,9 +14,10 @@ use provost::domain::command::Record;
 use provost::engine::{SystemClock, start};
 use provost::store::{MemoryStore, Retention};
 use provost::transport::accept::AllDoors;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::json;
 
+use crate::mcp_host::Host;
 use crate::script::{ByWord, host};
 use crate::storm::settings;
 use crate::support::{Connection, Reply, UP, World, eventually, provost};
@@ -215,4 +216,28 @@ fn watched_tasks_share_what_the_kernel_gives_a_user_for_watching() {
         counted.push(left());
     }
     assert_eq!(counted, [counted[0]; 5], "so many instances were left after each task");
+}
+
+#[test]
+fn a_daemon_out_of_descriptors_takes_nothing_from_agents_that_are_there() {
+    let world = World::new();
+    let daemon = world.start();
+    let mut host = Host::old(&world, "ada");
+    host.does("claim_acquire", json!({ "path": "a.txt" }));
+    host.does("intent_declare", json!({ "description": "tidy", "files": ["a.txt"] }));
+    let held = |host: &mut Host| {
+        let rows = |said: serde_json::Value| said["rows"].as_array().unwrap().len();
+        (rows(host.does("claims", json!({}))), rows(host.does("intents_list", json!({}))))
+    };
+    assert_eq!(held(&mut host), (1, 1));
+    let pid = Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
+    let few = Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) };
+    let before = prlimit(pid, Resource::Nofile, few).unwrap();
+    // Longer than from one look to the next but one.
+    std::thread::sleep(Duration::from_millis(2_500));
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    assert_eq!(held(&mut host), (1, 1), "{}", world.log());
+    drop(host);
+    let other = std::cell::RefCell::new(Host::old(&world, "bob"));
+    eventually("what it had is given back with its end", || held(&mut other.borrow_mut()) == (0, 0));
 }

@@ -117,8 +117,8 @@ pub const MCP_FORM_CHARS_MAX: usize = 4_000;
 /// How long a dialog at a host can be answered, in milliseconds.
 pub const HOST_DIALOG_MS_MAX: u64 = 600_000;
 
-/// Dialogs that were answered within that time; further ones are refused.
-pub const HOST_DIALOGS_MAX: usize = 10_000;
+/// Dialogs about one approval that were answered within that time; further ones are refused.
+pub const HOST_DIALOGS_MAX: usize = 100;
 
 /// Pixels of a picture of which a small one is made: a screen of 16,000 by 8,000.
 pub const PICTURE_PIXELS_MAX: u64 = 128 << 20;
@@ -135,3 +135,6 @@ pub const MCP_BEAT_EVERY_S: u64 = 20;
 
 /// Places that one piece of work locks.
 pub const MCP_PLACES_MAX: usize = 50;
+
+/// Folders above absolute paths at which one call of a tool has the file system looked at.
+pub const MCP_FOLDERS_MAX: usize = 4_096;

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 use super::intents::{Told, in_words, intent, told};
 use super::locks::Held;
 use crate::base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
-use crate::client::{ClientError, wire};
+use crate::client::{Client, ClientError, wire};
 use crate::mcp::call::Call;
 use crate::mcp::tool::{About, Entry, Fault, Kind, Said};
 use crate::mcp::words::{listed, one_line};
@@ -87,10 +88,19 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
             "`places` has 1 to {MCP_PLACES_MAX} entries, such as `src/app.py:parse`"
         )));
     }
-    let ttl_ms = Some(asked.ttl_s.unwrap_or(TTL_S).saturating_mul(1_000));
+    // Without a time of the caller's, a lock that it has already keeps its own where that is longer.
+    let ttl_ms = asked.ttl_s.map(|it| it.saturating_mul(1_000));
     let had = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
     let had: BTreeSet<u64> = had.locks.iter().map(|it| it.fence).collect();
     let until = Instant::now() + Duration::from_secs(asked.wait_s.unwrap_or(0).min(MCP_WAIT_S_MAX));
+    let mut begun = Beginning {
+        client: call.client().clone(),
+        had,
+        taken: BTreeSet::new(),
+        places: places.clone(),
+        worktree: asked.worktree.clone(),
+        is_open: true,
+    };
     let (mut locks, mut known, mut more) = (Vec::new(), Vec::new(), 0);
     for place in &places {
         let left = until.saturating_duration_since(Instant::now());
@@ -107,9 +117,10 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
             Ok(locked) => {
                 known.extend(locked.warnings);
                 more += locked.more;
+                begun.taken.insert(locked.lock.fence);
                 locks.push(locked.lock);
             }
-            Err(error) => return Err(undone(&call, &had, locks, place, error, asked.worktree).await),
+            Err(error) => return Err(begun.undone(place, error).await),
         }
     }
     let files: BTreeSet<&str> = places.iter().map(|it| parts(it).0).collect();
@@ -117,13 +128,14 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
         description: asked.description,
         files: files.into_iter().map(str::to_owned).collect(),
         symbols: symbols_of(&places),
-        ttl_ms,
-        worktree: asked.worktree.clone(),
+        ttl_ms: Some(asked.ttl_s.unwrap_or(TTL_S).saturating_mul(1_000)),
+        worktree: asked.worktree,
     };
-    let declared = match call.client().declare(&declare).await {
+    let declared = match announced(call.client().clone(), declare).await {
         Ok(declared) => declared,
-        Err(error) => return Err(undone(&call, &had, locks, "the announcement", error, asked.worktree).await),
+        Err(error) => return Err(begun.undone("the announcement", error).await),
     };
+    begun.is_open = false;
     known.extend(declared.conflicts);
     let (conflicts, more) = told(known, more + declared.more);
     let intent = intent(declared.intent);
@@ -134,30 +146,83 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
     Ok(Said { text, answer: Begun { intent_id: intent.intent_id, locks, conflicts, more } })
 }
 
-/// Gives back what this call has taken, and says what was in its way.
-async fn undone(
-    call: &Call,
-    had: &BTreeSet<u64>,
-    locks: Vec<wire::Lock>,
-    place: &str,
-    error: ClientError,
+/// Announces a change. A call that its host gives up meanwhile leaves no announcement behind.
+async fn announced(client: Client, declare: wire::Declare) -> Result<wire::Declared, ClientError> {
+    let (to, from) = oneshot::channel();
+    tokio::spawn(async move {
+        if let Err(Ok(unheard)) = to.send(client.declare(&declare).await) {
+            let request = wire::UpdateIntent { id: unheard.intent.id, to: "abandoned".into() };
+            // One that cannot be ended ends with its time.
+            let _ended = client.update_intent(&request).await;
+        }
+    });
+    from.await.unwrap_or(Err(ClientError::Broken("the announcement was given up".into())))
+}
+
+/// Work that is beginning. Until it has, whatever ends the call gives back what it has taken, also its host, who may give it
+/// up at any moment.
+struct Beginning {
+    client: Client,
+    /// Grants from before.
+    had: BTreeSet<u64>,
+    /// Grants of this call, and from before.
+    taken: BTreeSet<u64>,
+    places: BTreeSet<String>,
     worktree: Option<String>,
-) -> Fault {
-    for lock in locks.into_iter().filter(|it| !had.contains(&it.fence)) {
+    is_open: bool,
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            let left = Self {
+                client: self.client.clone(),
+                had: std::mem::take(&mut self.had),
+                taken: std::mem::take(&mut self.taken),
+                places: std::mem::take(&mut self.places),
+                worktree: self.worktree.take(),
+                is_open: false,
+            };
+            tokio::spawn(async move { give_back(&left).await });
+        }
+    }
+}
+
+impl Beginning {
+    /// Gives back what the call has taken, and says what was in its way.
+    async fn undone(mut self, place: &str, error: ClientError) -> Fault {
+        give_back(&self).await;
+        self.is_open = false;
+        Fault::new(format!(
+            "nothing was begun, and this call keeps no lock; what you had before stays: {}: {}",
+            one_line(place, 300),
+            Fault::from(error)
+        ))
+    }
+}
+
+/// Gives back the locks on these places that were granted since. The daemon is asked which those are: a grant may have come
+/// when the call did not listen any more.
+async fn give_back(of: &Beginning) {
+    let mine = of.client.locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await;
+    let mine = mine.map(|it| it.locks).unwrap_or_default();
+    // A whole file has its colon in a lock's symbol, and none in most places.
+    let bare = |it: &str| it.trim_end_matches(':').to_owned();
+    let places: BTreeSet<String> = of.places.iter().map(|it| bare(it)).collect();
+    let new = |lock: &wire::Lock| {
+        let named = places.contains(&bare(&lock.asked)) || places.contains(&bare(&lock.symbol));
+        !of.had.contains(&lock.fence) && (named || of.taken.contains(&lock.fence))
+    };
+    for lock in mine.into_iter().filter(new) {
         let request = wire::Unlock {
             symbol: lock.symbol,
             fence: Some(lock.fence),
-            worktree: worktree.clone(),
+            worktree: of.worktree.clone(),
             ..wire::Unlock::default()
         };
         // One that has ended meanwhile is free as well.
-        let _freed = call.client().unlock(&request).await;
+        let _freed = of.client.unlock(&request).await;
     }
-    Fault::new(format!(
-        "nothing was begun, and nothing is locked: {}: {}",
-        one_line(place, 300),
-        Fault::from(error)
-    ))
 }
 
 /// How it ends.

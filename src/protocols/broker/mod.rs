@@ -288,7 +288,7 @@ impl Broker {
 
     async fn status(&self) -> Answered {
         let (people, now) = self.0.provost.view(Roster).await?;
-        let agents = people.iter().filter_map(|it| map::row(it, now.max((self.0.now)()))).collect();
+        let agents = people.iter().filter_map(|it| map::row(it, now)).collect();
         let uptime_seconds = self.0.started.elapsed().as_secs();
         let provost = self.0.identity.clone();
         Ok(in_json(StatusCode::OK, &Status { agents, git_paw: true, provost, uptime_seconds, version: WIRE }))

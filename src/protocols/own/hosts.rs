@@ -15,8 +15,10 @@ use super::map::{self, Fault};
 use super::routes::{Answered, patience, submit};
 use super::{Own, wire};
 use crate::auth::role;
+use crate::base::ApprovalId;
 use crate::base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
 use crate::domain::Refusal;
+use crate::domain::view::WaitingOne;
 
 /// What the key for dialogs is derived for.
 const DIALOGS: &[u8] = b"provost-host-dialogs-v1";
@@ -29,26 +31,28 @@ pub(super) fn routes() -> Router<Own> {
         .route("/host-answer", post(host_answer))
 }
 
-/// Dialogs that have been answered, for as long as somebody could come with one a second time.
+/// Dialogs that have been answered, by their approval, for as long as somebody could come with one a second time.
 #[derive(Default)]
-pub(super) struct Dialogs(Mutex<HashMap<String, Instant>>);
+pub(super) struct Dialogs(Mutex<HashMap<ApprovalId, HashMap<String, Instant>>>);
 
 impl Dialogs {
-    /// Marks a dialog as answered, which can be done once.
-    fn spend(&self, dialog: &str) -> Result<(), Fault> {
-        if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
-            return Err(Fault::invalid("dialog is not the name of one"));
-        }
+    /// Marks a dialog about an approval as answered, which can be done once. Each approval has its own share.
+    fn spend(&self, approval: ApprovalId, dialog: &str) -> Result<(), Fault> {
         let (now, life) = (Instant::now(), Duration::from_millis(HOST_DIALOG_MS_MAX));
-        let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.retain(|_, at| now.duration_since(*at) <= life);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, spent| {
+            spent.retain(|_, at| now.duration_since(*at) <= life);
+            !spent.is_empty()
+        });
+        let spent = all.entry(approval).or_default();
         if spent.contains_key(dialog) {
             let message = "this dialog has been answered already, and counts once";
             return Err(Fault::new(StatusCode::CONFLICT, "dialog_answered", message)
                 .hint("have the question asked again"));
         }
         if spent.len() >= HOST_DIALOGS_MAX {
-            return Err(map::fault(Refusal::busy("too many dialogs have been answered lately")));
+            let why = "too many dialogs about this approval have been answered lately";
+            return Err(map::fault(Refusal::busy(why)));
         }
         spent.insert(dialog.to_owned(), now);
         Ok(())
@@ -101,7 +105,15 @@ async fn host_answer(
     Asked(body): Asked<wire::HostAnswer>,
 ) -> Answered<wire::Answered> {
     if let Some(dialog) = &body.dialog {
-        own.0.dialogs.spend(dialog)?;
+        if dialog.is_empty() || dialog.len() > ID_LEN_MAX {
+            return Err(Fault::invalid("dialog is not the name of one"));
+        }
+        let approval = ApprovalId(body.approval);
+        let parked = own.0.provost.view(WaitingOne(approval)).await.map_err(map::fault)?;
+        // Of what does not wait, or is another's, no answer counts, and none is remembered.
+        if parked.is_some_and(|it| it.who.agent() == who.agent()) {
+            own.0.dialogs.spend(approval, dialog)?;
+        }
     }
     let Some(grant) = body.grant else { return Ok(Json(wire::Answered { task: None, failed: None })) };
     let (approval, note, digest) = (body.approval, body.note, Some(body.digest));

@@ -17,6 +17,7 @@ use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX};
 use crate::base::{Fence, IntentId, RepoPath};
 use crate::domain::view::ClaimsOf;
 use crate::domain::{IntentStatus, Principal, ProcessMark};
+use crate::system::process_began;
 
 /// How often a process is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -81,7 +82,8 @@ impl Own {
 
     /// Waits for a process to end, and gives back what it has taken.
     async fn look_on(self, mark: ProcessMark) {
-        while process_of_ours(mark.pid) == Some(mark) {
+        // A look that fails, as it does where descriptors are few, says nothing of the process.
+        while process_began(mark.pid).map_or(true, |began| began == Some(mark.started)) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         let taken = {

@@ -362,3 +362,30 @@ fn what_others_have_written_is_marked_in_what_hosts_give_to_a_model() {
     let row = said["locks"].as_array().unwrap().iter().find(|it| it["holder"] == "mallory");
     assert!(row.is_some(), "who has written it stands beside it: {said}");
 }
+
+#[test]
+fn of_sessions_that_begin_together_one_goes_by_the_adapters_name() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let mut adapter = world.command(&["adapt", "claude"]).stderr(Stdio::null()).spawn().unwrap();
+    let section = || std::fs::read_to_string(world.repo().join("CLAUDE.md")).unwrap_or_default();
+    eventually("the section", || section().contains("You are `claude-code-1` here, unless"));
+    for round in 0..8 {
+        let (world, together) = (&world, std::sync::Barrier::new(4));
+        let begin = |number: usize| {
+            let mut told = recorded(world, "claude/session_start");
+            told["session_id"] = json!(format!("5f0c9b1e-7a52-4c1d-9d0e-{round:04}{number:08}"));
+            together.wait();
+            let begun = world.call("claude", "SessionStart", &told);
+            String::from_utf8_lossy(&begun.stdout).contains("you are claude-code-1.")
+        };
+        let named = std::thread::scope(|scope| {
+            let begin = &begin;
+            let all: Vec<_> = (0..4).map(|number| scope.spawn(move || begin(number))).collect();
+            all.into_iter().map(|it| it.join().unwrap()).filter(|it| *it).count()
+        });
+        assert_eq!(named, usize::from(round == 0), "round {round}");
+    }
+    adapter.kill().unwrap();
+    adapter.wait().unwrap();
+}
