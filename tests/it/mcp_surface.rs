@@ -151,7 +151,7 @@ fn a_change_begins_and_ends_in_one_call_each() {
         "work_begin",
         json!({ "description": "x", "places": ["c.py", "c.py:f", "a.py:render", "d.py"] }),
     );
-    assert!(why.contains("one") && why.contains("nothing is locked"), "{why}");
+    assert!(why.contains("one") && why.contains("keeps no lock"), "{why}");
     let mine: Vec<_> = other.does("locks_list", json!({ "mine": true }))["locks"].as_array().unwrap().clone();
     assert_eq!(mine.len(), 1, "{mine:?}");
     assert_eq!(mine[0]["symbol"], "c.py:");
