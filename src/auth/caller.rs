@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Rejected;
+use super::line::Line;
 use super::loopback::holders;
 use super::names::{Names, is_same};
 use crate::base::AgentId;
@@ -16,7 +17,7 @@ pub struct Caller {
     names: Arc<Names>,
     token: Option<Arc<Token>>,
     socket: Option<u32>,
-    line: Arc<[ProcessMark]>,
+    line: Arc<Line>,
 }
 
 impl Caller {
@@ -33,7 +34,7 @@ impl Caller {
 
     /// The same with the process that asks and those above it in its session, where they were looked for.
     #[must_use]
-    pub fn from_line(self, line: Arc<[ProcessMark]>) -> Self {
+    pub fn from_line(self, line: Arc<Line>) -> Self {
         Self { line, ..self }
     }
 
@@ -42,6 +43,11 @@ impl Caller {
     pub fn process(&self) -> Option<i32> {
         let socket = self.socket?;
         holders(BTreeSet::from([socket])).ok()?.remove(&socket)
+    }
+
+    /// The process that asks, where it was looked for and found.
+    pub fn began_at(&self) -> Option<ProcessMark> {
+        self.line.in_session().next()
     }
 
     /// The same with a token that is good.

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use super::Rejected;
 use super::keys::KeyRing;
+use super::line::Line;
 use super::role::{self, Standing};
 use super::speakers::Speakers;
 use crate::base::AgentId;
 use crate::domain::post::slug;
-use crate::domain::{Door, Principal, ProcessMark, Proof, Token};
+use crate::domain::{CallOrigin, Door, Principal, Proof, Token};
 
 /// Says whether somebody has a token by which a name is theirs, so that this proof alone does not speak for it.
 pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
@@ -67,15 +68,15 @@ impl Names {
         agent: AgentId,
         door: Door,
         token: Option<&Token>,
-        line: &[ProcessMark],
+        line: &Line,
     ) -> Result<Principal, Rejected> {
         // Whatever comes of it: whoever gives itself a name is no person.
         self.note(line);
         if door == Door::Mcp {
-            self.hosts.note(line.get(..1).unwrap_or_default());
+            self.hosts.note(line.in_session().take(1));
         }
         let who = self.named(agent, door, token)?;
-        Ok(who.in_session_of(line.last().copied()))
+        Ok(who.coming_from(self.origin(line)))
     }
 
     fn named(&self, agent: AgentId, door: Door, token: Option<&Token>) -> Result<Principal, Rejected> {
@@ -99,22 +100,22 @@ impl Names {
     ///
     /// # Errors
     /// What [`Names::is_free`] says of those who have shown the secret that all share.
-    pub fn by_frame(
-        &self,
-        agent: AgentId,
-        standing: Standing,
-        line: &[ProcessMark],
-    ) -> Result<Principal, Rejected> {
+    pub fn by_frame(&self, agent: AgentId, standing: Standing, line: &Line) -> Result<Principal, Rejected> {
         self.note(line);
         if standing == Standing::Shared {
             self.is_free(&agent, Proof::SharedKey)?;
         }
-        Ok(role::devit(agent, standing).in_session_of(line.last().copied()))
+        Ok(role::devit(agent, standing).coming_from(self.origin(line)))
     }
 
     /// Keeps in mind that a model speaks from these processes: one that called, and those above it in its session.
-    pub fn note(&self, line: &[ProcessMark]) {
-        self.speakers.note(line);
+    pub fn note(&self, line: &Line) {
+        self.speakers.note(line.in_session());
+    }
+
+    /// Where the process calls from that this line begins with.
+    pub fn origin(&self, line: &Line) -> Option<CallOrigin> {
+        self.speakers.origin(line)
     }
 
     /// The processes below which nobody is a person.

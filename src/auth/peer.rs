@@ -13,7 +13,9 @@ use std::sync::OnceLock;
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
+use super::line::Line;
 use super::{Rejected, unless_busy};
+use crate::base::limits::ANCESTORS_MAX;
 use crate::domain::ProcessMark;
 use crate::system::{process_began, user_number};
 
@@ -25,10 +27,8 @@ pub struct PeerId {
     /// Its number in our pid namespace; stands for this process only as long as it lives.
     pub pid: i32,
     pidfd: OwnedFd,
+    line: OnceLock<Line>,
 }
-
-/// The ancestors looked at before a chain is taken for hostile; no real one is a tenth as long.
-const ANCESTORS_MAX: usize = 1_000;
 
 impl PeerId {
     /// Asks the kernel who connected this Unix stream.
@@ -46,7 +46,12 @@ impl PeerId {
             }
             other => other.map_err(gone)?,
         };
-        Ok(Self { uid: credentials.uid.as_raw(), pid: credentials.pid.as_raw_nonzero().get(), pidfd })
+        Ok(Self {
+            uid: credentials.uid.as_raw(),
+            pid: credentials.pid.as_raw_nonzero().get(),
+            pidfd,
+            line: OnceLock::new(),
+        })
     }
 
     /// Whether the peer runs as this user.
@@ -103,10 +108,12 @@ impl PeerId {
         at_terminal && outside && self.is_alive()
     }
 
-    /// The peer, the process that has started it, and so on up to the leader of its session; nothing where it has ended.
-    pub fn line(&self) -> Vec<ProcessMark> {
-        let line = line_of(self.pid);
-        if self.is_alive() { line } else { Vec::new() }
+    /// The peer and those above it, as they were when this was first asked; nothing where it had ended.
+    pub fn line(&self) -> &Line {
+        self.line.get_or_init(|| {
+            let line = line_of(self.pid);
+            if self.is_alive() { line } else { Line::default() }
+        })
     }
 
     /// The process that has started the peer; `None` where it has ended.
@@ -135,20 +142,14 @@ pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
     (owner == user_number() && same).then_some(ProcessMark { pid, started })
 }
 
-/// A process, the one that has started it, and so on up to the leader of its session. The first process of the system is
-/// everybody's, and is left out.
-pub fn line_of(pid: i32) -> Vec<ProcessMark> {
-    let mut line = Vec::new();
+/// A process and those above it.
+pub fn line_of(pid: i32) -> Line {
+    let mut line = Line::default();
     let mut next = pid;
-    let mut session = None;
-    while next > 1 && line.len() < ANCESTORS_MAX {
+    while next > 1 && line.has_room() {
         let Ok(stat) = Stat::of(next) else { break };
-        // Above the session is another program's, which may have started others as well.
-        if *session.get_or_insert(stat.session) != stat.session {
-            break;
-        }
         let number = u32::try_from(next).unwrap_or_default();
-        line.extend(process_began(number).ok().flatten().map(|started| ProcessMark { pid: number, started }));
+        line.rises(ProcessMark { pid: number, started: stat.started }, stat.session, stat.tty != 0);
         next = stat.parent;
     }
     line
@@ -179,23 +180,29 @@ pub fn controlling_tty(pid: i32) -> io::Result<Option<i32>> {
     Ok(Some(Stat::of(pid)?.tty).filter(|tty| *tty != 0))
 }
 
-/// Three fields of `/proc/PID/stat`.
+/// Fields of `/proc/PID/stat`.
 struct Stat {
     parent: i32,
     session: i32,
     tty: i32,
+    started: u64,
 }
 
 impl Stat {
     fn of(pid: i32) -> io::Result<Self> {
         let text = read_short(&format!("/proc/{pid}/stat"))?;
         // The name is in parentheses and may contain anything, parentheses and spaces included; the last one
-        // closes it. State, parent, group, session and terminal follow.
+        // closes it. State, parent, group, session and terminal follow, and
+        // the time at which it began is the twentieth.
         let after_name = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
         let after_name = String::from_utf8_lossy(after_name);
-        let mut fields = after_name.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
-        match (fields.next().flatten(), fields.nth(1).flatten(), fields.next().flatten()) {
-            (Some(parent), Some(session), Some(tty)) => Ok(Self { parent, session, tty }),
+        let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
+        let started = fields.get(19).and_then(|field| field.parse().ok());
+        match (number(1), number(3), number(4), started) {
+            (Some(parent), Some(session), Some(tty), Some(started)) => {
+                Ok(Self { parent, session, tty, started })
+            }
             _ => Err(io::Error::other("/proc has an unknown form")),
         }
     }

@@ -71,8 +71,9 @@ impl PeerId {
     }
 
     /// The peer and those above it; not known here, where no terminal proves a person either.
-    pub fn line(&self) -> Vec<crate::domain::ProcessMark> {
-        Vec::new()
+    pub fn line(&self) -> &Line {
+        static NOTHING: Line = Line::new();
+        &NOTHING
     }
 
     /// The process that has started the peer; not known here.
@@ -87,8 +88,8 @@ impl PeerId {
 }
 
 /// None, for the same reason.
-pub fn line_of(_pid: i32) -> Vec<crate::domain::ProcessMark> {
-    Vec::new()
+pub fn line_of(_pid: i32) -> Line {
+    Line::new()
 }
 
 /// None: nothing here ends with a process.

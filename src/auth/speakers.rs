@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use super::line::Line;
 use crate::base::limits::SPEAKERS_MAX;
-use crate::domain::ProcessMark;
+use crate::domain::{CallOrigin, ProcessMark};
 use crate::system::process_began;
 
 /// The processes.
@@ -18,15 +19,22 @@ pub(super) struct Speakers(Mutex<HashMap<u32, ProcessMark>>);
 impl Speakers {
     /// Keeps them in mind. When there is no room, those that have ended are forgotten, and then nobody: what cannot be kept
     /// in mind would be taken for a person.
-    pub(super) fn note(&self, line: &[ProcessMark]) {
+    pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark> + Clone) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if line.iter().all(|it| known.get(&it.pid) == Some(it)) {
+        if processes.clone().all(|it| known.get(&it.pid) == Some(&it)) {
             return;
         }
         if known.len() >= SPEAKERS_MAX {
             known.retain(|_, mark| is_running(mark));
         }
-        known.extend(line.iter().map(|it| (it.pid, *it)));
+        known.extend(processes.map(|it| (it.pid, it)));
+    }
+
+    /// Where a process calls from: what was started below a session in which an agent has spoken is of that one's tree.
+    pub(super) fn origin(&self, line: &Line) -> Option<CallOrigin> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let spoken = line.sessions_up_to(|it| known.get(&it.pid) == Some(it));
+        CallOrigin::new(line.sessions().to_vec(), spoken)
     }
 
     /// The numbers of those that still run.

@@ -139,7 +139,7 @@ const DRESSED: &[(u32, u32)] = &[
 ///
 /// # Errors
 /// [`Unclear`] names the first character that keeps it from that.
-pub(super) fn check(name: &str) -> Result<(), Unclear> {
+pub fn check(name: &str) -> Result<(), Unclear> {
     if name.is_ascii() {
         return Ok(());
     }

@@ -26,7 +26,7 @@ pub use ids::{
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;
-pub use lookalikes::Unclear;
+pub use lookalikes::{Unclear, check as check_look};
 pub use names::{BadName, RepoPath, normalised_path};
 pub use patterns::{BadPattern, WatchPatterns};
 pub use secret::Secret;

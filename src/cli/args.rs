@@ -268,9 +268,12 @@ pub(super) enum Command {
     /// Look for what is wrong with this machine, the files and the daemon
     #[command(after_help = "Examples:\n  provost doctor\n  provost doctor --json")]
     Doctor,
-    /// What a worker says from inside its jail
+    /// Hold a worker back or have it begin again; and what a worker says from inside its jail
     #[cfg(unix)]
-    #[command(subcommand, after_help = "Example:\n  provost worker report \"half of it\" --percent 50")]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  provost worker off claude_code\n  provost worker on claude_code\n  provost worker report \"half of it\" --percent 50"
+    )]
     Worker(worker::Worker),
     /// Print the completions of a shell
     #[command(

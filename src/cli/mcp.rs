@@ -8,7 +8,7 @@ use super::speaker::Speaker;
 use super::{Complaint, Here, session, up};
 use crate::base::AgentId;
 use crate::config::McpTools;
-use crate::mcp::{Mcp as Server, Settings, serve};
+use crate::mcp::{CallOf, Mcp as Server, Settings, serve};
 
 /// `provost mcp`.
 #[derive(Args, Debug)]
@@ -47,7 +47,9 @@ pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
     wait_for(async {
         let client = here.daemon(Some(agent)).await?.keeping_connections().bound_to(std::process::id());
         let server = Server::new(client, settings);
-        let served = serve(if by_session { server.by_session() } else { server }).await;
+        let places = here.places.clone();
+        let names = move |call: &CallOf<'_>| session::agent_of_the_call(&places, call);
+        let served = serve(if by_session { server.by_session(names) } else { server }).await;
         served.map_err(|error| Complaint::of("the host could not be served").because(error))?;
         Ok(DONE)
     })

@@ -100,7 +100,7 @@ fn provost(args: &[OsString], run: &Run, rehearse: &Rehearsal) -> Result<u8, Com
         Some(Command::Git(it)) => git::git(it, json),
         Some(Command::Hooks(it)) => hooks::hooks(it, json),
         #[cfg(unix)]
-        Some(Command::Worker(it)) => worker::worker(&it, json),
+        Some(Command::Worker(worker::Worker::Inside(it))) => worker::inside_a_jail(&it, json),
         Some(Command::Jail(it)) => Here::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
         Some(command) => Here::find(json).and_then(|here| in_repository(&here, command, run)),
     };
@@ -157,7 +157,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::Mcp(it) => mcp::mcp(here, it),
         Command::Graph(it) => graph::graph(here, it),
         #[cfg(unix)]
-        Command::Worker(_) => Ok(complaint::DONE),
+        Command::Worker(it) => worker::switch(here, &it),
         Command::Completions(_)
         | Command::Man
         | Command::Doctor

@@ -6,7 +6,8 @@
 //! So each `provost mcp` leaves a note of its name while it runs, under the process that has started it, and hooks of that
 //! process go by it; and what a session is called stays on record as long as its host's process runs, since its end is told
 //! when its MCP servers have gone already. Where an adapter keeps CLAUDE.md current, the first session goes by the adapter's
-//! name, which stands in there.
+//! name, which stands in there. The same holds for Codex, whose hooks, calls over MCP and shells all say the session. Of Cursor
+//! all conversations go by the name of its adapter while that runs, since its shells do not say which they are of.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::AgentId;
 use crate::config::Places;
-use crate::mcp::{agent_of, folder, of_process, recorded_for, recorded_in};
+use crate::mcp::{CallOf, agent_of, folder, of_process, recorded_for, recorded_in};
 use crate::system;
 
 /// The variables in which Claude Code tells its session's id and its process.
@@ -52,11 +53,19 @@ impl Session<'_> {
 
     /// As whom it speaks.
     pub(super) fn agent(&self, places: &Places) -> Option<AgentId> {
+        // Shells of Cursor do not say in which conversation they are: all of them are the agent that its file names.
+        if self.host == "cursor"
+            && let Some(name) = adapted(places, self.host)
+        {
+            return Some(name);
+        }
         let (own, folder) = (self.own()?, folder(&places.runtime));
         if let Some(known) = recorded_in(&folder.join(format!("session-{own}"))) {
             return Some(known);
         }
-        let Some(name) = adapted(places, self.host) else { return Some(own) };
+        // What cannot be put on record would be the name of each session.
+        let adapted = adapted(places, self.host).filter(|_| self.mark().is_some());
+        let Some(name) = adapted else { return Some(own) };
         // One session at a time asks whether the name is free, and takes it: two that begin together are two agents.
         let Some(_turn) = turn(&folder) else { return Some(own) };
         match called(&folder).contains(&name) {
@@ -73,6 +82,13 @@ impl Session<'_> {
             None => self.agent(places)?,
         };
         self.is_called(places, name)
+    }
+
+    /// Takes its name off the record: it has ended, and another one of its process may have it.
+    pub(super) fn is_over(&self, places: &Places) {
+        if let Some(own) = self.own() {
+            let _unheard = std::fs::remove_file(folder(&places.runtime).join(format!("session-{own}")));
+        }
     }
 
     /// Puts on record what it is called, as long as its host's process runs.
@@ -118,9 +134,12 @@ fn put(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
 
 /// The name that the adapter of a host keeps in the file of this work tree, while it does.
 fn adapted(places: &Places, host: &str) -> Option<AgentId> {
-    // Of the others it is not known in which process they have their sessions.
-    let text = (host == "claude").then(|| read(&adapter(places, host)))??;
-    AgentId::parse(&text).ok()
+    AgentId::parse(&read(&adapter(places, host))?).ok()
+}
+
+/// Whether an adapter keeps the file of a host current.
+pub(super) fn is_adapted(places: &Places, host: &str) -> bool {
+    adapted(places, host).is_some()
 }
 
 fn adapter(places: &Places, host: &str) -> PathBuf {
@@ -145,7 +164,29 @@ pub(super) fn agent_of_the_host(places: &Places) -> Option<AgentId> {
 
 /// The agent of the session whose shell has started this process.
 pub(super) fn agent_of_the_shell(places: &Places) -> Option<AgentId> {
-    agent_of_the_host(places).or_else(|| agent_of("codex", &CODEX.into_iter().find_map(variable)?))
+    let of_codex = || of_codex(&CODEX.into_iter().find_map(variable)?).agent(places);
+    agent_of_the_host(places).or_else(of_codex)
+}
+
+/// Programs through which a host starts others.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "ash"];
+
+/// A session of the Codex that has started this process, as a hook, as an MCP server or from a shell: Codex itself is the
+/// nearest process above that is no shell and has not been told the session.
+pub(super) fn of_codex(id: &str) -> Session<'_> {
+    let is_codex = |pid: &u32| {
+        let started = system::started_as(*pid, &CODEX);
+        started.is_none_or(|(name, told)| !told && !SHELLS.contains(&name.as_str()))
+    };
+    Session { host: "codex", id, process: system::processes_above().into_iter().find(is_codex) }
+}
+
+/// As whom a call over MCP speaks whose host says in which session it is made, or which host it is.
+pub(super) fn agent_of_the_call(places: &Places, call: &CallOf<'_>) -> Option<AgentId> {
+    match call {
+        CallOf::Codex(session) => of_codex(session).agent(places),
+        CallOf::Cursor => adapted(places, "cursor"),
+    }
 }
 
 /// Puts on record what the session of the host that has started this process is called.

@@ -1,4 +1,4 @@
-//! What a worker says from inside its jail, at the door that was made for its run.
+//! Workers: what a person has them do, and what one says from inside its jail, at the door that was made for its run.
 
 use std::env::var_os;
 use std::path::PathBuf;
@@ -7,14 +7,40 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::complaint::{DONE, FAILED, USAGE};
-use super::{Complaint, out};
+use super::here::wait_for;
+use super::{Complaint, Here, out};
 use crate::base::{AgentId, Secret, TaskId};
+use crate::client::wire;
 use crate::client::worker::{Way, WorkerError};
 use crate::jail::{ENTRANCE_FD, inherited_socket};
 
 /// `provost worker`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Worker {
+    /// Have a worker begin again that was held back (a person's to say, at a terminal)
+    #[command(
+        after_help = "Examples:\n  provost worker on claude_code\n  provost worker on claude_code --json"
+    )]
+    On(Which),
+    /// Have a worker take nothing on; what it is at comes to its end (a person's to say, at a terminal)
+    #[command(
+        after_help = "Examples:\n  provost worker off claude_code\n  provost worker off claude_code --json"
+    )]
+    Off(Which),
+    #[command(flatten)]
+    Inside(Inside),
+}
+
+/// `provost worker on`, `provost worker off`.
+#[derive(Args, Debug)]
+pub(super) struct Which {
+    /// One of the configuration: `provost status` lists them
+    name: String,
+}
+
+/// From inside of a jail.
+#[derive(Subcommand, Debug)]
+pub(super) enum Inside {
     /// Tell whoever waits for the task how it is going
     #[command(
         after_help = "Examples:\n  provost worker report \"12 of 40 tests done\" --percent 30\n  provost worker report --status blocked \"needs the licence file\""
@@ -50,11 +76,28 @@ enum Status {
     Blocked,
 }
 
-pub(super) fn worker(asked: &Worker, json: bool) -> Result<u8, Complaint> {
+pub(super) fn switch(here: &Here, asked: &Worker) -> Result<u8, Complaint> {
+    let (which, on) = match asked {
+        Worker::On(which) => (which, true),
+        Worker::Off(which) => (which, false),
+        Worker::Inside(asked) => return inside_a_jail(asked, here.json),
+    };
+    let asked = wire::SwitchWorker { worker: which.name.clone(), on };
+    let done = wait_for(async { Ok(here.daemon(None).await?.switch_worker(&asked).await?) })?;
+    if here.json {
+        out::json(&done)?;
+    } else {
+        let name = out::one_line(&done.worker, 60);
+        out::line(format!("{name} is {}; it was {}", done.to, done.from))?;
+    }
+    Ok(DONE)
+}
+
+pub(super) fn inside_a_jail(asked: &Inside, json: bool) -> Result<u8, Complaint> {
     let inside = inside()?;
     match asked {
-        Worker::Report(asked) => report(&inside, asked, json),
-        Worker::Task => {
+        Inside::Report(asked) => report(&inside, asked, json),
+        Inside::Task => {
             let task = say(&inside, "TASK_REQUEST", &json!({ "task_id": inside.task.as_str() }))?;
             if json { out::json(&task) } else { out::line(in_words(&task)) }.map(|()| DONE)
         }

@@ -107,6 +107,8 @@ pub struct Client {
     bearer: Option<HeaderValue>,
     /// The process with which ends what it takes.
     process: Option<u32>,
+    /// The session of a host over HTTP with which ends what it takes.
+    session: Option<Arc<str>>,
     /// Connections for the next question, where there will be one.
     kept: Option<Arc<Kept>>,
 }
@@ -149,12 +151,19 @@ macro_rules! verbs {
 impl Client {
     /// A client of the daemon whose own API is at `socket`. Connects only when something is asked.
     pub fn at(socket: PathBuf) -> Self {
-        Self { way: Way::Socket(socket), agent: None, bearer: None, process: None, kept: None }
+        Self { way: Way::Socket(socket), agent: None, bearer: None, process: None, session: None, kept: None }
     }
 
     /// A client of the daemon that this process is, for an agent whom it has recognised.
     pub fn inside(daemon: Arc<dyn Inside>, agent: AgentId) -> Self {
-        Self { way: Way::Inside(daemon), agent: Some(agent), bearer: None, process: None, kept: None }
+        Self {
+            way: Way::Inside(daemon),
+            agent: Some(agent),
+            bearer: None,
+            process: None,
+            session: None,
+            kept: None,
+        }
     }
 
     /// The same, keeping its connections for the next question; so do all that are made of it.
@@ -167,6 +176,12 @@ impl Client {
     #[must_use]
     pub fn bound_to(self, process: u32) -> Self {
         Self { process: Some(process), ..self }
+    }
+
+    /// The same for a session of a host over HTTP, where this process is the daemon.
+    #[must_use]
+    pub fn in_session(self, session: Arc<str>) -> Self {
+        Self { session: Some(session), ..self }
     }
 
     /// As which agent it speaks; `None` is the user.
@@ -330,6 +345,10 @@ impl Client {
         publish_post "/publish-post" (wire::PublishPost) -> wire::PostPublished;
         /// Begins the audit log of messages anew.
         purge_posts "/purge-posts" () -> wire::LogBegun;
+        /// Gives back what was taken in the session that this client is for.
+        end_session "/end-session" () -> wire::SessionEnded;
+        /// Has a worker begin nothing, or begin again.
+        switch_worker "/switch-worker" (wire::SwitchWorker) -> wire::WorkerSwitched;
         /// Opens the DevIt door at another address, for this run.
         listen "/listen" (wire::Listen) -> wire::Done;
         /// Takes configuration, policy and keys over anew.
@@ -357,6 +376,9 @@ impl Client {
         }
         if let Some(process) = self.process {
             request = request.header(wire::PROCESS_HEADER, process);
+        }
+        if let Some(session) = &self.session {
+            request = request.header(wire::SESSION_HEADER, &**session);
         }
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);

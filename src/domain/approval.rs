@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{AnswerApproval, Command, Delegate};
 use super::{
-    Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, State, Task,
-    TaskState, Terms, WorkerKind,
+    Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope, State,
+    Task, TaskState, Terms, WorkerKind,
 };
 use crate::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
@@ -82,6 +82,27 @@ impl Parked {
     }
 }
 
+/// Kinds of questions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Work, and pictures.
+    Work,
+    /// Tools of hosts.
+    Permission,
+    /// Files that are to be written.
+    Apply,
+}
+
+impl Kind {
+    fn of(command: &Command) -> Self {
+        match command {
+            Command::AskPermission(_) => Kind::Permission,
+            Command::ApplyFiles(_) => Kind::Apply,
+            _ => Kind::Work,
+        }
+    }
+}
+
 /// What policy asked for when it asked for approval.
 pub(super) struct Question {
     pub(super) rule: RuleId,
@@ -108,6 +129,26 @@ impl Approvals {
     /// All of them, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Parked>> {
         self.parked.values()
+    }
+
+    /// Whether one more question of this kind may wait, at all and of those that share with its asker. Each kind has room of its
+    /// own: what hosts ask about their tools keeps no work waiting, nor the other way round.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] says which bound was reached.
+    fn have_room(&self, who: &Principal, command: &Command) -> Result<(), Refusal> {
+        let (share, kind) = (who.share(), Kind::of(command));
+        let same = || self.iter().filter(|it| Kind::of(&it.command) == kind);
+        if same().count() >= PARKED_MAX {
+            return Err(Refusal::busy("too many requests are waiting for approval"));
+        }
+        if same().filter(|it| it.who.share() == share).count() >= PARKED_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many of your requests are waiting for approval as one agent may have, under all names of its processes; \
+                 wait for answers",
+            ));
+        }
+        Ok(())
     }
 
     pub(super) fn due(&self, now: Timestamp) -> Vec<Arc<Parked>> {
@@ -142,15 +183,7 @@ impl State {
         question: Question,
         out: &mut Outbox,
     ) -> Result<ApprovalId, Refusal> {
-        if self.approvals.parked.len() >= PARKED_MAX {
-            return Err(Refusal::busy("too many requests are waiting for approval"));
-        }
-        let share = who.share();
-        if self.approvals.iter().filter(|it| it.who.share() == share).count() >= PARKED_OF_ONE_MAX {
-            return Err(Refusal::busy(
-                "as many of your requests are waiting for approval as one agent may have; wait for answers",
-            ));
-        }
+        self.approvals.have_room(who, &command)?;
         let id = out.next_approval();
         let Question { rule, reason, terms, expires_at, by, policy } = question;
         let risk = risk_of(&command, &facts);
@@ -235,6 +268,9 @@ impl State {
         if !who.is_host_dialog() && self.is_own_request(who, parked) {
             return Err(Refusal::ApprovalOwn);
         }
+        if is_from_asker(who, parked) {
+            return Err(Refusal::ApprovalFromAsker { asker: parked.who.agent().clone() });
+        }
         // A host speaks for who sits there about what was asked there, and about nothing else.
         let elsewhere = who.is_host_dialog() && who.agent() != parked.who.agent();
         if elsewhere || !parked.by.iter().any(|by| by.admits(who)) {
@@ -287,6 +323,22 @@ impl Approver {
             Approver::Agent(id) => id == who.agent() && who.proof() == Proof::OwnKey,
         }
     }
+}
+
+/// Whether an answer comes from where the question has come from. A name and a key can be had by whatever runs as the user;
+/// two trees of processes cannot be had by one agent without leaving its own.
+fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
+    let (Some(answers), Some(asked)) = (who.origin(), parked.who.origin()) else { return false };
+    if who.is_host_dialog() {
+        // Where a rule believes the host, its dialog is shown by the asker itself.
+        return false;
+    }
+    if who.is_person() {
+        // What the owner of the machine has asked for by hand is the owner's to answer. An agent started from a terminal has a
+        // person there, unless the agent itself is in that session or above it.
+        return !parked.who.may(Scope::Operate) && answers.is_below(asked);
+    }
+    answers.shares_tree_with(asked)
 }
 
 fn digest_of(parked: &Parked) -> Digest {

@@ -7,10 +7,10 @@ use super::progress::Ending;
 use super::task::Repeat;
 use super::{
     Answer, Call, Change, Command, Decision, Delegated, Denial, Door, EventKind, Facts, Failure, Judge,
-    MailKind, Outbox, Outcome, Parked, Refusal, Reply, State, Task, TaskState, Terms, Verdict, Word,
-    approval::Question,
+    MailKind, Outbox, Outcome, Parked, Principal, Refusal, Reply, State, Task, TaskState, Terms, Verdict,
+    Word, approval::Question,
 };
-use crate::base::{AgentId, RuleId, Timestamp};
+use crate::base::{RuleId, Timestamp};
 
 pub(super) fn decide(
     state: &State,
@@ -39,7 +39,7 @@ pub(super) fn decide(
     }
     match judge.decide(call.who, &command, &call.facts) {
         Decision::Allow { rule, terms } => {
-            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
+            if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
             allowed(state, judge, &call, &command, rule, terms, out).map(Answer::Done)
@@ -64,10 +64,10 @@ pub(super) fn decide(
             {
                 return Ok(answer);
             }
-            if let Some(reason) = state.over_limits(call.now, call.who.agent(), &rule, &terms, out) {
+            if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
                 return Ok(Answer::Denied(state.deny(&call, &command, rule, reason, judge, out)));
             }
-            state.tasks.room_for(call.who.agent(), &state.settings)?;
+            state.tasks.room_for(&call.who.share(), &state.settings)?;
             let wait = wait.min(state.settings.approval_wait_max);
             let expires_at = call.now.after(command.patience().map_or(wait, |it| it.min(wait)));
             let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
@@ -135,7 +135,7 @@ fn dispatch(
         Command::SettleMail(it) => {
             let arrived = state.mail.settle(who, it, out)?;
             if let Some(MailKind::Work { task, .. }) = arrived.as_ref().map(|mail| &mail.kind) {
-                state.assigned(now, task, out);
+                state.assigned(now, who, task, out);
             }
             Ok(Reply::Settled(Settled))
         }
@@ -388,8 +388,8 @@ impl State {
             return Err(Refusal::TaskFinished);
         }
         call.facts = self.settings.facts_of(verb, std::mem::take(&mut call.facts))?;
-        call.facts.running = self.tasks.asked_by(call.who.agent());
-        call.facts.depth = self.tasks.depth_below(call.who.agent());
+        call.facts.running = self.tasks.asked_from(&call.who.share());
+        call.facts.depth = self.tasks.depth_below(call.who);
         let Some(why) = call.facts.directory_refused.clone() else { return Ok(None) };
         let failure = Failure::Sandbox { why: why.clone() };
         let rule = RuleId::parse("sandbox").expect("a constant that is a valid id");
@@ -400,20 +400,21 @@ impl State {
     fn over_limits(
         &self,
         now: Timestamp,
-        agent: &AgentId,
+        who: &Principal,
         rule: &RuleId,
         terms: &Terms,
         out: &mut Outbox,
     ) -> Option<Box<str>> {
+        let share = who.share();
         if let Some(most) = terms.concurrent
-            && self.tasks.running_under(agent, rule) >= most
+            && self.tasks.running_under(&share, rule) >= most
         {
             return Some(
-                format!("{most} tasks of {agent} are unfinished, which is as many as rule {rule} allows")
+                format!("{most} tasks of {}, or of other names of its processes, are unfinished, which is as many as rule {rule} allows", who.agent())
                     .into(),
             );
         }
-        let seconds = self.quota.spend(now, rule, agent, terms.rate?, out).err()?;
+        let seconds = self.quota.spend(now, rule, &share, terms.rate?, out).err()?;
         Some(format!("rule {rule} has been used as often as it allows; again in {seconds}s").into())
     }
 

@@ -36,7 +36,7 @@ pub use table::Locks;
 const LAPSED_KEEP: Ttl = Ttl::minutes(10);
 
 /// A process, so that a recycled number is not taken for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ProcessMark {
     /// Its number.
     pub pid: u32,

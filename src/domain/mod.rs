@@ -27,6 +27,7 @@ mod judge;
 mod lock;
 mod mail;
 mod note;
+mod origin;
 mod outbox;
 mod permission;
 pub mod post;
@@ -77,6 +78,7 @@ pub use judge::{
 };
 pub use lock::{Lock, Locks, ProcessMark, Waiter};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
+pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
 pub use permission::{Outcome, PermissionChange, PermissionEvent, Permissions, Saying};
 pub use post::{Desk, Post, PostChange, PostSettings};
@@ -358,6 +360,12 @@ impl Core {
     ) -> Result<Answer<Reply>, Refusal> {
         self.state.awake_since.get_or_insert(call.now);
         let durability = command.durability();
+        if call.who.has_free_name()
+            && let Some(used) = self.state.agents.other_spelling(call.who.agent())
+        {
+            let (agent, used) = (call.who.agent().clone(), used.clone());
+            return Err(Refusal::OtherSpelling { agent, used });
+        }
         out.begin(self.state.counters, call.now, call.who.agent().clone());
         let (agent, door) = (call.who.agent().clone(), call.who.door());
         let gives_back = command.gives_back();

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::lock::ProcessMark;
+use super::origin::CallOrigin;
 use super::post::slug;
 use crate::base::{AgentId, SessionId, Slug, TaskId};
 
@@ -174,19 +175,34 @@ pub struct Principal {
     scopes: Scopes,
     proof: Proof,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    process: Option<ProcessMark>,
+    origin: Option<Box<CallOrigin>>,
 }
 
 /// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such thing,
 /// since one can take as many as one likes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Share {
     /// A name that was proved.
     Name(Slug),
     /// All that speaks from one tree of processes.
     Process(ProcessMark),
+    /// All that speaks from processes without a terminal above them: one of a tree can come to look so at will.
+    Detached,
     /// All others at one door.
     Door(Door),
+}
+
+impl fmt::Display for Share {
+    /// One text for each, to be kept by.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Share::Name(name) => write!(f, "name {name}"),
+            Share::Process(ProcessMark { pid, started }) => write!(f, "process {pid} since {started}"),
+            Share::Detached => f.write_str("detached"),
+            Share::Door(door) => write!(f, "door {}", door.name()),
+        }
+    }
 }
 
 impl Principal {
@@ -198,18 +214,25 @@ impl Principal {
         scopes: Scopes,
         proof: Proof,
     ) -> Self {
-        Self { agent, session, door, scopes, proof, process: None }
+        Self { agent, session, door, scopes, proof, origin: None }
     }
 
-    /// The same, spoken from below this process, which leads its session.
-    pub(crate) fn in_session_of(self, process: Option<ProcessMark>) -> Self {
-        Self { process, ..self }
+    /// The same, spoken from there.
+    pub(crate) fn coming_from(self, origin: Option<CallOrigin>) -> Self {
+        Self { origin: origin.map(Box::new), ..self }
+    }
+
+    /// Where it is spoken from, as far as that is known.
+    pub(super) fn origin(&self) -> Option<&CallOrigin> {
+        self.origin.as_deref()
     }
 
     /// With whom it shares.
     pub fn share(&self) -> Share {
-        match (self.proof, self.process) {
-            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(process)) => Share::Process(process),
+        match (self.proof, self.origin()) {
+            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(origin)) => {
+                origin.tree().map_or(Share::Detached, Share::Process)
+            }
             (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, None) => Share::Door(self.door),
             _ => Share::Name(slug(self.agent.as_str())),
         }
@@ -248,6 +271,11 @@ impl Principal {
     /// Whether this is the word of whoever sits at the agent's host, as far as that host can be believed.
     pub fn is_host_dialog(&self) -> bool {
         self.proof == Proof::HostDialog
+    }
+
+    /// Whether the caller goes by a name that it has proved in no way, and that is not the user's.
+    pub fn has_free_name(&self) -> bool {
+        matches!(self.proof, Proof::PeerUid | Proof::SharedKey) && !self.may(Scope::Operate)
     }
 
     /// Whether this is a person, at a terminal as far as the kernel can tell, or at the desktop.

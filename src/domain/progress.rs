@@ -168,6 +168,7 @@ impl State {
         };
         let mut task = (**task).clone().with_note(note);
         task.state = state;
+        task.worked_from = Some(who.share());
         out.put(Change::PutTask(Arc::new(task)));
         state
     }
@@ -202,7 +203,7 @@ impl State {
     }
 
     /// A polling worker has its task in hand.
-    pub(super) fn assigned(&self, now: Timestamp, task: &TaskId, out: &mut Outbox) {
+    pub(super) fn assigned(&self, now: Timestamp, who: &Principal, task: &TaskId, out: &mut Outbox) {
         let Some(task) = self.tasks.get(task) else { return };
         let state = match task.state {
             TaskState::Queued { .. } => {
@@ -218,6 +219,7 @@ impl State {
         };
         let mut task = (**task).clone();
         (task.state, task.updated_at) = (state, now);
+        task.worked_from = Some(who.share());
         out.put(Change::PutTask(Arc::new(task)));
     }
 

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Outbox, Rate};
+use super::{Change, Outbox, Rate, Share};
 use crate::base::limits::RATE_USES_MAX;
-use crate::base::{AgentId, RuleId, Timestamp};
+use crate::base::{RuleId, Timestamp};
 
-/// The uses of one rule by one client that still count.
+/// The uses of one rule by one client, or by those that share with it, that still count.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Uses {
     /// The rule.
     pub rule: RuleId,
-    /// The client.
-    pub agent: AgentId,
+    /// With whom the client shares.
+    pub who: Share,
     /// When, oldest first. Without any, the row is forgotten.
     pub at: Vec<Timestamp>,
     /// When the newest stops counting.
@@ -24,7 +24,7 @@ pub struct Uses {
 
 /// All uses that still count.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Quota(BTreeMap<(RuleId, AgentId), Uses>);
+pub struct Quota(BTreeMap<(RuleId, Share), Uses>);
 
 impl Quota {
     /// Notes one more use, unless the window is full; then says how long it stays so, in seconds.
@@ -32,11 +32,11 @@ impl Quota {
         &self,
         now: Timestamp,
         rule: &RuleId,
-        agent: &AgentId,
+        who: &Share,
         rate: Rate,
         out: &mut Outbox,
     ) -> Result<(), u64> {
-        let key = (rule.clone(), agent.clone());
+        let key = (rule.clone(), who.clone());
         let counts = |at: &&Timestamp| now < at.after(rate.per);
         let known = self.0.get(&key).map(|uses| uses.at.as_slice()).unwrap_or_default();
         let mut at: Vec<_> = known.iter().filter(counts).copied().collect();
@@ -47,17 +47,17 @@ impl Quota {
             return Err(oldest.after(rate.per).since_ms(now).div_ceil(1000));
         }
         at.push(now);
-        out.put(Change::PutUses(Uses { rule: key.0, agent: key.1, at, until: now.after(rate.per) }));
+        out.put(Change::PutUses(Uses { rule: key.0, who: key.1, at, until: now.after(rate.per) }));
         Ok(())
     }
 
     /// How many uses count at the moment.
-    pub(super) fn used(&self, now: Timestamp, rule: &RuleId, agent: &AgentId, rate: Rate) -> usize {
-        let uses = self.0.get(&(rule.clone(), agent.clone()));
+    pub(super) fn used(&self, now: Timestamp, rule: &RuleId, who: &Share, rate: Rate) -> usize {
+        let uses = self.0.get(&(rule.clone(), who.clone()));
         uses.map_or(0, |uses| uses.at.iter().filter(|at| now < at.after(rate.per)).count())
     }
 
-    /// Forgets what counts no more: names are free to invent, and each would stay for ever.
+    /// Forgets what counts no more: processes come and go, and each would stay for ever.
     pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
         for uses in self.0.values().filter(|uses| uses.until <= now) {
             out.put(Change::PutUses(Uses { at: Vec::new(), ..uses.clone() }));
@@ -70,7 +70,7 @@ impl Quota {
     }
 
     pub(super) fn put(&mut self, uses: &Uses) {
-        let key = (uses.rule.clone(), uses.agent.clone());
+        let key = (uses.rule.clone(), uses.who.clone());
         if uses.at.is_empty() {
             self.0.remove(&key);
         } else {

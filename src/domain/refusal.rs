@@ -64,12 +64,29 @@ pub enum Refusal {
         /// What to mend.
         why: Box<str>,
     },
+    /// Another one holds the worker back.
+    #[error("worker {worker} is not switched: {why}")]
+    NotYoursToSwitch {
+        /// Which.
+        worker: AgentId,
+        /// Who holds it back, and what to do.
+        why: Box<str>,
+    },
     /// Answered, expired, or never was.
     #[error("no approval {0} is waiting; it was answered, it expired, or it never was")]
     ApprovalNotFound(ApprovalId),
     /// Nobody answers for their own request.
     #[error("nobody may answer for their own request")]
     ApprovalOwn,
+    /// Nor for one that was asked from the same tree of processes, under whatever name and with whatever key.
+    #[error(
+        "this was asked by {asker} from the session that the answer comes from, or from one above or below it; an answer has \
+         to come from elsewhere: answer it in another terminal, or start the approver in one of its own"
+    )]
+    ApprovalFromAsker {
+        /// Who has asked.
+        asker: AgentId,
+    },
     /// The rule that asks does not name this caller.
     #[error("rule {rule} does not let this caller answer")]
     ApprovalNotYours {
@@ -180,6 +197,14 @@ pub enum Refusal {
     NameTaken {
         /// Which name.
         agent: AgentId,
+    },
+    /// The name is in use in a spelling that differs by case alone.
+    #[error("{used} is in use here, and {agent} is the same name: speak as {used}, or take another name")]
+    OtherSpelling {
+        /// As the caller says it.
+        agent: AgentId,
+        /// As it is in use.
+        used: AgentId,
     },
     /// No token goes by this id, or none that is the caller's.
     #[error("no such token")]

@@ -16,10 +16,11 @@ use serde_json::json;
 use super::command::{
     BeginCapture, CaptureBegun, CaptureEnded, Captured, Command, EndCapture, Shot, Status, TakeScreenshot,
 };
+use super::post::slug;
 use super::progress::Ending;
 use super::{
     Answer, Call, Change, Decision, Delegate, Effect, EventKind, Facts, Failure, Judge, Outbox, Parked,
-    Principal, Proof, Rate, Refusal, Reply, Report, State, Task, TaskState, Terms, Tool, WorkerKind,
+    Principal, Proof, Rate, Refusal, Reply, Report, Share, State, Task, TaskState, Terms, Tool, WorkerKind,
 };
 use crate::base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
 use crate::base::{AgentId, Digest, Json, RuleId, Timestamp, Ttl};
@@ -113,7 +114,7 @@ impl State {
     fn has_rate_left(&self, now: Timestamp) -> Result<(), Refusal> {
         let Some(rate) = self.settings.screenshot_rate else { return Ok(()) };
         let under_way = self.captures().filter(|task| !is_awaiting(task)).count();
-        let used = self.quota.used(now, &taken(), &super::provost(), rate) + under_way;
+        let used = self.quota.used(now, &taken(), &ours(), rate) + under_way;
         if u32::try_from(used).is_ok_and(|used| used < rate.count) { Ok(()) } else { Err(too_often(rate)) }
     }
 
@@ -155,7 +156,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Captured, Refusal> {
         if self.tasks.get(task.id()).is_none() {
-            self.tasks.room_for(&task.asked_by, &self.settings)?;
+            self.tasks.room_for(&task.share(), &self.settings)?;
         }
         if self.captures().filter(|task| !is_awaiting(task)).count() >= CAPTURES_MAX {
             return Err(Refusal::busy("as many pictures as may be are waiting to be taken"));
@@ -163,7 +164,7 @@ impl State {
         self.has_rate_left(now)?;
         if let Some(rate) = self.settings.screenshot_rate {
             let tries = Rate { count: rate.count.saturating_mul(CAPTURE_TRIES), ..rate };
-            let spent = self.quota.spend(now, &tried(), &super::provost(), tries, out);
+            let spent = self.quota.spend(now, &tried(), &ours(), tries, out);
             spent.map_err(|_| too_often(rate))?;
         }
         task.state = TaskState::Queued { until: now.after(WAIT_MAX) };
@@ -250,7 +251,7 @@ impl State {
                 });
                 if let Some(rate) = self.settings.screenshot_rate {
                     // Whether there was room has been decided before; a window that is full stays so.
-                    let _full = self.quota.spend(now, &taken(), &super::provost(), rate, out);
+                    let _full = self.quota.spend(now, &taken(), &ours(), rate, out);
                 }
                 Ending {
                     status: Status::Completed,
@@ -322,7 +323,12 @@ fn time_limit() -> Ttl {
     Ttl::seconds_clamped(CAPTURE_MS_MAX / 1_000)
 }
 
-/// The rows of the quota, beside those of the rules, whose users never go by the daemon's own name.
+/// Pictures are counted for all together: no agent has the daemon's own name.
+fn ours() -> Share {
+    Share::Name(slug(super::provost().as_str()))
+}
+
+/// The rows of the quota, beside those of the rules.
 fn taken() -> RuleId {
     RuleId::parse("screenshot.taken").expect("a constant that is a valid id")
 }

@@ -67,6 +67,8 @@ pub struct Agents {
     known: BTreeMap<AgentId, Arc<Agent>>,
     seen: BTreeMap<AgentId, Timestamp>,
     doors: BTreeMap<AgentId, Vec<Door>>,
+    /// The spelling in use of each name, by what all spellings have in common that differ by case alone.
+    spellings: BTreeMap<Box<str>, AgentId>,
 }
 
 impl Agents {
@@ -202,6 +204,16 @@ impl Agents {
         self.doors.keys()
     }
 
+    /// The spelling of a name that is in use, where that is another one: `agent-b` for `Agent-B`.
+    pub(super) fn other_spelling(&self, agent: &AgentId) -> Option<&AgentId> {
+        self.spellings.get(&*agent.as_str().to_lowercase()).filter(|it| *it != agent)
+    }
+
+    fn uses(&mut self, agent: &AgentId) {
+        let folded = agent.as_str().to_lowercase().into();
+        self.spellings.entry(folded).or_insert_with(|| agent.clone());
+    }
+
     pub(super) fn came_by(&mut self, agent: &AgentId, door: Door) {
         if !self.doors.contains_key(agent) && self.doors.len() >= 2 * AGENTS_MAX {
             // Names are free to invent; those that nobody needs to remember make room.
@@ -210,7 +222,12 @@ impl Agents {
             if self.doors.len() >= 2 * AGENTS_MAX {
                 self.doors.clear();
             }
+            let (known, seen, doors) = (&self.known, &self.seen, &self.doors);
+            let is_there =
+                |id: &AgentId| known.contains_key(id) || seen.contains_key(id) || doors.contains_key(id);
+            self.spellings.retain(|_, id| is_there(id));
         }
+        self.uses(agent);
         let doors = self.doors.entry(agent.clone()).or_default();
         if !doors.contains(&door) {
             doors.push(door);
@@ -218,6 +235,7 @@ impl Agents {
     }
 
     pub(super) fn put(&mut self, agent: Arc<Agent>) {
+        self.uses(&agent.id);
         self.known.insert(agent.id.clone(), agent);
     }
 
@@ -225,6 +243,7 @@ impl Agents {
         self.known.remove(agent);
         self.seen.remove(agent);
         self.doors.remove(agent);
+        self.spellings.retain(|_, it| it != agent);
     }
 
     pub(super) fn seen(&mut self, agent: &AgentId, at: Timestamp) {

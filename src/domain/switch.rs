@@ -4,7 +4,8 @@
 //!   [on] --pause--> [paused] --resume--> [on]      new work waits
 //!   [on] --stop---> [off] ----start----> [on]      new work is refused
 //! ```
-//! In either case what runs comes to its end, and what had been taken on before waits. A switch is the running
+//! What a person holds back, a person has begin again; what an agent holds back, the same agent, from where it said so, or a
+//! person. In either case what runs comes to its end, and what had been taken on before waits. A switch is the running
 //! daemon's: it is in the log and in memory, and the next daemon begins with what the configuration says. A6s 6.9.
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::command::{SwitchWorker, WorkerSwitched};
-use super::{Change, Delegate, EventKind, Outbox, Principal, Refusal, State};
+use super::{Change, Delegate, Door, EventKind, Outbox, Principal, Refusal, Share, State};
 use crate::base::AgentId;
 
 /// Whether a worker begins anything.
@@ -46,6 +47,16 @@ pub struct Switched {
     pub to: Switch,
     /// Who has said so.
     pub by: AgentId,
+    /// With whom that one shares, since a name alone can be anybody's; `None` for a person, who is at no other place tomorrow.
+    pub from: Option<Share>,
+}
+
+impl Switched {
+    /// Whether this caller may have it begin again.
+    fn is_undone_by(&self, who: &Principal) -> bool {
+        let same = self.from.as_ref().is_some_and(|from| *from == who.share() && self.by == *who.agent());
+        same || who.is_person()
+    }
 }
 
 /// All of these.
@@ -76,7 +87,7 @@ impl Switches {
     /// [`Refusal::WorkerBroken`], with who has switched it off.
     pub(super) fn takes_on(&self, worker: &AgentId) -> Result<(), Refusal> {
         match self.0.get(worker) {
-            Some(Switched { to: Switch::Off, by }) => Err(refusal(worker, Switch::Off, by)),
+            Some(Switched { to: Switch::Off, by, .. }) => Err(refusal(worker, Switch::Off, by)),
             _ => Ok(()),
         }
     }
@@ -87,14 +98,17 @@ impl Switches {
     /// The same.
     pub(super) fn begins(&self, worker: &AgentId) -> Result<(), Refusal> {
         match self.0.get(worker) {
-            Some(Switched { to, by }) => Err(refusal(worker, *to, by)),
+            Some(Switched { to, by, .. }) => Err(refusal(worker, *to, by)),
             None => Ok(()),
         }
     }
 }
 
 fn refusal(worker: &AgentId, to: Switch, by: &AgentId) -> Refusal {
-    let why = format!("{by} has switched it {}; the fleet command `start` switches it on", to.word());
+    let why = format!(
+        "{by} has switched it {}; the fleet command `start` from where that was said, or `provost worker on {worker}`, switches it on",
+        to.word()
+    );
     Refusal::WorkerBroken { worker: worker.clone(), why: why.into() }
 }
 
@@ -105,36 +119,48 @@ impl State {
         self.switches.takes_on(&verb.worker).or_else(|refusal| if of_a_job() { Ok(()) } else { Err(refusal) })
     }
 
-    /// Whoever may hand work to a worker of the configuration may hold it back; on again is a word of theirs who did.
+    /// An agent that may hand work to a worker of the configuration may hold it back.
     pub(super) fn switch_worker(
         &self,
         who: &Principal,
         verb: &SwitchWorker,
         out: &mut Outbox,
     ) -> Result<WorkerSwitched, Refusal> {
-        let from = self.switches.of(&verb.worker);
+        let before = self.switches.of(&verb.worker);
         if !self.settings.workers.contains_key(&verb.worker) {
             let why = "it is not in the configuration".into();
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
+        if who.door() == Door::Own && !who.is_person() {
+            let why = "at this door a person says which worker works: `provost worker on` and `off`, at a terminal that is not \
+                       below an agent";
+            return Err(Refusal::NotYoursToSwitch { worker: verb.worker.clone(), why: why.into() });
+        }
         // What somebody holds back goes on when they say so, or a person; others may hold it back further.
         let held = self.switches.0.get(&verb.worker);
-        let others = held.filter(|it| it.by != *who.agent() && !who.is_person());
-        if let Some(Switched { to, by }) = others
+        let others = held.filter(|it| !it.is_undone_by(who));
+        if let Some(Switched { to, by, from }) = others
             && verb.to != Switch::Off
         {
-            let why = format!("{by} has switched it {}, and has it begin again, or a person does", to.word());
-            return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why: why.into() });
+            let worker = verb.worker.clone();
+            let whose = if from.is_some() { "it or a person has" } else { "a person has" };
+            let why = format!(
+                "{by} has switched it {}, and {whose} it begin again: `provost worker on {worker}`, at a terminal that is not \
+                 below an agent",
+                to.word()
+            );
+            return Err(Refusal::NotYoursToSwitch { worker, why: why.into() });
         }
-        let by = others.map_or_else(|| who.agent().clone(), |it| it.by.clone());
+        let own = || (who.agent().clone(), (!who.is_person()).then(|| who.share()));
+        let (by, from) = others.map_or_else(own, |it| (it.by.clone(), it.from.clone()));
         out.say(EventKind::WorkerSwitched {
             worker: verb.worker.clone(),
             to: verb.to,
             command: verb.command.clone(),
         });
-        let switched = Switched { to: verb.to, by };
+        let switched = Switched { to: verb.to, by, from };
         let switched = (verb.to != Switch::On).then_some(switched);
         out.put(Change::Switch(verb.worker.clone(), switched));
-        Ok(WorkerSwitched { from })
+        Ok(WorkerSwitched { from: before })
     }
 }

@@ -19,9 +19,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{Delegate, Delegated, Status};
+use super::post::slug;
 use super::{
     Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
-    Outbox, Principal, Refusal, Settings, Terms, Watched, WorkerKind,
+    Outbox, Principal, Refusal, Settings, Share, Terms, Watched, WorkerKind,
 };
 use crate::base::limits::{NOTES_MAX, TASKS_LIVE_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
@@ -155,6 +156,12 @@ pub struct Task {
     pub order: Delegate,
     /// Who asked.
     pub asked_by: AgentId,
+    /// With whom its asker shares, where that was found out.
+    #[serde(default)]
+    pub asked_from: Option<Share>,
+    /// With whom the agent shares that works on it, if one has said so.
+    #[serde(default)]
+    pub worked_from: Option<Share>,
     /// Through which door.
     pub asked_via: Door,
     /// Digest of the request.
@@ -207,6 +214,12 @@ impl Task {
         &self.order.task
     }
 
+    /// With whom its asker shares.
+    pub(super) fn share(&self) -> Share {
+        let by_name = || Share::Name(slug(self.asked_by.as_str()));
+        self.asked_from.clone().unwrap_or_else(by_name)
+    }
+
     /// How long a polling worker may be silent.
     pub(super) fn lease(&self, settings: &Settings) -> Ttl {
         self.order.timeout.max(settings.lease_min)
@@ -249,6 +262,7 @@ pub struct Tasks {
     live: BTreeMap<TaskId, Arc<Task>>,
     due: BTreeSet<(Timestamp, TaskId)>,
     by_asker: BTreeMap<AgentId, u32>,
+    by_share: BTreeMap<Share, u32>,
     by_worker: BTreeMap<AgentId, BTreeSet<TaskId>>,
 }
 
@@ -288,6 +302,8 @@ impl Tasks {
         Task {
             order: verb.clone(),
             asked_by: who.agent().clone(),
+            asked_from: Some(who.share()),
+            worked_from: None,
             asked_via: who.door(),
             request: verb.digest(),
             kind: facts.worker_kind.unwrap_or(WorkerKind::Polling),
@@ -315,13 +331,13 @@ impl Tasks {
     ///
     /// # Errors
     /// [`Refusal::Busy`] says which bound was reached.
-    pub(super) fn room_for(&self, asker: &AgentId, settings: &Settings) -> Result<(), Refusal> {
+    pub(super) fn room_for(&self, asker: &Share, settings: &Settings) -> Result<(), Refusal> {
         if self.live.len() >= TASKS_LIVE_MAX {
             return Err(Refusal::busy("too many unfinished tasks; wait for some to end or cancel them"));
         }
-        if self.asked_by(asker) >= settings.tasks_per_agent {
+        if self.asked_from(asker) >= settings.tasks_per_agent {
             return Err(Refusal::busy(
-                "as many tasks as one agent may have unfinished; wait for some to end",
+                "as many tasks as one agent may have unfinished, under all names of its processes; wait for some to end",
             ));
         }
         Ok(())
@@ -339,7 +355,7 @@ impl Tasks {
     ) -> Result<Delegated, Refusal> {
         // A granted task has its place already.
         if !self.live.contains_key(task.id()) {
-            self.room_for(&task.asked_by, settings)?;
+            self.room_for(&task.share(), settings)?;
         }
         let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
         if mail.is_full() {
@@ -376,14 +392,27 @@ impl Tasks {
         self.by_asker.get(agent).copied().unwrap_or(0)
     }
 
-    /// How deep a new delegation by this agent would lie: below the tasks it works on.
-    pub(super) fn depth_below(&self, agent: &AgentId) -> u32 {
-        self.of_worker(agent).map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
+    /// Unfinished tasks of all that share.
+    pub(super) fn asked_from(&self, share: &Share) -> u32 {
+        self.by_share.get(share).copied().unwrap_or(0)
     }
 
-    /// Unfinished tasks of a client under a rule.
-    pub(super) fn running_under(&self, agent: &AgentId, rule: &RuleId) -> u32 {
-        let count = self.live.values().filter(|task| task.asked_by == *agent && task.rule == *rule).count();
+    /// How deep a new delegation by this agent would lie: below the tasks that it works on, under whatever name. What it has
+    /// asked for itself does not lie above it.
+    pub(super) fn depth_below(&self, who: &Principal) -> u32 {
+        let share = who.share();
+        let here = |task: &&Arc<Task>| task.worked_from.as_ref() == Some(&share) && task.share() != share;
+        let named = self.of_worker(who.agent());
+        named
+            .chain(self.live.values().filter(here))
+            .map(|task| task.depth.saturating_add(1))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Unfinished tasks of a client, and of those that share with it, under a rule.
+    pub(super) fn running_under(&self, share: &Share, rule: &RuleId) -> u32 {
+        let count = self.live.values().filter(|task| task.rule == *rule && task.share() == *share).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
@@ -418,6 +447,7 @@ impl Tasks {
             self.due.insert((at, task.id().clone()));
         }
         *self.by_asker.entry(task.asked_by.clone()).or_default() += 1;
+        *self.by_share.entry(task.share()).or_default() += 1;
         self.by_worker.entry(task.order.worker.clone()).or_default().insert(task.id().clone());
         self.live.insert(task.id().clone(), task);
     }
@@ -431,6 +461,12 @@ impl Tasks {
             *count -= 1;
             if *count == 0 {
                 self.by_asker.remove(&task.asked_by);
+            }
+        }
+        if let Some(count) = self.by_share.get_mut(&task.share()) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_share.remove(&task.share());
             }
         }
         if let Some(tasks) = self.by_worker.get_mut(&task.order.worker) {

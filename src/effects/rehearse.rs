@@ -121,6 +121,8 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
         request: order.digest(),
         order,
         asked_by: id("user"),
+        asked_from: None,
+        worked_from: None,
         asked_via: Door::Own,
         kind: WorkerKind::Cli,
         state: TaskState::Queued { until: Timestamp(0) },

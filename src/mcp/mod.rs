@@ -45,6 +45,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
+use crate::base::AgentId;
 use crate::client::Client;
 use call::Call;
 use changes::Wanted;
@@ -89,14 +90,26 @@ pub struct Settings {
     pub screenshots: bool,
 }
 
+/// What a call says of the host that makes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallOf<'a> {
+    /// It is of this session of Codex.
+    Codex(&'a str),
+    /// It is of Cursor.
+    Cursor,
+}
+
+/// Says as whom such a call speaks.
+type Names = Arc<dyn Fn(&CallOf<'_>) -> Option<AgentId> + Send + Sync>;
+
 /// The server: one for each host.
 #[derive(Clone)]
 pub struct Mcp {
     client: Client,
     tools: Arc<[Entry]>,
     settings: Arc<Settings>,
-    /// Whether its calls are of the sessions that they name.
-    by_session: bool,
+    /// As whom a call speaks that says more of itself, where calls are of the sessions that they name.
+    names: Option<Names>,
     /// What the host wants to be told of, where it is one of the older era.
     wanted: Wanted,
     watches: watch::Watches,
@@ -109,16 +122,17 @@ impl Mcp {
             client,
             tools: tools::all(&settings).into(),
             settings: Arc::new(settings),
-            by_session: false,
+            names: None,
             wanted: Wanted::default(),
             watches: watch::Watches::new(),
         }
     }
 
-    /// The same for a host that nobody has named: a call that says in which of its sessions it is made is that one's.
+    /// The same for a host without a name: a call that says in which of its sessions it is made is that one's, as these
+    /// names have it.
     #[must_use]
-    pub fn by_session(self) -> Self {
-        Self { by_session: true, ..self }
+    pub fn by_session(self, names: impl Fn(&CallOf<'_>) -> Option<AgentId> + Send + Sync + 'static) -> Self {
+        Self { names: Some(Arc::new(names)), ..self }
     }
 
     /// A server whose requests each bring their own way to the daemon; one that brings none reaches nobody.
@@ -139,7 +153,15 @@ impl Mcp {
         if let Some(client) = of_the_request {
             return client.clone();
         }
-        match session::of_call(&context.meta).filter(|_| self.by_session) {
+        let named = self.names.as_ref().and_then(|names| {
+            let session = session::of_call(&context.meta);
+            let host = context.peer.peer_info().map(|it| it.client_info.name.to_lowercase());
+            match session {
+                Some(session) => names(&CallOf::Codex(&session)),
+                None => host.filter(|it| it.starts_with("cursor")).and_then(|_| names(&CallOf::Cursor)),
+            }
+        });
+        match named {
             Some(agent) => self.client.clone().speaking_as(Some(agent)),
             None => self.client.clone(),
         }

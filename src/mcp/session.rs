@@ -53,8 +53,8 @@ pub fn recorded_in(path: &Path) -> Option<AgentId> {
     AgentId::parse(words.next()?).ok().filter(|_| runs)
 }
 
-/// The agent of a call, if its host says in which session it is made.
-pub(super) fn of_call(meta: &MetaObject) -> Option<AgentId> {
+/// The session of a call, if its host says in which it is made.
+pub(super) fn of_call(meta: &MetaObject) -> Option<String> {
     of_members(&meta.0)
 }
 
@@ -72,14 +72,14 @@ pub(super) fn of_message(message: &[u8]) -> Option<AgentId> {
     if !has(TURN) && !has(THREAD) {
         return None;
     }
-    of_members(&serde_json::from_slice::<Message>(message).ok()?.params._meta)
+    agent_of("codex", &of_members(&serde_json::from_slice::<Message>(message).ok()?.params._meta)?)
 }
 
-fn of_members(meta: &Map<String, Value>) -> Option<AgentId> {
+fn of_members(meta: &Map<String, Value>) -> Option<String> {
     let turn = match meta.get(TURN) {
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
         turn => turn.cloned().unwrap_or_default(),
     };
     let session = turn.get("session_id").or_else(|| meta.get(THREAD));
-    agent_of("codex", session?.as_str()?)
+    session?.as_str().map(str::to_owned)
 }

@@ -21,7 +21,7 @@ use crate::base::{
 };
 use crate::domain::{
     Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Job, JobChange, JobResult, Lock,
-    Mail, Outbox, Owed, Parked, Settings, State, Task, Token, Uses,
+    Mail, Outbox, Owed, Parked, Settings, Share, State, Task, Token, Uses,
 };
 
 use crew::CrewRows;
@@ -71,7 +71,7 @@ struct Rows {
     finished: Vec<Arc<Task>>,
     mail: BTreeMap<MailSeq, Arc<Mail>>,
     approvals: BTreeMap<ApprovalId, Arc<Parked>>,
-    uses: BTreeMap<(RuleId, AgentId), Uses>,
+    uses: BTreeMap<(RuleId, Share), Uses>,
     locks: BTreeMap<SymbolPath, Arc<Lock>>,
     intents: BTreeMap<IntentId, Arc<Intent>>,
     contracts: BTreeMap<ContractId, Arc<Contract>>,
@@ -190,9 +190,9 @@ impl Rows {
             Change::PutApproval(it) => drop(self.approvals.insert(it.id, it.clone())),
             Change::DropApproval(id) => drop(self.approvals.remove(id)),
             Change::PutUses(it) if it.at.is_empty() => {
-                self.uses.remove(&(it.rule.clone(), it.agent.clone()));
+                self.uses.remove(&(it.rule.clone(), it.who.clone()));
             }
-            Change::PutUses(it) => drop(self.uses.insert((it.rule.clone(), it.agent.clone()), it.clone())),
+            Change::PutUses(it) => drop(self.uses.insert((it.rule.clone(), it.who.clone()), it.clone())),
             Change::PutLock(it) => drop(self.locks.insert(it.at.clone(), it.clone())),
             Change::DropLock(at) => drop(self.locks.remove(at)),
             Change::PutIntent(it) => drop(self.intents.insert(it.id.clone(), it.clone())),

@@ -102,6 +102,10 @@ const STEPS: &[&str] = &[
         seal BLOB NOT NULL                      -- MAC over all of these; the chain goes on from it
     ) STRICT;
 ",
+    // Uses are counted by where a client comes from, no longer by its name; none counts for long.
+    "
+    DELETE FROM uses;
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

@@ -353,9 +353,32 @@ pub fn process_began(pid: u32) -> io::Result<Option<u64>> {
     }
 }
 
+/// How many processes above this one are looked at.
+const ABOVE_MAX: usize = 64;
+
 /// The process that started this one.
 pub fn parent_process() -> Option<u32> {
     Some(std::os::unix::process::parent_id())
+}
+
+/// The processes above this one, its parent first, as far as the system shows them; the first process is left out.
+pub fn processes_above() -> Vec<u32> {
+    let parent_of = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    let first = parent_process().filter(|pid| *pid > 1);
+    std::iter::successors(first, |pid| parent_of(*pid).filter(|pid| *pid > 1)).take(ABOVE_MAX).collect()
+}
+
+/// What the program of a process is called, and whether it was started with one of these variables; `None` where the system
+/// does not show it.
+pub fn started_as(pid: u32, variables: &[&str]) -> Option<(String, bool)> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut set = environment.split(|byte| *byte == 0).filter_map(|it| it.split(|byte| *byte == b'=').next());
+    let has = set.any(|it| variables.iter().any(|name| name.as_bytes() == it));
+    Some((name.trim_end().to_owned(), has))
 }
 
 /// What others tell this process to do.

@@ -429,6 +429,16 @@ pub fn parent_process() -> Option<u32> {
     None
 }
 
+/// None: nothing here is known by the processes above it.
+pub fn processes_above() -> Vec<u32> {
+    Vec::new()
+}
+
+/// Nothing: no process is asked about here.
+pub fn started_as(_pid: u32, _variables: &[&str]) -> Option<(String, bool)> {
+    None
+}
+
 /// What others tell this process to do.
 #[derive(Debug)]
 pub struct Signals {

@@ -237,3 +237,39 @@ fn what_somebody_holds_back_begins_again_when_they_say_so_or_a_person() {
     assert_eq!(switch(&ada, Switch::Off), (true, Switch::Off));
     assert_eq!(switch(&owner, Switch::On), (true, Switch::On), "a person decides over all");
 }
+
+#[test]
+fn what_a_person_holds_back_begins_again_when_a_person_says_so_and_no_agent() {
+    let world = world();
+    let _daemon = world.start();
+    let mut socket = socket(&world);
+    let by_person = |line: &str| {
+        let output = crate::permissions::at_the_terminal(&world, line);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, said) = by_person("worker off first-ai --json");
+    assert_eq!(code, Some(0), "{said}");
+    let told: Value = serde_json::from_str(said.trim()).unwrap();
+    assert_eq!(told, json!({ "worker": "first-ai", "from": "on", "to": "off" }));
+    // Neither from another door, nor in the name of the person, nor as an agent.
+    let refused = socket.error("fleet.command", &json!({ "agentId": "first-ai", "command": "start" }));
+    assert!(refused.contains("a person has it begin again"), "{refused}");
+    for args in [["worker", "on", "first-ai"], ["worker", "off", "second-ai"]] {
+        let output = world.command(&args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code() == Some(4) && said.contains("at a terminal that is not"),
+            "{args:?}: {said}"
+        );
+    }
+    assert_eq!(status_of(&mut socket, "agents.list", "first-ai"), "offline");
+    // What an agent holds back, a person may have begin again, too.
+    command(&mut socket, "second-ai", "pause");
+    for name in ["first-ai", "second-ai"] {
+        let (code, said) = by_person(&format!("worker on {name}"));
+        assert!(code == Some(0) && said.contains(&format!("{name} is on; it was ")), "{said}");
+        assert_eq!(status_of(&mut socket, "agents.list", name), "available");
+    }
+    let (code, said) = by_person("worker on nobody-ai");
+    assert!(code != Some(0) && said.contains("not in the configuration"), "{said}");
+}

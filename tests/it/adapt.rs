@@ -12,7 +12,7 @@ use crate::support::{World, eventually};
 use crate::wit_client::{self, Wit};
 
 /// A running adapter; ended when dropped.
-struct Adapter {
+pub(crate) struct Adapter {
     child: Child,
     file: PathBuf,
     said: PathBuf,
@@ -20,7 +20,7 @@ struct Adapter {
 
 impl Adapter {
     /// Starts one and waits until the section is there.
-    fn start(world: &World, host: &str, file: &str) -> Self {
+    pub(crate) fn start(world: &World, host: &str, file: &str) -> Self {
         Self::start_with(world, host, file, &[], &[])
     }
 

@@ -1,14 +1,15 @@
 //! Questions that wait for someone's word, as scripts over the core.
 
+use provost::auth::testing::from_tree;
 use provost::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
-use provost::base::{ApprovalId, Digest, Ttl};
-use provost::domain::command::{AnswerApproval, Status};
+use provost::base::{ApprovalId, Digest, Json, Ttl};
+use provost::domain::command::{AnswerApproval, AskPermission, Status};
 use provost::domain::{
     Answer, Approver, Command, Decision, EventKind, Facts, Failure, Judge, MailKind, Network, Principal,
     Refusal, Reply, TaskState, Terms, Tier, Verdict,
 };
 
-use crate::script::{ByWord, RATED, Script, approver, client, last_words, named, person, rule};
+use crate::script::{ByWord, DEPTH, FEW, RATED, Script, approver, client, last_words, named, person, rule};
 use crate::storm::settings;
 
 fn failed_because(s: &Script, said: Result<Answer<Reply>, Refusal>) -> String {
@@ -261,14 +262,77 @@ fn more_questions_than_people_can_read_are_refused() {
 fn nobody_fills_the_queue_of_questions_for_others_under_however_many_names() {
     let mut s = Script::new();
     for nth in 0..PARKED_OF_ONE_MAX {
-        s.ask(&client(&format!("name{nth}")), "ask", "cli");
+        s.ask(&one_of_many(&format!("name{nth}")), "ask", "cli");
     }
     for name in ["ada", "another"] {
         let order = s.order("ask", "cli");
-        assert!(matches!(s.say(&client(name), order), Err(Refusal::Busy { .. })), "{name}");
+        assert!(matches!(s.say(&one_of_many(name), order), Err(Refusal::Busy { .. })), "{name}");
     }
+    // Another tree of processes has a share of its own.
+    s.ask(&client("ada"), "ask", "cli");
     // Who has a key is asked about, and has a share of its own.
     s.ask(&approver("carol"), "ask", "cli");
+}
+
+/// One of the names of one tree of processes.
+fn one_of_many(name: &str) -> Principal {
+    from_tree(client(name), 1)
+}
+
+#[test]
+fn limits_of_rules_are_those_of_a_tree_of_processes_under_all_its_names() {
+    let mut s = Script::new();
+    for nth in 0..RATED {
+        s.delegate(&one_of_many(&format!("rated{nth}")), "rated", "cli");
+    }
+    let order = s.order("rated", "cli");
+    assert!(matches!(s.say(&one_of_many("fresh"), order), Ok(Answer::Denied(_))));
+    s.delegate(&client("ada"), "rated", "cli");
+    for nth in 0..FEW {
+        s.delegate(&one_of_many(&format!("few{nth}")), "few", "cli");
+    }
+    let order = s.order("few", "cli");
+    assert!(matches!(s.say(&one_of_many("fresh"), order), Ok(Answer::Denied(_))));
+    s.delegate(&client("ada"), "few", "cli");
+}
+
+#[test]
+fn a_new_name_is_no_new_beginning_for_the_depth_of_delegations() {
+    let mut s = Script::new();
+    let mut asker = client("top");
+    for nth in 0..=DEPTH {
+        let worker = format!("w{nth}");
+        let task = s.delegate(&asker, "go", &worker);
+        let tree = 100 + nth;
+        s.report(&from_tree(client(&worker), tree), &task, Status::InProgress).unwrap();
+        // It hands on what it has, under another name.
+        asker = from_tree(client(&format!("other{nth}")), tree);
+    }
+    let order = s.order("go", "cli");
+    assert!(matches!(s.say(&asker, order), Ok(Answer::Denied(_))));
+    // Who asks for what it does itself is not below itself.
+    let task = s.delegate(&one_of_many("asks"), "go", "works");
+    s.report(&one_of_many("works"), &task, Status::InProgress).unwrap();
+    let own = s.delegate(&one_of_many("asks"), "go", "cli");
+    assert_eq!(s.core.state().tasks.get(&own).unwrap().depth, 0);
+}
+
+#[test]
+fn questions_about_tools_and_files_keep_no_work_waiting() {
+    let mut s = Script::new();
+    let ask = |nth: usize| AskPermission {
+        id: format!("q{nth}").into(),
+        host: "claude".into(),
+        tool: "ask".into(),
+        arguments: Json::null(),
+        wait: Ttl::minutes(1),
+    };
+    for nth in 0..PARKED_MAX {
+        let who = client(&format!("agent{}", nth / PARKED_OF_ONE_MAX));
+        assert!(matches!(s.say(&who, ask(nth)), Ok(Answer::Parked(_))), "{nth}");
+    }
+    assert!(matches!(s.say(&client("late"), ask(PARKED_MAX)), Err(Refusal::Busy { .. })));
+    s.ask(&client("agent0"), "ask", "cli");
 }
 
 /// Asks about answers too.

@@ -298,7 +298,12 @@ fn a_rate_limit_travels_with_the_permission() {
     client.delegate("shell", "true", json!({})).1.ack();
     let refused = client.delegate("shell", "true", json!({})).1.message();
     assert_eq!(refused["payload"]["code"], "E_POLICY_DENIED", "{refused}");
-    world.client(&daemon, "orch:b").delegate("shell", "true", json!({})).1.ack();
+    // Another name of the same processes is the same client; one that is proved by a key is another one.
+    let other = world.client(&daemon, "orch:b");
+    assert_eq!(other.delegate("shell", "true", json!({})).1.message()["payload"]["code"], "E_POLICY_DENIED");
+    assert!(world.command(&["key", "add", "orch:c"]).output().unwrap().status.success());
+    let keyed = crate::support::Client { ident: "orch:c".into(), secret: world.key_of("orch:c"), ..other };
+    keyed.delegate("shell", "true", json!({})).1.ack();
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::{World, provost};
 
 const CODE: &str = "export function login(a: string): string { return a }\n\n\
                     export function logout(b: string): string { return b }\n";
@@ -315,13 +315,18 @@ struct Server {
 impl Server {
     /// One of which the host takes the lock of a symbol by a call.
     fn that_locks(world: &World, session: Option<&str>, meta: &Value) -> Self {
+        Self::of("host", world, session, meta)
+    }
+
+    /// The same of a host that goes by this name.
+    fn of(host: &str, world: &World, session: Option<&str>, meta: &Value) -> Self {
         let mut server = world.command(&["mcp", "--tools", "locks,claims,intents"]);
         server.envs(session.map(|it| ("CLAUDE_CODE_SESSION_ID", it)));
         let mut child = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (child.stdin.take(), std::io::BufReader::new(child.stdout.take().unwrap()));
         let mut server = Self { child, to, from, said: 1 };
         server.says(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "host", "version": "1" } } }));
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": host, "version": "1" } } }));
         server.says(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         server.calls_with("lock_acquire", &json!({ "symbol": "src/auth.ts:login" }), meta);
         server
@@ -409,6 +414,75 @@ fn codex_is_the_agent_of_the_session_that_it_names_with_each_call() {
         drop(server);
         crate::support::eventually("its locks are free", || locked(&world).is_empty());
     }
+}
+
+/// Who holds what.
+fn holders(world: &World) -> Vec<(String, String)> {
+    let locks = world.done("anyone", &["locks"])["locks"].clone();
+    let row = |it: &Value| [&it["symbol"], &it["holder"]].map(|it| it.as_str().unwrap().to_owned());
+    locks.as_array().unwrap().iter().map(row).map(|[symbol, holder]| (symbol, holder)).collect()
+}
+
+/// What a shell of Codex does in a session.
+fn in_a_shell_of_codex(world: &World, session: &str, variable: &str, line: &str) {
+    let line = format!("{} {line}; ended=$?; exit $ended", provost().display());
+    let like = world.command(&[]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).current_dir(world.repo()).env_clear().env(variable, session);
+    shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_session_of_codex_is_the_agent_of_its_adapter_in_hooks_calls_and_shells() {
+    let world = world("codex");
+    let _daemon = world.start();
+    let _adapter = crate::adapt::Adapter::start(&world, "codex", "AGENTS.md");
+    let told = recorded(&world, "codex/apply_patch");
+    let session = told["session_id"].as_str().unwrap();
+    let server = Server::that_locks(&world, None, &json!({ "threadId": session }));
+    assert_eq!(holders(&world), [("src/auth.ts:login".to_owned(), "codex-1".to_owned())]);
+    world.goes_on("codex", &told);
+    for variable in ["CODEX_SESSION_ID", "CODEX_THREAD_ID"] {
+        // As the section has it.
+        in_a_shell_of_codex(&world, session, variable, "lock src/other.ts:f");
+        assert_eq!(holders(&world)[1], ("src/other.ts:f".to_owned(), "codex-1".to_owned()), "{variable}");
+        in_a_shell_of_codex(&world, session, variable, "unlock src/other.ts:f");
+    }
+    // A second session is another agent, by each of the ways.
+    let second = "019dba93-ffff-7d50-a089-000000000001";
+    let mut other = told.clone();
+    other["session_id"] = json!(second);
+    assert!(world.is_refused("codex", &other).contains("you are codex-000000000001"));
+    in_a_shell_of_codex(&world, second, "CODEX_THREAD_ID", "lock src/other.ts:f");
+    assert_eq!(holders(&world)[1].1, "codex-000000000001");
+    // When the first one is over, the next one may have the name.
+    let mut over = recorded(&world, "codex/session_end");
+    over["session_id"] = json!(session);
+    drop(server);
+    assert!(world.call("codex", "SessionEnd", &over).status.success());
+    in_a_shell_of_codex(
+        &world,
+        "019dba93-ffff-7d50-a089-000000000002",
+        "CODEX_THREAD_ID",
+        "lock src/third.ts:f",
+    );
+    assert!(holders(&world).contains(&("src/third.ts:f".to_owned(), "codex-1".to_owned())));
+}
+
+#[test]
+fn conversations_of_cursor_are_the_agent_that_its_file_names() {
+    let world = world("cursor");
+    let _daemon = world.start();
+    let _adapter = crate::adapt::Adapter::start(&world, "cursor", ".cursor/rules/provost.mdc");
+    let _server = Server::of("cursor-vscode", &world, None, &json!({}));
+    assert_eq!(holders(&world), [("src/auth.ts:login".to_owned(), "cursor-1".to_owned())]);
+    let told = recorded(&world, "cursor/write");
+    world.goes_on("cursor", &told);
+    // The commands in the section name the agent.
+    let rules = std::fs::read_to_string(world.repo().join(".cursor/rules/provost.mdc")).unwrap();
+    assert!(rules.contains("--as cursor-1"), "{rules}");
 }
 
 #[test]

@@ -132,6 +132,7 @@ mod names;
 mod nested_repositories;
 mod network;
 mod one_truth;
+mod own_answers;
 mod peers;
 mod permissions;
 mod policy;

@@ -2,12 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::loopback_client::Http;
 use crate::mcp_host::{ALLOW, ASK};
-use crate::support::World;
+use crate::support::{World, eventually};
 
 /// What came back: the status, the session, and the messages.
 struct Reply {
@@ -438,4 +439,86 @@ fn an_address_that_is_another_s_leads_nowhere() {
     for path in ["/", "/mcp/", "/MCP", "/mcp//", "/approvals.html", "//mcp"] {
         assert_eq!(door.get(path).status, 404, "{path}");
     }
+}
+
+/// How many locks, claims and announced changes of others there are, as another agent sees them.
+fn held(world: &World) -> usize {
+    let mut other = Host::new_era(world, "onlooker");
+    let lists = ["locks_list", "claims", "intents_list"].map(|tool| other.does(tool, json!({})));
+    let rows = |list: &Value| list["locks"].as_array().or(list["rows"].as_array()).unwrap().len();
+    lists.iter().map(rows).sum()
+}
+
+fn takes(host: &mut Host, file: &str) {
+    host.does("lock_acquire", json!({ "symbol": format!("{file}:f") }));
+    host.does("claim_acquire", json!({ "path": format!("claimed-{file}") }));
+    let files = [format!("meant-{file}")];
+    host.does("intent_declare", json!({ "description": "x", "files": files }));
+}
+
+#[test]
+fn a_session_that_is_closed_gives_back_what_was_taken_in_it_within_two_seconds() {
+    let world = world(ALLOW);
+    let _daemon = world.start();
+    let (mut ada, mut bob) = (Host::old(&world, "ada"), Host::old(&world, "bob"));
+    let mut again = Host::old(&world, "ada");
+    takes(&mut ada, "a.rs");
+    takes(&mut bob, "b.rs");
+    again.does("claim_acquire", json!({ "path": "kept.rs" }));
+    // Taken in one session and refreshed in another one of the same agent: it is that one's.
+    ada.does("lock_acquire", json!({ "symbol": "c.rs:f" }));
+    again.does("lock_acquire", json!({ "symbol": "c.rs:f" }));
+    assert_eq!(held(&world), 8);
+    assert_eq!(ada.raw("DELETE", "").status, 200);
+    let began = std::time::Instant::now();
+    eventually("all of it is given back", || held(&world) == 5);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(held(&world), 5, "what others have taken, or in another session, stays");
+    // A process that says the name of a session from elsewhere ends nothing.
+    let session = bob.headers[0].1.clone();
+    let mut curl = std::process::Command::new("curl");
+    curl.args(["--silent", "--unix-socket"]).arg(world.own_socket());
+    curl.args(["-X", "POST", "-H", "x-provost-api: 1", "-H", "x-provost-agent: bob"]);
+    curl.args(["-H", &format!("x-provost-session: {session}"), "-d", "", "http://provost/end-session"]);
+    let said = String::from_utf8(curl.output().unwrap().stdout).unwrap();
+    assert!(said.contains("\"given_back\":0"), "{said}");
+    assert_eq!(held(&world), 5);
+}
+
+/// A host in a process of its own, which begins a session, takes a file, and stays until it is ended.
+const HOST: &str = r#"
+import http.client, json, sys, time
+port, agent, until = sys.argv[1:4]
+it = http.client.HTTPConnection("127.0.0.1", int(port))
+def say(body, **more):
+    heads = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **more}
+    it.request("POST", "/mcp?agent=" + agent, json.dumps(body), heads)
+    answer = it.getresponse()
+    answer.read()
+    return answer.getheader("mcp-session-id")
+hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
+session = say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+more = {"mcp-session-id": session, "mcp-protocol-version": "2025-11-25"}
+say({"jsonrpc": "2.0", "method": "notifications/initialized"}, **more)
+for tool, arguments in (("lock_acquire", {"symbol": "a.rs:f"}), ("claim_acquire", {"path": "b.rs"})):
+    say({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}, **more)
+time.sleep(float(until))
+"#;
+
+#[test]
+fn a_host_that_is_killed_gives_back_what_was_taken_in_its_session_within_two_seconds() {
+    let world = world(ALLOW);
+    let _daemon = world.start();
+    let port = Http::mcp(&world).port.to_string();
+    let mut host =
+        std::process::Command::new("python3").args(["-c", HOST, &port, "ada", "60"]).spawn().unwrap();
+    eventually("it has taken two things", || held(&world) == 2);
+    std::thread::sleep(Duration::from_millis(1_200));
+    assert_eq!(held(&world), 2, "as long as it runs it keeps them");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let began = std::time::Instant::now();
+    eventually("all of it is given back", || held(&world) == 0);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }

@@ -372,3 +372,69 @@ fn one_name_has_one_spelling_for_as_long_as_it_is_somebodys() {
     ok(&world, &["token", "revoke", "--of", "AGENT-B"]);
     assert!(said(&world, &["intend", "--as", "agent-b", "--file", "README.md", "x"]).0);
 }
+
+#[test]
+fn of_two_spellings_that_differ_by_case_alone_the_one_in_use_is_had_at_every_door() {
+    let (world, daemon) = open_world();
+    ok(&world, &["intend", "--as", "feat-used", "--file", "README.md", "x"]);
+    let other = "Feat-Used";
+    let (fine, text) = said(&world, &["intend", "--as", other, "--file", "README.md", "x"]);
+    assert!(!fine && text.contains("feat-used is in use here"), "{text}");
+    let mut told = Vec::new();
+    let Reply::Message(it) = world.client(&daemon, other).say("REGISTER", json!({ "caps": [], "pid": 1 }))
+    else {
+        panic!("no answer")
+    };
+    told.push(("devit", it.to_string()));
+    let called = Wit::of(&world).call("register", Some(&json!({ "sessionId": other, "name": "x" })));
+    told.push(("wit", called.to_string()));
+    let body = |answer: crate::wit_client::Answer| String::from_utf8_lossy(&answer.body).into_owned();
+    let announced =
+        Http::agent_protocol(&world).post("/agents/announce", &json!({ "id": other, "tool": "x" }));
+    told.push(("agent_protocol", body(announced)));
+    // The broker's protocol has one case, and says so by itself.
+    let payload = json!({ "status": "working", "modified_files": [] });
+    let status = json!({ "type": "agent.status", "agent_id": other, "payload": payload });
+    let published = body(Http::broker(&world).post("/publish", &status));
+    assert!(published.contains("lowercase"), "{published}");
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "lock_acquire", "arguments": { "symbol": "README.md" }, "_meta": meta } });
+    let headers = [
+        ("Accept", "application/json, text/event-stream"),
+        ("Content-Type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "lock_acquire"),
+        ("x-provost-agent", other),
+    ];
+    told.push(("mcp", body(Http::mcp(&world).send("POST /mcp", &headers, call.to_string().as_bytes()))));
+    for (door, text) in &told {
+        assert!(text.contains("feat-used is in use here"), "{door}: {text}");
+    }
+    // The spelling in use is had.
+    ok(&world, &["intend", "--as", "feat-used", "--file", "README.md", "y"]);
+    let agents = ok(&world, &["agents", "--json"]);
+    assert!(!agents.contains(other), "{agents}");
+}
+
+#[test]
+fn what_people_are_shown_as_a_name_at_the_wit_door_can_be_told_from_others() {
+    let (world, _daemon) = open_world();
+    for (nth, name) in
+        ["Ad\u{200b}a", "\u{202e}adA", "\u{410}da", "Ada\u{301}", "\u{ff21}da"].iter().enumerate()
+    {
+        let called =
+            Wit::of(&world).call("register", Some(&json!({ "sessionId": format!("s{nth}"), "name": name })));
+        assert!(called["error"].to_string().contains("U+"), "{name:?}: {called}");
+    }
+    for (nth, name) in ["Ada", "José", "Ада Б.", "田中", "Ada 🚀"].iter().enumerate() {
+        let called =
+            Wit::of(&world).call("register", Some(&json!({ "sessionId": format!("t{nth}"), "name": name })));
+        assert!(called["error"].is_null(), "{name:?}: {called}");
+    }
+}

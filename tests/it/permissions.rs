@@ -159,7 +159,7 @@ impl Asking {
 }
 
 /// What somebody at a terminal of their own does.
-fn at_the_terminal(world: &World, line: &str) -> Output {
+pub(crate) fn at_the_terminal(world: &World, line: &str) -> Output {
     let mut person = Command::new("script");
     person.args(["-qec", &format!("{} {line}", provost().display()), "/dev/null"]);
     person.current_dir(world.repo()).env_clear().stdin(Stdio::null());
@@ -275,7 +275,8 @@ fn whoever_has_spoken_as_an_agent_at_any_door_is_no_person_and_neither_is_what_r
     let world = crate::wit_client::world();
     world.rule(crate::mcp_host::ASK);
     std::fs::write(world.repo().join("README.md"), "x\n").unwrap();
-    let _daemon = world.start();
+    world.configure(crate::a6s_client::OPEN);
+    let daemon = world.start();
     let wit = crate::wit_client::Wit::of(&world);
     eventually("the wit door", || wit.socket.exists() && wit.answers());
     let provost = provost().display().to_string();
@@ -299,6 +300,16 @@ fn whoever_has_spoken_as_an_agent_at_any_door_is_no_person_and_neither_is_what_r
                        "params": { "name": "locks_list", "arguments": {}, "_meta": meta } });
     std::fs::write(world.path("call.json"), format!("{call}\n")).unwrap();
     let status = json!({ "type": "agent.status", "agent_id": "feat-model", "payload": { "status": "working", "modified_files": [] } });
+    let devit = world.path("frame.py");
+    let frame = world.client(&daemon, "model").frame("HEARTBEAT", "h1", "orchestrator", &json!({}));
+    std::fs::write(world.path("frame"), format!("{frame}\n")).unwrap();
+    let speaks = format!(
+        "import socket\nit = socket.socket(socket.AF_UNIX)\nit.connect({:?})\n\
+         it.sendall(open({:?}, 'rb').read())\nit.recv(1)\n",
+        daemon.socket.display().to_string(),
+        world.path("frame").display().to_string()
+    );
+    std::fs::write(&devit, speaks).unwrap();
     let ways = [
         ("nothing", ":".to_owned(), "ended: 0"),
         ("a look as the user", format!("{provost} status"), "ended: 0"),
@@ -323,6 +334,16 @@ fn whoever_has_spoken_as_an_agent_at_any_door_is_no_person_and_neither_is_what_r
             post(
                 format!("--unix-socket {} http://localhost/rpc", wit.socket.display()),
                 json!({ "jsonrpc": "2.0", "witVersion": "1", "id": 1, "method": "register", "params": { "sessionId": "model", "name": "m" } }),
+            ),
+            "ended: 4",
+        ),
+        ("devit", format!("python3 {}", devit.display()), "ended: 4"),
+        (
+            "a6s",
+            format!(
+                "curl --silent --max-time 2 --http1.1 -H \"Connection: Upgrade\" -H \"Upgrade: websocket\" \
+                 -H \"Sec-WebSocket-Version: 13\" -H \"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\" http://127.0.0.1:{}/ws",
+                Http::a6s(&world).port
             ),
             "ended: 4",
         ),

@@ -38,6 +38,8 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         request: order.digest(),
         order,
         asked_by: AgentId::parse("orch").unwrap(),
+        asked_from: None,
+        worked_from: None,
         asked_via: Door::Devit,
         kind: WorkerKind::Cli,
         state: TaskState::Queued { until: Timestamp(0) },

@@ -13,7 +13,7 @@ use provost::domain::command::{
 };
 use provost::domain::{
     Answer, Call, Change, Command, Core, Door, Effect, EventKind, Facts, Failure, FileChange, Handoff, Mail,
-    MailKind, Network, Outbox, Picture, Principal, Rate, Refusal, Reply, Scope, Settings, State, Task,
+    MailKind, Network, Outbox, Picture, Principal, Rate, Refusal, Reply, Scope, Settings, Share, State, Task,
     TaskState, Tier, Verdict, Watched, WatchedFile, WorkerKind, WorkerSetting,
 };
 
@@ -52,7 +52,7 @@ struct Model {
     granted: BTreeSet<TaskId>,
     settled: BTreeSet<ApprovalId>,
     owed: BTreeMap<EffectId, (Effect, bool)>,
-    rated: BTreeMap<(AgentId, &'static str), Vec<Timestamp>>,
+    rated: BTreeMap<(Share, &'static str), Vec<Timestamp>>,
     trace: Digest,
 }
 
@@ -460,15 +460,17 @@ impl Sim {
         assert!(state.approvals == folded.approvals, "approvals are the fold of what was stored");
         assert!(state.quota == folded.quota && state.counters == folded.counters);
         assert!(state.mail.iter().eq(folded.mail.iter()) && state.agents.iter().eq(folded.agents.iter()));
-        let mut few: BTreeMap<&AgentId, u32> = BTreeMap::new();
+        // A name that is proved by a key and one that is only said are counted apart.
+        let (mut few, mut all) = (BTreeMap::<_, u32>::new(), BTreeMap::<_, u32>::new());
         for task in state.tasks.iter() {
             assert!(task.depth <= DEPTH && task.notes.len() <= NOTES_MAX);
-            assert!(state.tasks.asked_by(&task.asked_by) <= state.settings.tasks_per_agent);
-            *few.entry(&task.asked_by).or_default() += u32::from(task.rule == rule("few"));
+            *all.entry(&task.asked_from).or_default() += 1;
+            *few.entry(&task.asked_from).or_default() += u32::from(task.rule == rule("few"));
             if let TaskState::Awaiting { approval } = task.state {
                 assert_eq!(state.approvals.get(approval).and_then(|it| it.task()), Some(task.id()));
             }
         }
+        assert!(all.values().all(|count| *count <= state.settings.tasks_per_agent), "{all:?}");
         assert!(few.values().all(|count| *count <= FEW), "more than a rule's limit at once: {few:?}");
         for parked in state.approvals.iter() {
             let waits = parked.task().and_then(|id| state.tasks.get(id)).map(|task| task.state);

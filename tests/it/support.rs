@@ -18,9 +18,9 @@ use tempfile::TempDir;
 #[cfg_attr(windows, path = "support/windows.rs")]
 mod host;
 
-#[cfg(unix)]
-pub(crate) use host::apart;
 pub(crate) use host::{Connection, UP};
+#[cfg(unix)]
+pub(crate) use host::{apart, relay};
 
 /// The product's executable, also where tests run from an archive.
 pub(crate) fn provost() -> PathBuf {
@@ -163,10 +163,16 @@ impl World {
         Client { socket: daemon.socket.clone(), ident: ident.into(), secret: self.secret() }
     }
 
-    /// The approver, with its own key.
+    /// The approver, with its own key, which is not of the tree of processes that asks.
     pub(crate) fn approver(&self, daemon: &Daemon) -> Client {
         let ident = "client:approver";
-        Client { socket: daemon.socket.clone(), ident: ident.into(), secret: self.key_of(ident) }
+        let socket = host::elsewhere(self.dir.path(), &daemon.socket);
+        Client { socket, ident: ident.into(), secret: self.key_of(ident) }
+    }
+
+    /// The same from where this test asks.
+    pub(crate) fn approver_from_here(&self, daemon: &Daemon) -> Client {
+        Client { socket: daemon.socket.clone(), ..self.approver(daemon) }
     }
 }
 

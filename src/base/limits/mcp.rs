@@ -102,6 +102,9 @@ pub const PERMISSION_BYTES_MAX: usize = 64 << 10;
 /// like.
 pub const PARKED_OF_ONE_MAX: usize = 64;
 
+/// The processes above one that are looked at; no real chain is a tenth as long.
+pub const ANCESTORS_MAX: usize = 1_000;
+
 /// Processes of which is known that agents speak from them, before those that have ended are forgotten; each is a few bytes.
 pub const SPEAKERS_MAX: usize = 10_000;
 

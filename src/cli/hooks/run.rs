@@ -30,7 +30,6 @@ use crate::cli::speaker::Speaker;
 use crate::cli::{Complaint, Here, out};
 use crate::client::{Client, ClientError, wire};
 use crate::config::env::Environment;
-use crate::mcp::agent_of;
 
 /// What hosts take for a no whose reason is on standard error.
 const REFUSED: u8 = USAGE;
@@ -135,7 +134,10 @@ fn agent(asked: &Run, told: &Told, here: &Here) -> Result<AgentId, Complaint> {
     let session = told.session().map(|id| Session { host: host.word(), id, process });
     // Codex says with every call over MCP which session it is of, and one process of it may have several.
     let named = match (host, session) {
-        (Host::Codex, session) => session.and_then(|it| agent_of(host.word(), it.id)),
+        (Host::Codex, session) => session.and_then(|it| session::of_codex(it.id).agent(&here.places)),
+        (Host::Cursor, session) if session::is_adapted(&here.places, host.word()) => {
+            session.and_then(|it| it.agent(&here.places))
+        }
         (_, None) => session::noted(&here.places),
         (_, Some(it)) => match session::noted(&here.places) {
             Some(noted) => it.is_called(&here.places, noted),
@@ -456,6 +458,9 @@ fn end(asked: &Run, told: Result<Told, Complaint>, until: Instant) -> u8 {
         let here = here(&told)?;
         let agent = agent(asked, &told, &here)?;
         Shown::take_all_away(&here.places, &agent);
+        if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
+            session::of_codex(session).is_over(&here.places);
+        }
         within(until, async {
             // Where no daemon runs, nobody holds anything for long.
             let client = here.daemon(Some(agent)).await?;

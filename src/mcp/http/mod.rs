@@ -105,7 +105,8 @@ impl<S: ServerHandler> McpHttp<S> {
             return Err(Fault::new(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"));
         }
         let (who, process) = who(&caller, &head).await?;
-        self.sessions.enter(&head.headers, who.agent())?;
+        let mark = caller.began_at();
+        let session = self.sessions.enter(&head.headers, who.agent(), mark)?;
         let agent = who.agent().clone();
         let taken = match body.take().await {
             Ok(taken) => taken,
@@ -115,7 +116,11 @@ impl<S: ServerHandler> McpHttp<S> {
         // Nobody has named it; its hooks and its shells go by its session.
         let called = process.and_then(|pid| session::of_message(&taken.bytes).or_else(|| (self.called)(pid)));
         let who = called.map_or(Ok(who), |called| named(&caller, called.as_str()))?;
-        head.extensions.insert((self.clients)(who));
+        let client = (self.clients)(who);
+        head.extensions.insert(match session {
+            Some(session) => client.clone().in_session(session),
+            None => client.clone(),
+        });
         if head.method == Method::POST
             && let Some(refusal) = stdio::refusal(&taken.bytes)
         {
@@ -139,7 +144,7 @@ impl<S: ServerHandler> McpHttp<S> {
             *answer.status_mut() = StatusCode::OK;
         }
         if !ends {
-            self.sessions.begun(&answer, agent).await;
+            self.sessions.begun(&answer, agent, mark, client).await;
         }
         Ok(foreign(answer))
     }

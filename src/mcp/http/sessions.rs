@@ -15,8 +15,11 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
 use super::Fault;
+use crate::auth::peer::process_of_ours;
 use crate::base::AgentId;
 use crate::base::limits::{MCP_SESSION_S_MAX, MCP_SESSIONS_MAX};
+use crate::client::Client;
+use crate::domain::ProcessMark;
 use crate::mcp::eras::Announcing;
 
 /// Where the library keeps them, over transports that say in answer to `initialize` what it does not know.
@@ -81,13 +84,18 @@ const HEADER: &str = "mcp-session-id";
 /// The sessions.
 pub(super) struct Sessions {
     manager: Arc<Manager>,
-    known: Mutex<HashMap<Box<str>, Session>>,
+    known: Arc<Mutex<HashMap<Box<str>, Session>>>,
 }
 
 struct Session {
     agent: AgentId,
     heard: Instant,
+    /// The process that was heard last, where that is known.
+    process: Option<ProcessMark>,
 }
+
+/// How often it is looked whether a session is still there.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Sessions {
     /// None yet.
@@ -96,7 +104,7 @@ impl Sessions {
         config.keep_alive = Some(Duration::from_secs(MCP_SESSION_S_MAX));
         let mut manager = Manager::default();
         manager.0.session_config = config;
-        Self { manager: Arc::new(manager), known: Mutex::default() }
+        Self { manager: Arc::new(manager), known: Arc::default() }
     }
 
     pub(super) fn manager(&self) -> Arc<Manager> {
@@ -104,23 +112,41 @@ impl Sessions {
     }
 
     /// Lets a request into the session that it names; one of another agent is not there for it.
-    pub(super) fn enter(&self, headers: &HeaderMap, agent: &AgentId) -> Result<(), Fault> {
-        let Some(id) = headers.get(HEADER) else { return Ok(()) };
+    pub(super) fn enter(
+        &self,
+        headers: &HeaderMap,
+        agent: &AgentId,
+        process: Option<ProcessMark>,
+    ) -> Result<Option<Arc<str>>, Fault> {
+        let Some(id) = headers.get(HEADER) else { return Ok(None) };
         let mut known = self.known();
-        let session = id.to_str().ok().and_then(|id| known.get_mut(id)).filter(|it| it.agent == *agent);
+        let named = id.to_str().ok().and_then(|id| known.get_key_value(id)).map(|(id, _)| id.clone());
+        let session = named.as_ref().and_then(|id| known.get_mut(id)).filter(|it| it.agent == *agent);
         let unknown = || Fault::new(StatusCode::NOT_FOUND, "there is no such session; begin with initialize");
-        session.ok_or_else(unknown)?.heard = Instant::now();
-        Ok(())
+        let session = session.ok_or_else(unknown)?;
+        (session.heard, session.process) = (Instant::now(), process);
+        Ok(named.map(Arc::from))
     }
 
     /// Notes the session that an answer has begun, and ends the one that was silent for longest where there are too many.
-    pub(super) async fn begun<B>(&self, answer: &Response<B>, agent: AgentId) {
+    /// Through `client` what was taken in it is given back when it is over.
+    pub(super) async fn begun<B>(
+        &self,
+        answer: &Response<B>,
+        agent: AgentId,
+        process: Option<ProcessMark>,
+        client: Client,
+    ) {
         let Some(id) = answer.headers().get(HEADER).and_then(|id| id.to_str().ok()) else { return };
         let there: Vec<_> = self.manager.0.sessions.read().await.keys().cloned().collect();
         let too_many = {
             let mut known = self.known();
             known.retain(|id, _| there.iter().any(|it| **it == **id));
-            known.entry(id.into()).or_insert(Session { agent, heard: Instant::now() });
+            if !known.contains_key(id) {
+                known.insert(id.into(), Session { agent, heard: Instant::now(), process });
+                let (manager, known, id) = (self.manager(), Arc::clone(&self.known), Arc::from(id));
+                tokio::spawn(look_on(manager, known, id, client));
+            }
             let oldest = known.iter().min_by_key(|(_, it)| it.heard).map(|(id, _)| id.clone());
             oldest.filter(|_| known.len() > MCP_SESSIONS_MAX).inspect(|id| {
                 known.remove(id);
@@ -135,5 +161,44 @@ impl Sessions {
 
     fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, Session>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for a session to end, be it by its host's word, by its silence, or with the last process that spoke in it, and has
+/// given back what was taken in it. A session whose process has ended is there for a further one, with nothing taken.
+async fn look_on(
+    manager: Arc<Manager>,
+    known: Arc<Mutex<HashMap<Box<str>, Session>>>,
+    id: Arc<str>,
+    client: Client,
+) {
+    let client = client.in_session(Arc::clone(&id));
+    let mut gone = None;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let is_there = manager.has_session(&id).await.unwrap_or(false);
+        let process = {
+            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(&*id).and_then(|it| it.process)
+        };
+        let ended = process.filter(|it| gone != Some(*it) && process_of_ours(it.pid) != Some(*it));
+        if is_there && ended.is_none() {
+            continue;
+        }
+        gone = ended.or(gone);
+        match client.end_session().await {
+            Ok(ended) if ended.given_back > 0 => {
+                tracing::info!(
+                    door = "mcp",
+                    count = ended.given_back,
+                    "what a session had taken is given back"
+                );
+            }
+            Ok(_) => {}
+            Err(err) => tracing::warn!(door = "mcp", %err, "what a session had taken is not given back"),
+        }
+        if !is_there {
+            return;
+        }
     }
 }

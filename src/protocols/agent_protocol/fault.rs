@@ -78,6 +78,7 @@ impl From<Refusal> for Fault {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, says)
             }
             Refusal::NameTaken { .. }
+            | Refusal::OtherSpelling { .. }
             | Refusal::OutOfScope { .. }
             | Refusal::Denied { .. }
             | Refusal::SwitchedOff { .. } => Self::forbidden(says),

@@ -86,7 +86,7 @@ impl Fault {
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         let status = match &refusal {
-            Refusal::OutOfScope { .. } | Refusal::NameTaken { .. } => 403,
+            Refusal::OutOfScope { .. } | Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => 403,
             Refusal::HeldElsewhere(_) => 409,
             _ => 503,
         };

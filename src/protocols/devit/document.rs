@@ -182,7 +182,7 @@ impl Session {
     /// Who speaks, as long as the key is good.
     fn who(&self, talk: &Talk) -> Option<Principal> {
         let standing = standing(talk, &self.agent, &self.key)?;
-        talk.door.0.names.by_frame(self.agent.clone(), standing, &talk.peer.line()).ok()
+        talk.door.0.names.by_frame(self.agent.clone(), standing, talk.peer.line()).ok()
     }
 
     /// Answers requests, and pushes what is queued for this caller as notifications in between.

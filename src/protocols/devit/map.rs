@@ -550,8 +550,11 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         }
         Refusal::OutOfScope { .. }
         | Refusal::NameTaken { .. }
+        | Refusal::OtherSpelling { .. }
         | Refusal::TaskNotYours { .. }
         | Refusal::ApprovalOwn
+        | Refusal::ApprovalFromAsker { .. }
+        | Refusal::NotYoursToSwitch { .. }
         | Refusal::ApprovalNotYours { .. }
         | Refusal::LockNotHeld { .. }
         | Refusal::IntentNotOwned { .. }

@@ -33,7 +33,7 @@ use crate::auth::role::Standing;
 use crate::auth::token::Tokens;
 use crate::base::limits::TTL_MAX_MS;
 use crate::base::{AgentId, Digest, Secret, Timestamp};
-use crate::domain::{Mail, Principal, ProcessMark, Refusal};
+use crate::domain::{Mail, Principal, Refusal};
 use crate::engine::Slot;
 use crate::service::Provost;
 use crate::transport::Stream;
@@ -204,8 +204,7 @@ impl Devit {
         if proven {
             reader.proven();
         }
-        let mut talk =
-            Talk { door: self, peer, reader, guard, proven, carried: None, line: None, slot: None };
+        let mut talk = Talk { door: self, peer, reader, guard, proven, carried: None, slot: None };
         if let Some(last_words) = talk.run().await {
             talk.reader.into_inner().close_with_reset(last_words.as_bytes());
         }
@@ -230,8 +229,6 @@ struct Talk {
     guard: Guard,
     proven: bool,
     carried: Option<Carried>,
-    /// The process that has connected, and those above it in its session, once it has spoken.
-    line: Option<Vec<ProcessMark>>,
     /// The engine's board has this place for the agent that spoke last; nearly always only one speaks here.
     slot: Option<(AgentId, Arc<Slot>)>,
 }
@@ -395,8 +392,7 @@ impl Talk {
         if let Some(run) = self.door.inside() {
             return Ok(run.principal());
         }
-        let line = self.line.get_or_insert_with(|| self.peer.line());
-        self.door.0.names.by_frame(agent, standing, line)
+        self.door.0.names.by_frame(agent, standing, self.peer.line())
     }
 
     fn slot(&mut self, agent: &AgentId) -> &Slot {

@@ -44,6 +44,7 @@ use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
 
 use crate::auth::caller::Caller;
+use crate::auth::line::Line;
 use crate::auth::loopback::{KNOWS_PEERS, LoopbackPeer, carriers_are_about, holders};
 use crate::auth::names::Names;
 use crate::auth::peer::line_of;
@@ -53,7 +54,7 @@ use crate::base::limits::{
     LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
 };
 use crate::domain::view::GoodToken;
-use crate::domain::{Door, ProcessMark, Token};
+use crate::domain::{Door, Token};
 use crate::service::Provost;
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room, Taken, Untaken, server};
@@ -123,6 +124,10 @@ const CROWDED: &str =
 /// Told to whoever could not be looked at.
 const UNKNOWN: &str = "who asks cannot be found out at the moment, since too much is open; try again";
 
+/// Told to a process of which cannot be seen that the connection is its own.
+const UNSEEN: &str = "the process that asks cannot be found among those of this user: it has ended, or keeps others from looking \
+                      at it (PR_SET_DUMPABLE); have an ordinary process ask";
+
 /// What a connection's peer has proved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peer {
@@ -135,9 +140,6 @@ enum Peer {
     /// Nobody could look.
     Unknown,
 }
-
-/// The process that has a connection, and those above it in its session.
-type Line = Arc<[ProcessMark]>;
 
 /// How many peers of a door are looked for among all processes at once.
 const LOOKS_AT_ONCE: usize = 2;
@@ -207,7 +209,7 @@ impl<D: LoopbackDoor> Shell<D> {
         let Some(peer) = self.peer(peer, us, &guard).await else { return };
         drop(arriving);
         let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
-        let line: Arc<OnceCell<Line>> = Arc::default();
+        let line: Arc<OnceCell<Arc<Line>>> = Arc::default();
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {
             // Whoever has proved nothing is not kept while others wait.
@@ -245,9 +247,9 @@ impl<D: LoopbackDoor> Shell<D> {
         }
     }
 
-    /// The process that has this socket, and those above it in its session; nothing where it cannot be found out.
-    async fn line_of(&self, socket: u32) -> Line {
-        let Ok(_turn) = self.0.looking.acquire().await else { return Line::default() };
+    /// The process that has this socket, and those above it; nothing where it cannot be found out.
+    async fn line_of(&self, socket: u32) -> Arc<Line> {
+        let Ok(_turn) = self.0.looking.acquire().await else { return Arc::default() };
         let look = move || holders(BTreeSet::from([socket])).ok()?.get(&socket).map(|pid| line_of(*pid));
         let looked = tokio::task::spawn_blocking(look).await;
         looked.ok().flatten().unwrap_or_default().into()
@@ -274,11 +276,18 @@ impl<D: LoopbackDoor> Shell<D> {
         Some(Peer::Crowd)
     }
 
+    /// Told to a request that cannot be answered at the moment, for this reason.
+    fn turned_away(&self, why: &str) -> Response<Reply> {
+        let mut answer = self.0.door.unavailable(why);
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        dressed(closing(answer))
+    }
+
     /// The answer, and what becomes of the connection where that is 101.
     async fn respond(
         &self,
         peer: Peer,
-        line: &OnceCell<Line>,
+        line: &OnceCell<Arc<Line>>,
         request: Request<Incoming>,
     ) -> (Response<Reply>, Option<Promised>) {
         let door = &self.0.door;
@@ -300,9 +309,7 @@ impl<D: LoopbackDoor> Shell<D> {
             Peer::Admitted(_) | Peer::Stranger => None,
         };
         if let Some(why) = turned_away {
-            let mut answer = door.unavailable(why);
-            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            return (dressed(closing(answer)), None);
+            return (self.turned_away(why), None);
         }
         let query = head.uri.query().filter(|_| door.takes_token_in_query());
         let token = match self.0.gate.token(&head.headers, query).await {
@@ -317,6 +324,10 @@ impl<D: LoopbackDoor> Shell<D> {
         let caller = match socket {
             Some(socket) if speaks(door.door(), &head) => {
                 let line = line.get_or_init(|| self.line_of(socket)).await;
+                // A process that keeps us from seeing what it has open would be taken for a person later on.
+                if line.is_empty() && names_itself(door.door(), &head) {
+                    return (self.turned_away(UNSEEN), None);
+                }
                 caller.from_line(Arc::clone(line))
             }
             _ => caller,
@@ -332,6 +343,11 @@ impl<D: LoopbackDoor> Shell<D> {
 /// Whether a request may speak in somebody's name; most only look.
 fn speaks(door: Door, head: &Parts) -> bool {
     matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
+}
+
+/// Whether a request gives its sender a name: pages for people are read at the door for hosts, too.
+fn names_itself(door: Door, head: &Parts) -> bool {
+    door == Door::A6s || !matches!(head.method, Method::GET | Method::HEAD)
 }
 
 /// An answer to which a client replies by showing a token.

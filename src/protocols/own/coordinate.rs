@@ -24,6 +24,7 @@ pub(super) fn routes() -> Router<Own> {
     Router::new()
         .route("/lock", post(lock))
         .route("/unlock", post(unlock))
+        .route("/end-session", post(end_session))
         .route("/locks", get(locks))
         .route("/leave", post(leave))
         .route("/declare", post(declare))
@@ -66,7 +67,7 @@ async fn lock(
             Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "no_process", message)
                 .hint("name one that runs, or none, and give a time with --ttl")
         })?),
-        None => tied.0,
+        None => tied.process(),
     };
     let order = LockOrder {
         base: base(&own, body.worktree).await?,
@@ -78,7 +79,12 @@ async fn lock(
         process,
     };
     let granted = own.0.provost.lock(&who, order).await.map_err(map::fault)?;
+    own.tie(&tied.to_session(), &who, Taken::Lock(granted.lock.fence));
     Ok(Json(words::granted(&granted)))
+}
+
+async fn end_session(State(own): State<Own>, _caller: Caller, tied: Tied) -> Json<wire::SessionEnded> {
+    Json(wire::SessionEnded { given_back: own.end_session(&tied).await })
 }
 
 async fn unlock(

@@ -106,7 +106,7 @@ impl Own {
     /// Keeps in mind that a host has called a hook. Nobody answers for a model, and what runs below its host it may have
     /// started itself.
     fn note_host(&self, hook: &PeerId) {
-        self.0.names.note(&hook.line());
+        self.0.names.note(hook.line());
     }
 
     async fn converse(self, stream: Stream, guard: Guard) {
@@ -155,16 +155,17 @@ impl Own {
         };
         if let Some(agent) = named {
             if token.is_none() && agent == self.0.user {
-                return Ok(role::user(agent, false));
+                let who = role::user(agent, false);
+                return Ok(who.coming_from(self.0.names.origin(peer.line())));
             }
-            let who = self.0.names.local(agent.clone(), Door::Own, token.as_deref(), &peer.line());
+            let who = self.0.names.local(agent.clone(), Door::Own, token.as_deref(), peer.line());
             return who.map_err(|why| not_ones_own(why, &agent, token.as_deref()));
         }
         let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
         let agents = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok());
         let agents: HashSet<i32> = agents.chain(self.0.names.speakers()).collect();
         let who = role::user(self.0.user.clone(), peer.is_at_terminal_outside(&agents));
-        Ok(who.in_session_of(peer.line().last().copied()))
+        Ok(who.coming_from(self.0.names.origin(peer.line())))
     }
 
     /// Whether a caller may read or write in the name of somebody that the request names: the user in anybody's, an agent

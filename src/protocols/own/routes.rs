@@ -19,7 +19,7 @@ use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
 use crate::domain::command::AckTask;
 use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting, WaitingOne};
-use crate::domain::{Answer, Principal, Verb};
+use crate::domain::{Answer, Principal, Switch, Verb};
 use crate::service::{Chunk, Stream, TaskFilter, Way};
 
 /// Longest wait of a question that waits for news.
@@ -48,6 +48,7 @@ pub(super) fn router(own: Own) -> Router {
         .route("/cancel-task", post(cancel))
         .route("/report-task", post(report))
         .route("/answer-approval", post(answer))
+        .route("/switch-worker", post(switch_worker))
         .route("/record", post(record))
         .route("/reload", post(reload))
         .route("/listen", post(listen))
@@ -316,6 +317,18 @@ async fn screenshot(
         }
         Answer::Denied(denial) => map::denied(&task, denial),
     }))
+}
+
+async fn switch_worker(
+    State(own): State<Own>,
+    Caller(who): Caller,
+    Asked(body): Asked<wire::SwitchWorker>,
+) -> Answered<wire::WorkerSwitched> {
+    let worker = map::agent(&body.worker, "worker")?;
+    let to = if body.on { Switch::On } else { Switch::Off };
+    let from = own.0.provost.switch_worker(&who, &worker, to, to.word()).await.map_err(map::fault)?;
+    let (from, to) = (from.word().into(), to.word().into());
+    Ok(Json(wire::WorkerSwitched { worker: body.worker, from, to }))
 }
 
 async fn cancel(

@@ -1,7 +1,8 @@
-//! What a process has taken, and gives back when it ends: `provost mcp` names itself with each request.
+//! What a process or a session of a host over HTTP has taken, and gives back when it ends: `provost mcp` names itself with each
+//! request, and the door for hosts over HTTP the session.
 //!
-//! Locks end with a process in the core, also over a restart of the daemon. Claims and intents are noted here, in memory: what
-//! was taken before a restart ends as ever, with its time or with its agent's silence.
+//! Locks end with a process in the core, also over a restart of the daemon. Claims and intents, and the locks of sessions, are
+//! noted here, in memory: what was taken before a restart ends as ever, with its time or with its agent's silence.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -11,10 +12,12 @@ use std::time::Duration;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts as Head;
 
+use super::inside::Known;
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
-use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX};
+use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
 use crate::base::{Fence, IntentId, RepoPath};
+use crate::domain::command::ReleaseLock;
 use crate::domain::view::ClaimsOf;
 use crate::domain::{IntentStatus, Principal, ProcessMark};
 use crate::system::process_began;
@@ -22,15 +25,44 @@ use crate::system::process_began;
 /// How often a process is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The process that a request is made for, if it says so and it is there.
-pub(super) struct Tied(pub(super) Option<ProcessMark>);
+/// What one process or session has taken that is kept in mind; the oldest gives way.
+const TIED_MAX: usize = CLAIMS_PER_AGENT_MAX + INTENTS_PER_AGENT_MAX + LOCKS_PER_AGENT_MAX;
+
+/// With what ends what a request takes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum End {
+    Process(ProcessMark),
+    Session(Box<str>),
+}
+
+/// The process or the session that a request is made for, if it says so and it is there.
+pub(super) struct Tied(Option<End>);
+
+impl Tied {
+    /// The process, where it is one.
+    pub(super) fn process(&self) -> Option<ProcessMark> {
+        if let Some(End::Process(mark)) = &self.0 { Some(*mark) } else { None }
+    }
+
+    /// The same as far as the core does not see to it.
+    pub(super) fn to_session(self) -> Self {
+        Self(self.0.filter(|it| matches!(it, End::Session(_))))
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Tied {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Head, _: &S) -> Result<Self, Infallible> {
-        let named = parts.headers.get(wire::PROCESS_HEADER).and_then(|it| it.to_str().ok()?.parse().ok());
-        Ok(Self(named.and_then(process_of_ours)))
+        let said = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
+        // Who may name a session could end another one's: doors of this process alone.
+        if parts.extensions.get::<Known>().is_some()
+            && let Some(session) = said(wire::SESSION_HEADER)
+        {
+            return Ok(Self(Some(End::Session(session.into()))));
+        }
+        let process = said(wire::PROCESS_HEADER).and_then(|it| process_of_ours(it.parse().ok()?));
+        Ok(Self(process.map(End::Process)))
     }
 }
 
@@ -41,42 +73,39 @@ pub(super) enum Taken {
     Claim(RepoPath, Fence),
     /// An announced change.
     Intent(IntentId),
+    /// A lock, by its grant.
+    Lock(Fence),
 }
 
-/// A process, and what it has taken for whom.
-type Tying = (ProcessMark, Vec<(Principal, Taken)>);
-
-/// All of it, by process.
+/// All of it, by what it ends with, and for whom it was taken.
 #[derive(Default)]
-pub(super) struct Ties(Mutex<HashMap<u32, Tying>>);
+pub(super) struct Ties(Mutex<HashMap<End, Vec<(Principal, Taken)>>>);
 
 impl Ties {
-    fn all(&self) -> MutexGuard<'_, HashMap<u32, Tying>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<End, Vec<(Principal, Taken)>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Own {
-    /// Notes what a process has taken.
+    /// Notes what was taken; where it was tied to something else before, it is no longer.
     pub(super) fn tie(&self, tied: &Tied, who: &Principal, taken: Taken) {
-        let Some(mark) = tied.0 else { return };
+        let Some(end) = &tied.0 else { return };
         let is_first = {
             let mut all = self.0.ties.all();
-            let is_first = all.get(&mark.pid).is_none_or(|it| it.0 != mark);
-            if is_first {
-                all.insert(mark.pid, (mark, Vec::new()));
+            all.values_mut().for_each(|list| list.retain(|(_, it)| *it != taken));
+            let is_first = !all.contains_key(end);
+            let list = all.entry(end.clone()).or_default();
+            if list.len() >= TIED_MAX {
+                list.remove(0);
             }
-            if let Some((_, list)) = all.get_mut(&mark.pid) {
-                list.retain(|(_, it)| *it != taken);
-                if list.len() >= CLAIMS_PER_AGENT_MAX + INTENTS_PER_AGENT_MAX {
-                    list.remove(0);
-                }
-                list.push((who.clone(), taken));
-            }
+            list.push((who.clone(), taken));
             is_first
         };
-        if is_first {
-            tokio::spawn(self.clone().look_on(mark));
+        if let End::Process(mark) = end
+            && is_first
+        {
+            tokio::spawn(self.clone().look_on(*mark));
         }
     }
 
@@ -86,18 +115,25 @@ impl Own {
         while process_began(mark.pid).map_or(true, |began| began == Some(mark.started)) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        let taken = {
-            let mut all = self.0.ties.all();
-            if all.get(&mark.pid).is_none_or(|it| it.0 != mark) {
-                return;
-            }
-            all.remove(&mark.pid).map(|it| it.1).unwrap_or_default()
-        };
+        let count = self.end(&End::Process(mark)).await;
+        tracing::info!(pid = mark.pid, count, "claims and intents of a process that ended are given back");
+    }
+
+    /// Gives back what was taken in the session that a request names.
+    pub(super) async fn end_session(&self, tied: &Tied) -> usize {
+        match &tied.0 {
+            Some(end @ End::Session(_)) => self.end(end).await,
+            _ => 0,
+        }
+    }
+
+    async fn end(&self, end: &End) -> usize {
+        let taken = self.0.ties.all().remove(end).unwrap_or_default();
         let count = taken.len();
         for (who, taken) in taken {
             self.give_back(&who, taken).await;
         }
-        tracing::info!(pid = mark.pid, count, "claims and intents of a process that ended are given back");
+        count
     }
 
     /// What is not there any more, or not the same, stays as it is.
@@ -109,6 +145,18 @@ impl Own {
                 match held.iter().any(|it| it.file == file && it.fence == fence) {
                     true => provost.release_claim(who, file).await.map(drop),
                     false => Ok(()),
+                }
+            }
+            Taken::Lock(fence) => {
+                // Found by its grant: its file may have another name by now.
+                let held = provost.locks(Some(who.agent().clone()), Vec::new()).await;
+                let held = held.map(|it| it.0).unwrap_or_default();
+                match held.iter().find(|it| it.it.fence == fence) {
+                    Some(lock) => {
+                        let (at, fence) = (lock.it.at.clone(), Some(fence));
+                        provost.submit(who, ReleaseLock { at, fence, force: false }).await.map(drop)
+                    }
+                    None => Ok(()),
                 }
             }
             Taken::Intent(id) => provost.update_intent(who, id, IntentStatus::Abandoned).await.map(drop),

@@ -7,6 +7,7 @@ mod applies;
 mod coordinate;
 mod crew;
 mod graph;
+mod held_back;
 mod hosts;
 mod inbox;
 mod jobs;
@@ -22,6 +23,7 @@ pub use applies::*;
 pub use coordinate::*;
 pub use crew::*;
 pub use graph::*;
+pub use held_back::*;
 pub use hosts::*;
 pub use inbox::*;
 pub use jobs::*;
@@ -41,6 +43,9 @@ pub const AGENT_HEADER: &str = "x-provost-agent";
 
 /// Header with the process for which a caller takes what it takes: locks, claims and intents end with it.
 pub const PROCESS_HEADER: &str = "x-provost-process";
+
+/// The session of a host over HTTP with which ends what it takes; believed from a door of the daemon's own alone.
+pub const SESSION_HEADER: &str = "x-provost-session";
 
 /// An error, with what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -105,9 +105,10 @@ fn refused(refusal: &Refusal) -> Fault {
         Refusal::NameTaken { .. } => Fault::reserved(),
         Refusal::Busy { .. } => Fault::method("BUSY", &json!({ "message": message })),
         Refusal::Unavailable { .. } => Fault::method("UNAVAILABLE", &json!({ "message": message })),
-        Refusal::OutOfScope { .. } | Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => {
-            Fault::method("NOT_ALLOWED", &json!({ "message": message }))
-        }
+        Refusal::OutOfScope { .. }
+        | Refusal::Denied { .. }
+        | Refusal::OtherSpelling { .. }
+        | Refusal::SwitchedOff { .. } => Fault::method("NOT_ALLOWED", &json!({ "message": message })),
         // What else there is is about verbs that this door does not have.
         _ => Fault::method("REFUSED", &json!({ "message": message })),
     }

@@ -21,10 +21,10 @@ use std::time::Duration;
 
 use super::FrontDoor;
 use crate::auth::Rejected;
+use crate::auth::line::Line;
 use crate::auth::names::Names;
 use crate::auth::peer::PeerId;
 use crate::base::limits::LOOPBACK_SPARE_MAX;
-use crate::domain::ProcessMark;
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
@@ -39,10 +39,7 @@ const READ_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The door.
 #[derive(Clone)]
-pub struct Wit(Arc<Parts>, Line);
-
-/// The process that has connected, and those above it in its session.
-type Line = Arc<[ProcessMark]>;
+pub struct Wit(Arc<Parts>, Arc<Line>);
 
 struct Parts {
     provost: Provost,
@@ -57,7 +54,7 @@ impl Wit {
     /// A door for the processes of the user `uid`; `names` tells which are free.
     pub fn new(provost: Provost, names: Arc<Names>, uid: u32) -> Self {
         let parts = Parts { provost, names, uid, room: Room::new(http::BODIES), base: None };
-        Self(Arc::new(parts), Line::default())
+        Self(Arc::new(parts), Arc::default())
     }
 
     /// The same for a socket in another checkout, whose files its requests are about.
@@ -66,7 +63,7 @@ impl Wit {
         let Parts { provost, names, uid, room, .. } = &*self.0;
         let (provost, names) = (provost.clone(), names.clone());
         let parts = Parts { provost, names, uid: *uid, room: room.clone(), base: Some(base) };
-        Self(Arc::new(parts), Line::default())
+        Self(Arc::new(parts), Arc::default())
     }
 
     async fn converse(mut self, mut stream: Stream, guard: Guard) {
@@ -77,7 +74,7 @@ impl Wit {
         });
         let turned_away = match proven {
             Ok(peer) => {
-                self.1 = peer.line().into();
+                self.1 = Arc::new(peer.line().clone());
                 stream.proven();
                 guard.is_process(peer.pid);
                 (!guard.makes_room(LOOPBACK_SPARE_MAX)).then_some("its process has too many")

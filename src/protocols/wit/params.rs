@@ -6,7 +6,7 @@ use super::map::Fault;
 use super::wire::{self, Faults, members, string};
 use crate::auth::peer::process_of_ours;
 use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
-use crate::base::{AgentId, RepoPath, SymbolPath, Ttl};
+use crate::base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
 use crate::domain::ProcessMark;
 
 /// The parameters of one request. Reading notes what is wrong; [`Params::all`] tells it.
@@ -101,6 +101,9 @@ impl<'a, const N: usize> Params<'a, N> {
         let text = self.words(name, ID_LEN_MAX)?;
         if text.chars().any(char::is_control) {
             return self.wrong(name, "contains a control character");
+        }
+        if let Err(unclear) = check_look(&text) {
+            return self.wrong(name, unclear.to_string());
         }
         Some(text)
     }

@@ -145,9 +145,9 @@ fn put_task(db: &Connection, task: &Task, finished: Option<i64>) -> Result<(), S
 fn put_uses(db: &Connection, uses: &Uses) -> Result<(), StoreError> {
     if uses.at.is_empty() {
         let sql = "DELETE FROM uses WHERE rule = ?1 AND agent = ?2";
-        return put(db, sql, params![uses.rule.as_str(), uses.agent.as_str()]);
+        return put(db, sql, params![uses.rule.as_str(), uses.who.to_string()]);
     }
-    let row = params![uses.rule.as_str(), uses.agent.as_str(), text(uses)?];
+    let row = params![uses.rule.as_str(), uses.who.to_string(), text(uses)?];
     put(db, "INSERT OR REPLACE INTO uses VALUES (?1, ?2, ?3)", row)
 }
 

@@ -122,7 +122,7 @@ impl Model {
         if matches!(answer, Answer::Denied(_)) || out.events.is_empty() {
             return;
         }
-        let uses = self.rated.entry((who.agent().clone(), word)).or_default();
+        let uses = self.rated.entry((who.share(), word)).or_default();
         uses.push(now);
         uses.retain(|at| now < at.after(RATE_WINDOW));
         assert!(uses.len() <= RATED as usize, "{who} used {word} more often than it allows");

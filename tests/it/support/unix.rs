@@ -120,3 +120,52 @@ pub(crate) fn apart(command: &Command) -> std::process::Output {
     output.status = std::process::ExitStatus::from_raw(code << 8);
     output
 }
+
+const RELAY: &str = r#"
+import os, socket, sys, threading
+def pass_on(one, other):
+    try:
+        while data := one.recv(65536):
+            other.sendall(data)
+        other.shutdown(socket.SHUT_WR)
+    except OSError:
+        for it in (one, other):
+            try: it.shutdown(socket.SHUT_RDWR)
+            except OSError: pass
+def serve(listener, to):
+    while True:
+        one, _ = listener.accept()
+        other = socket.socket(socket.AF_UNIX)
+        try: other.connect(to)
+        except OSError: one.close(); continue
+        for ends in ((one, other), (other, one)):
+            threading.Thread(target=pass_on, args=ends, daemon=True).start()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1] + ".new")
+listener.listen(64)
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+threading.Thread(target=serve, args=(listener, sys.argv[2]), daemon=True).start()
+sys.stdin.read()
+"#;
+
+/// The words of a command that passes on what comes in at the first socket to the second one, until its own input ends.
+pub(crate) fn relay(at: &Path, to: &Path) -> [String; 5] {
+    let path = |it: &Path| it.to_str().unwrap().to_owned();
+    ["python3".into(), "-c".into(), RELAY.into(), path(at), path(to)]
+}
+
+/// A socket at which a process of another session answers for this one, and passes on: a tree of processes that asks gives no answer.
+pub(super) fn elsewhere(world: &Path, socket: &Path) -> PathBuf {
+    let name = socket.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let at = world.join(format!("elsewhere-{name}"));
+    if !at.exists() {
+        let mut other = Command::new("setsid");
+        other.arg("--fork").args(relay(&at, socket)).stdin(std::process::Stdio::piped());
+        let mut relay = other.spawn().unwrap();
+        // Its input ends with this process.
+        std::mem::forget(relay.stdin.take());
+        assert!(relay.wait().unwrap().success());
+        super::eventually("the relay", || at.exists());
+    }
+    at
+}

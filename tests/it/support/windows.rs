@@ -124,3 +124,8 @@ impl Write for Connection {
         Ok(())
     }
 }
+
+/// Nothing is known of trees of processes here.
+pub(super) fn elsewhere(_world: &Path, socket: &Path) -> PathBuf {
+    socket.to_owned()
+}

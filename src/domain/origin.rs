@@ -1,0 +1,65 @@
+//! Where among the processes of the machine a call comes from.
+//!
+//! ```text
+//!   first process
+//!     `- terminal's program         session 3
+//!          `- shell, on a terminal  session 2   <- the tree: sessions below without a terminal belong to it
+//!               `- host, setsid     session 1
+//!                    `- caller
+//! ```
+//! A name can be chosen, a key can be read by any process of the user; the tree that a process has grown in can be left, and
+//! not chosen. Sessions are known by the process at their top and by the time at which it began.
+
+use serde::{Deserialize, Serialize};
+
+use super::lock::ProcessMark;
+
+/// A session that a caller is in, or that a process above it is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ProcessSession {
+    /// The process at its top: its leader, where that still runs.
+    pub top: ProcessMark,
+    /// Whether a terminal controls it.
+    pub terminal: bool,
+}
+
+/// The sessions that a caller is in, and which of them is the top of its tree.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CallOrigin {
+    sessions: Box<[ProcessSession]>,
+    tree: usize,
+}
+
+impl CallOrigin {
+    /// Of the caller's session and those above it, innermost first; `spoken` is how many of them, counted from the caller's,
+    /// lie at or below the topmost one in which an agent has spoken. `None` where nothing is known of the caller.
+    pub fn new(sessions: Vec<ProcessSession>, spoken: usize) -> Option<Self> {
+        let last = sessions.len().checked_sub(1)?;
+        // A session without a terminal is what a program makes of itself in passing: it belongs to the one above that has one.
+        let with_terminal = sessions.iter().position(|it| it.terminal).unwrap_or(0);
+        let tree = with_terminal.max(spoken.saturating_sub(1)).min(last);
+        Some(Self { sessions: sessions.into(), tree })
+    }
+
+    /// The top of the tree that the caller belongs to; `None` where it has no terminal above it, which is what a process looks
+    /// like that has left its tree.
+    pub(super) fn tree(&self) -> Option<ProcessMark> {
+        let has_terminal = self.sessions.iter().any(|it| it.terminal);
+        self.sessions.get(self.tree).filter(|_| has_terminal).map(|it| it.top)
+    }
+
+    /// Whether two callers are of one tree: either of them is in the other's, or below it.
+    pub(super) fn shares_tree_with(&self, other: &CallOrigin) -> bool {
+        let top = |it: &CallOrigin| it.sessions.get(it.tree).map(|it| it.top);
+        top(self).is_some_and(|it| other.has(it)) || top(other).is_some_and(|it| self.has(it))
+    }
+
+    /// Whether this caller is in the very session of another one, or below it.
+    pub(super) fn is_below(&self, other: &CallOrigin) -> bool {
+        other.sessions.first().is_some_and(|it| self.has(it.top))
+    }
+
+    fn has(&self, top: ProcessMark) -> bool {
+        self.sessions.iter().any(|it| it.top == top)
+    }
+}
