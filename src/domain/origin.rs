@@ -28,6 +28,9 @@ pub struct ProcessSession {
 pub struct CallOrigin {
     sessions: Box<[ProcessSession]>,
     tree: usize,
+    /// Whether an agent has spoken in one of them.
+    #[serde(default)]
+    spoken: bool,
 }
 
 impl CallOrigin {
@@ -38,7 +41,12 @@ impl CallOrigin {
         // A session without a terminal is what a program makes of itself in passing: it belongs to the one above that has one.
         let with_terminal = sessions.iter().position(|it| it.terminal).unwrap_or(0);
         let tree = with_terminal.max(spoken.saturating_sub(1)).min(last);
-        Some(Self { sessions: sessions.into(), tree })
+        Some(Self { sessions: sessions.into(), tree, spoken: spoken > 0 })
+    }
+
+    /// Whether an agent has spoken in the caller's session, or in one above it.
+    pub(super) fn is_of_agents(&self) -> bool {
+        self.spoken
     }
 
     /// The top of the tree that the caller belongs to; `None` where it has no terminal above it, which is what a process looks

@@ -278,6 +278,11 @@ impl Principal {
         matches!(self.proof, Proof::PeerUid | Proof::SharedKey) && !self.may(Scope::Operate)
     }
 
+    /// Whether an agent has spoken where the call comes from: the caller may be a model that has left its name out.
+    pub fn is_of_agents(&self) -> bool {
+        !self.is_person() && self.origin().is_some_and(CallOrigin::is_of_agents)
+    }
+
     /// Whether this is a person, at a terminal as far as the kernel can tell, or at the desktop.
     pub fn is_person(&self) -> bool {
         matches!(self.proof, Proof::Terminal | Proof::Desktop)

@@ -212,7 +212,9 @@ impl State {
             WhichTokens::Id(id) => *token.id() == **id,
             WhichTokens::Of(agent) => slug(token.agent.as_str()) == slug(agent.as_str()),
         };
-        let mine = |token: &&Arc<Token>| token.agent == *who.agent() || who.may(Scope::Operate);
+        // A model that has left its name out does not free the names of others for itself.
+        let for_others = who.may(Scope::Operate) && !who.is_of_agents();
+        let mine = |token: &&Arc<Token>| token.agent == *who.agent() || for_others;
         let tokens: Vec<Arc<Token>> = self.tokens.iter().filter(wanted).filter(mine).cloned().collect();
         if tokens.is_empty() {
             return Err(Refusal::TokenNotFound);

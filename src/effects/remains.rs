@@ -63,7 +63,7 @@ pub(super) fn sort(copies: &Path) {
     let (kept, others): (Vec<PathBuf>, Vec<PathBuf>) = listed(copies).into_iter().partition(is_kept);
     others.iter().for_each(|path| throw_away(path));
     let mut kept: Vec<(SystemTime, PathBuf)> = kept.into_iter().map(|path| (changed(&path), path)).collect();
-    kept.sort_by(|a, b| b.0.cmp(&a.0));
+    kept.sort_by_key(|it| std::cmp::Reverse(it.0));
     let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
     let gone = kept.iter().enumerate().filter(|(number, it)| *number >= REMAINS_KEPT_MAX || it.0 < oldest);
     gone.for_each(|(_, (_, path))| throw_away(path));

@@ -263,6 +263,37 @@ fn another_spelling_of_a_name_reads_no_letters_of_its_owner() {
 }
 
 #[test]
+fn who_leaves_its_name_out_where_agents_speak_gets_no_name_of_another() {
+    let world = World::new();
+    world.key_of("keyed2");
+    let _daemon = world.start();
+    ok(&world, &["token", "mint", "victim2"]);
+    let letter = json!({ "to": "victim2", "kind": "message", "text": "for your eyes" });
+    // From now on an agent has spoken in the session of these tests.
+    assert_eq!(own(&world, ("POST", "/send-message"), &[("x-provost-agent", "friend")], &letter).0, 200);
+    for name in ["victim2", "Victim2", "keyed2"] {
+        let inbox = format!("/posts?inbox={name}");
+        for (route, body) in [
+            (("POST", "/mint-token"), json!({ "agent": name })),
+            (("GET", inbox.as_str()), json!({})),
+            (
+                ("POST", "/publish-post"),
+                json!({ "type": "agent.status", "agent_id": name, "payload": { "status": "working" } }),
+            ),
+        ] {
+            let answer = own(&world, route, &[], &body);
+            assert!(is_kept_out(&answer), "{route:?} as {name}: {answer:?}");
+        }
+    }
+    let freed = own(&world, ("POST", "/revoke-tokens"), &[], &json!({ "agent": "victim2" }));
+    assert_ne!(freed.0, 200, "{freed:?}");
+    // A name that is free is given as before, and the user may do all of it from elsewhere.
+    assert_eq!(own(&world, ("POST", "/mint-token"), &[], &json!({ "agent": "unheard-of" })).0, 200);
+    let again = crate::support::apart(&world.command(&["token", "mint", "victim2"]));
+    assert!(again.status.success(), "{again:?}");
+}
+
+#[test]
 fn a_host_speaks_for_nobody_whose_token_it_does_not_show() {
     let world = World::new();
     let asks = ASK.replace("[\"human\"]", "[\"host\"]");

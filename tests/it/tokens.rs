@@ -6,8 +6,9 @@ use crate::loopback_client::{Answer, Http};
 use crate::support::{Daemon, World, eventually};
 use crate::wit_client::Wit;
 
+/// As a user does from where no agent has spoken, which these tests do.
 fn run(world: &World, args: &[&str]) -> (i32, String, String) {
-    let output = world.command(args).output().unwrap();
+    let output = crate::support::apart(&world.command(args));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim().to_owned();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }

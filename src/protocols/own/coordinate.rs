@@ -79,7 +79,7 @@ async fn lock(
         process,
     };
     let granted = own.0.provost.lock(&who, order).await.map_err(map::fault)?;
-    own.tie(&tied.to_session(), &who, Taken::Lock(granted.lock.fence));
+    own.tie(&tied.in_session(), &who, Taken::Lock(granted.lock.fence));
     Ok(Json(words::granted(&granted)))
 }
 

@@ -168,10 +168,11 @@ impl Own {
         Ok(who.coming_from(self.0.names.origin(peer.line())))
     }
 
-    /// Whether a caller may read or write in the name of somebody that the request names: the user in anybody's, an agent
-    /// in its own and in those that are free.
+    /// Whether a caller may read or write in a name that the request gives: the user in any, an agent in its own and in
+    /// those that are free. A caller without a name counts as an agent where agents have spoken.
     fn check_other(&self, who: &Principal, agent: &AgentId) -> Result<(), Fault> {
-        if who.may(Scope::Operate) || is_same(who.agent(), agent) {
+        let is_users = who.may(Scope::Operate) && !who.is_of_agents();
+        if is_users || is_same(who.agent(), agent) {
             return Ok(());
         }
         self.0.names.is_free(agent, Proof::PeerUid).map_err(|why| not_ones_own(why, agent, None))

@@ -45,7 +45,7 @@ impl Tied {
     }
 
     /// The same as far as the core does not see to it.
-    pub(super) fn to_session(self) -> Self {
+    pub(super) fn in_session(self) -> Self {
         Self(self.0.filter(|it| matches!(it, End::Session(_))))
     }
 }

@@ -36,6 +36,7 @@ async fn mint(
         let message = format!("{agent} belongs to the daemon or a person, and never has a token");
         return Err(Fault::new(StatusCode::FORBIDDEN, "reserved", message));
     }
+    own.check_other(&who, &agent)?;
     if ttl_s == Some(0) {
         return Err(Fault::invalid("ttl_s is zero"));
     }

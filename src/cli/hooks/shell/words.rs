@@ -171,7 +171,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
     // `2>` names no file, and its number is none either.
     let is_number = rest.peek() == Some(&'>') && text.chars().all(|it| it.is_ascii_digit());
     // `{}` stands for what a program is given, and `{` is a word of the shell.
-    let pattern = pattern && text != "{" && !(text.ends_with("{}") && !text.contains(['*', '?', '[']));
+    let pattern = pattern && text != "{" && (text.contains(['*', '?', '[']) || !text.ends_with("{}"));
     match (open || is_number, pattern) {
         (true, _) => Word::Unknown,
         (false, true) => Word::Pattern(text),
