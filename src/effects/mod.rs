@@ -51,6 +51,8 @@ mod shell;
 mod shield;
 #[cfg_attr(not(target_os = "linux"), path = "snap_elsewhere.rs")]
 mod snap;
+#[cfg_attr(windows, path = "sockets_windows.rs")]
+mod sockets;
 #[cfg_attr(windows, path = "survey_windows.rs")]
 mod survey;
 #[cfg(not(windows))]

@@ -5,7 +5,7 @@
 //! link, and nothing is ever opened that could block or act.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -115,7 +115,7 @@ pub(super) struct Ground {
 }
 
 /// Why a look was given up, or is incomplete.
-enum Stop {
+pub(super) enum Stop {
     TooMany,
     TooDeep,
     TooSlow,
@@ -129,7 +129,7 @@ impl From<Errno> for Stop {
 }
 
 impl Stop {
-    fn why(self) -> String {
+    pub(super) fn why(self) -> String {
         match self {
             Stop::TooMany => {
                 format!("the workspace has more than {SURVEY_ENTRIES_MAX} entries, or too many that matter")
@@ -168,80 +168,6 @@ impl Ground {
         let mut found = walk.found;
         found.incomplete = done.err().map(Stop::why).or(found.incomplete);
         found
-    }
-}
-
-/// Local sockets in a workspace around a directory, from the workspace; those in the directory are left out.
-///
-/// # Errors
-/// Why not every folder could be looked at: there may be more.
-pub(super) fn sockets_around(root: &Place, but: &Place) -> Result<Vec<Vec<u8>>, String> {
-    let mut around = Around {
-        but: (but.dev(), but.ino()),
-        left: SURVEY_ENTRIES_MAX,
-        until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
-        found: Vec::new(),
-    };
-    let top = open_place(root).map_err(|err| Stop::Io(err).why())?;
-    around.look(top.as_fd(), &mut Vec::new(), SURVEY_DEPTH_MAX).map_err(Stop::why)?;
-    Ok(around.found)
-}
-
-/// A look for local sockets around a directory.
-struct Around {
-    /// The directory, by device and inode.
-    but: (u64, u64),
-    left: u64,
-    until: Instant,
-    found: Vec<Vec<u8>>,
-}
-
-impl Around {
-    fn look(&mut self, dir: BorrowedFd<'_>, path: &mut Vec<u8>, depth: usize) -> Result<(), Stop> {
-        let depth = depth.checked_sub(1).ok_or(Stop::TooDeep)?;
-        for entry in Dir::read_from(dir)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            self.left = self.left.checked_sub(1).ok_or(Stop::TooMany)?;
-            if Instant::now() > self.until {
-                return Err(Stop::TooSlow);
-            }
-            let length = path.len();
-            if length > 0 {
-                path.push(b'/');
-            }
-            path.extend(name.to_bytes());
-            match entry.file_type() {
-                FileType::Socket => self.found.push(path.clone()),
-                FileType::Directory => self.look_into(dir, name, path, depth)?,
-                _ => {}
-            }
-            path.truncate(length);
-        }
-        Ok(())
-    }
-
-    fn look_into(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        path: &mut Vec<u8>,
-        depth: usize,
-    ) -> Result<(), Stop> {
-        let inner = match rustix::fs::openat(dir, name, directory_flags(), Mode::empty()) {
-            Ok(inner) => inner,
-            // Gone since it was listed; or shut, also for a worker, which is the same user.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => return Ok(()),
-            Err(errno) => return Err(errno.into()),
-        };
-        let stat = rustix::fs::fstat(&inner)?;
-        if (stat.st_dev, stat.st_ino) == self.but {
-            return Ok(());
-        }
-        self.look(inner.as_fd(), path, depth)
     }
 }
 

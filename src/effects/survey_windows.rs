@@ -77,11 +77,6 @@ pub(super) struct Ground {
     pub(super) whole_repositories: bool,
 }
 
-/// None are looked for here.
-pub(super) fn sockets_around(_root: &Place, _but: &Place) -> Result<Vec<Vec<u8>>, String> {
-    Ok(Vec::new())
-}
-
 impl Ground {
     /// Says that nothing was looked at.
     pub(super) fn look(&self) -> Survey {

@@ -265,9 +265,9 @@ fn another_spelling_of_a_name_reads_no_letters_of_its_owner() {
 #[test]
 fn who_leaves_its_name_out_where_agents_speak_gets_no_name_of_another() {
     let world = World::new();
-    world.key_of("keyed2");
     let _daemon = world.start();
     ok(&world, &["token", "mint", "victim2"]);
+    ok(&world, &["key", "add", "keyed2"]);
     let letter = json!({ "to": "victim2", "kind": "message", "text": "for your eyes" });
     // From now on an agent has spoken in the session of these tests.
     assert_eq!(own(&world, ("POST", "/send-message"), &[("x-provost-agent", "friend")], &letter).0, 200);
@@ -400,7 +400,8 @@ fn one_name_has_one_spelling_for_as_long_as_it_is_somebodys() {
     ok(&world, &["key", "add", "boss"]);
     let (fine, text) = said(&world, &["key", "add", "Boss"]);
     assert!(!fine && text.contains("`boss` has a key"), "{text}");
-    ok(&world, &["token", "revoke", "--of", "AGENT-B"]);
+    let freed = crate::support::apart(&world.command(&["token", "revoke", "--of", "AGENT-B"]));
+    assert!(freed.status.success(), "{freed:?}");
     assert!(said(&world, &["intend", "--as", "agent-b", "--file", "README.md", "x"]).0);
 }
 
