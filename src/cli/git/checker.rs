@@ -146,10 +146,13 @@ impl<'a> Checker<'a> {
                 Some(from) => (Some(from), change.path.as_ref().map(|path| (path, None))),
                 None => (None, change.path.as_ref().map(|path| (path, change.old.as_deref()))),
             };
-            if let Some(path) = here.filter(is_locked) {
+            // A lock follows a rename in its own time, from here to there, and is asked for in that order.
+            let is_concerned =
+                here.is_some_and(|path| is_locked(&path)) || there.is_some_and(|(path, _)| is_locked(&path));
+            if let Some(path) = here.filter(|_| is_concerned) {
                 blocked.extend(self.edit(path, (change.old.as_deref(), None), blobs).await?);
             }
-            if let Some((path, old)) = there.filter(|(path, _)| is_locked(path)) {
+            if let Some((path, old)) = there.filter(|_| is_concerned) {
                 blocked.extend(self.edit(path, (old, change.new.as_deref()), blobs).await?);
             }
         }
