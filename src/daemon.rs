@@ -509,7 +509,7 @@ impl Daemon {
         }
         self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
         self.provost.set_configured(workers);
-        self.provost.set_apply_rules(wiring::apply_rules(&loaded.config));
+        self.provost.set_apply_rules(wiring::apply_rules(&loaded.config, &self.start.places.root));
         self.hook.send_replace(wiring::hook(&loaded.config));
         self.notices.send_replace(notices::options(&loaded.config));
         self.camera.send_replace(Arc::new(pictures::camera(&loaded.config, &self.start.places)));

@@ -27,6 +27,7 @@ mod speakers;
 pub mod testing;
 pub mod token;
 
+pub use speakers::runs;
 use zeroize::Zeroizing;
 
 use crate::base::Secret;

@@ -45,7 +45,13 @@ impl Speakers {
     }
 }
 
+/// Whether a process still runs, of whatever user: a session may be led by a login program. `None` when the system does not
+/// say.
+pub fn runs(mark: &ProcessMark) -> Option<bool> {
+    process_began(mark.pid).ok().map(|began| began == Some(mark.started))
+}
+
+/// One that could not be looked at is taken to run: what is forgotten would be taken for a person.
 fn is_running(mark: &ProcessMark) -> bool {
-    // Whosever it is: a session may be led by a login program.
-    process_began(mark.pid).is_ok_and(|began| began == Some(mark.started))
+    runs(mark) != Some(false)
 }

@@ -16,7 +16,7 @@ use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
 use crate::domain::post::{Owner, slug};
 use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
-use crate::effects::{HookCommand, HookParts, not_ours, shell_profile};
+use crate::effects::{HookCommand, HookParts, held_outside, not_ours, shell_profile};
 use crate::index::{self, Index};
 use crate::jail::{Bounds, Copies, Git, Grounds, McpCall, ParseMode, Profile, Root, Supervisor};
 use crate::protocols::devit;
@@ -138,15 +138,19 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
 /// What is kept of users' files, in the daemon's own folder.
 pub(super) fn kept(places: &Places, config: &Config) -> Result<(Versions, Applying)> {
     let versions = Versions::open(&places.state).context("the folder of versions of claimed files")?;
-    let applying =
-        Applying::open(&places.state, apply_rules(config)).context("the folder of records of applies")?;
+    let applying = Applying::open(&places.state, apply_rules(config, &places.root))
+        .context("the folder of records of applies")?;
     Ok((versions, applying))
 }
 
 /// What may be written for editors.
-pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
+pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a> {
     let a6s = &config.a6s;
-    ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings }
+    let (root, mut protect) = (root.to_owned(), config.workspace.protect.clone());
+    protect.extend(config.workers.values().flat_map(|worker| worker.protect.iter().cloned()));
+    let lines: Vec<String> = hook(config).map(|it| it.line.clone()).into_iter().collect();
+    let held = Box::new(move || held_outside(&root, &protect, &lines));
+    ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, held }
 }
 
 /// The work trees of the repository, for those who ask about files in one of them.

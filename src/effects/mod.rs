@@ -77,4 +77,5 @@ pub use rehearse::{Left, Rehearsal, Rehearsed, rehearse};
 pub use result::{End, Outcome, Output, Run, Spoken, outcome};
 pub use router::{Hands, Parts};
 pub use shell::shell_profile;
+pub use shield::held_outside;
 pub use worker::{Profiles, WorkerParts};

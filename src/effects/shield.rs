@@ -57,13 +57,9 @@ pub(super) fn shield(
     (root, directory): (&Place, &Place),
     trying: Trying,
 ) -> Result<Shield, Failure> {
-    let mut named = named_by_git(root.path(), Unreadable::IsRefused).map_err(jail_refused)?;
-    let hooks = hooks_of(root.path(), &named);
-    named.extend(profile.protect.iter().map(|path| (root.path().join(path.as_str()), Missing::Directory)));
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    for line in &profile.run_outside {
-        named.extend(files_of_line(line, root.path(), &home));
-    }
+    let by_git = named_by_git(root.path(), Unreadable::IsRefused).map_err(jail_refused)?;
+    let hooks = hooks_of(root.path(), &by_git);
+    let named = named_by_all(by_git, root.path(), &profile.protect, &profile.run_outside);
     let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
     if later::row_over(prefix.as_os_str().as_encoded_bytes()).is_some_and(later::Row::is_read_only) {
         let why =
@@ -93,6 +89,25 @@ pub(super) fn shield(
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, root, directory)?;
     Ok(Shield { guards, sockets, repositories, hooks, before })
+}
+
+fn named_by_all(mut named: Named, root: &Path, protect: &[RepoPath], lines: &[String]) -> Named {
+    named.extend(protect.iter().map(|path| (root.join(path.as_str()), Missing::Directory)));
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    for line in lines {
+        named.extend(files_of_line(line, root, &home));
+    }
+    named
+}
+
+/// Files and folders, absolute, that run outside of every jail or are protected: those that git's configuration names, these
+/// paths from the workspace, and those that these command lines name. There or not. Blocking: git is asked.
+///
+/// # Errors
+/// A sentence when git cannot be asked.
+pub fn held_outside(root: &Path, protect: &[RepoPath], lines: &[String]) -> Result<Vec<PathBuf>, String> {
+    let named = named_by_git(root, Unreadable::IsRefused)?;
+    Ok(named_by_all(named, root, protect, lines).into_keys().collect())
 }
 
 /// Has all repositories held that are there, and those places where submodules belong; answers which there are, and

@@ -11,8 +11,9 @@ use rmcp::model::MetaObject;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::auth::runs;
 use crate::base::AgentId;
-use crate::system::process_began;
+use crate::domain::ProcessMark;
 
 /// So many characters of a session's id are in a name. The last ones: some ids begin with the time.
 const TAIL_LEN: usize = 12;
@@ -49,7 +50,7 @@ pub fn recorded_in(path: &Path) -> Option<AgentId> {
     File::open(path).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
     let mut words = text.splitn(3, ' ');
     let (pid, began) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let runs = process_began(pid).ok()? == Some(began);
+    let runs = runs(&ProcessMark { pid, started: began })?;
     AgentId::parse(words.next()?).ok().filter(|_| runs)
 }
 

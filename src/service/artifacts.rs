@@ -9,6 +9,7 @@
 mod carry;
 mod diff;
 mod file;
+mod held;
 mod outlook;
 mod path;
 mod places;
@@ -38,6 +39,7 @@ use crate::domain::view::{InTheWay, WaitingOne};
 use crate::domain::{Answer, ApplyFile, Artifact, EventKind, Principal, Refusal, Stake, StakeKind};
 use diff::Budget;
 use file::Found;
+pub use held::Held;
 use plan::{Check, Order, Plan, Want};
 use record::Records;
 use shelves::Shelves;
@@ -111,7 +113,6 @@ impl From<io::Error> for ApplyFault {
 }
 
 /// What the configuration says of applies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ApplyRules<'a> {
     /// Files that these patterns mean are never written.
     pub deny: &'a [String],
@@ -119,6 +120,8 @@ pub struct ApplyRules<'a> {
     pub unknown: bool,
     /// Whether settings that run later are written.
     pub settings: bool,
+    /// What is never written because it runs outside of every jail.
+    pub held: Held,
 }
 
 /// The same, as it is asked.
@@ -127,13 +130,14 @@ struct Bounds {
     deny: Result<WatchPatterns, String>,
     unknown: bool,
     settings: bool,
+    held: Held,
 }
 
 impl Bounds {
     fn of(rules: ApplyRules<'_>) -> Arc<Self> {
         let deny = WatchPatterns::parse(rules.deny);
         let deny = deny.map_err(|err| format!("the configuration's a6s.deny is wrong: {err}"));
-        Arc::new(Self { deny, unknown: rules.unknown, settings: rules.settings })
+        Arc::new(Self { deny, unknown: rules.unknown, settings: rules.settings, held: rules.held })
     }
 
     fn set_apart(&self, path: &RepoPath) -> Result<(), String> {
@@ -210,10 +214,11 @@ impl Provost {
         who: &Principal,
         artifacts: Vec<Artifact>,
     ) -> Result<Vec<Previewed>, ApplyFault> {
-        let asked = self.read_artifacts(artifacts)?;
+        let mut asked = self.read_artifacts(artifacts)?;
         let keepers = self.keepers(who, &asked).await?;
         let provost = self.clone();
         let compared = move || {
+            provost.withhold(&mut asked);
             let leaving = leaving(&asked, &keepers);
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
             let (mut shelves, mut left) = (provost.shelves(), DIFFS_BYTES_MAX);
@@ -409,7 +414,8 @@ impl Provost {
     }
 
     /// Leaves what an apply would really do, and counts the rest.
-    fn sort(&self, asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
+    fn sort(&self, mut asked: Vec<Asked>, keepers: Vec<Option<Stake>>) -> Sorted {
+        self.withhold(&mut asked);
         let (mut sorted, mut shelves) = (Sorted::default(), self.shelves());
         let (leaving, mut failed) = (leaving(&asked, &keepers), Vec::new());
         let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);

@@ -41,7 +41,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub use crate::index::State as GraphState;
 pub use crate::jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use agents::{Agent, AgentOutput, Agents, BUILT_IN_ROLES, Meant, Nobody, Role, Rounds, preamble_of};
-pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, PastApply, Previewed};
+pub use artifacts::{Action, Applied, ApplyFault, ApplyRules, Applying, Held, PastApply, Previewed};
 pub use code::{Base, Code, Content, Source};
 pub use conflicts::{Restore, SettleFault};
 pub use contracts::{Checked, Fault, ProposeFault, Staged, Violation};

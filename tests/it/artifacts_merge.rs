@@ -69,7 +69,11 @@ impl World {
         let state = dir.path().join(".state");
         let kept = (
             Versions::open(&state).unwrap(),
-            Applying::open(&state, ApplyRules { deny: &[], unknown: true, settings: false }).unwrap(),
+            Applying::open(
+                &state,
+                ApplyRules { deny: &[], unknown: true, settings: false, held: Box::new(|| Ok(Vec::new())) },
+            )
+            .unwrap(),
         );
         let (artifacts, job_logs) = (Artifacts::at(&state), JobLogs::at(&state));
         artifacts.keep(&task(), &harvest(base), "").unwrap();

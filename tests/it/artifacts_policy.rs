@@ -117,6 +117,43 @@ fn settings_that_run_later_are_written_only_where_a_setting_says_so() {
 }
 
 #[test]
+fn what_runs_outside_of_every_jail_is_written_by_no_apply() {
+    let settings = "[hooks.notify]\ncommand = \"./tell/me.sh --now\"\n[workspace]\nprotect = [\"ours\"]\n";
+    let desk = Desk::with(FREELY, &format!("[a6s]\napply_settings = true\n{settings}"));
+    let git = |args: &[&str]| {
+        assert!(
+            std::process::Command::new("git").args(args).current_dir(desk.at("")).status().unwrap().success()
+        );
+    };
+    git(&["config", "core.hooksPath", "hooked"]);
+    git(&["config", "core.fsmonitor", "./watch/it.sh"]);
+    git(&["init", "-q", "--bare", "store"]);
+    let bare = |name: &str| file(&format!("made/{name}"), "x");
+    let asked = json!([
+        file("tell/me.sh", "x"),
+        file("TELL/me.sh", "x"),
+        file("ours/a", "x"),
+        file("hooked/pre-commit", "x"),
+        file("watch/it.sh", "x"),
+        file("store/config", "x"),
+        file("store/hooks/update", "x"),
+        bare("HEAD"),
+        bare("objects/x"),
+        bare("refs/x"),
+        bare("config"),
+    ]);
+    let answer = desk.apply(&asked);
+    assert_eq!((&answer["applied"], errors(&answer).len()), (&json!(0), 11), "{answer}");
+    let shown = desk.preview(&asked);
+    assert!(shown.iter().all(|it| it["action"] == "skip"), "{shown:?}");
+    // What is in one file of a call, and then in another call, is a repository all the same.
+    let answer = desk.apply(&json!([bare("HEAD"), bare("objects/x"), file("free", "x")]));
+    assert_eq!(answer["applied"], 3, "{answer}");
+    let answer = desk.apply(&json!([bare("refs/x")]));
+    assert_eq!(answer["applied"], 0, "{answer}");
+}
+
+#[test]
 fn who_is_asked_sees_the_difference_and_what_runs_later_apart() {
     let desk = Desk::with("", "[a6s]\napply_settings = true\n");
     desk.put("a", "old\n");

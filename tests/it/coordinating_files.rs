@@ -53,7 +53,7 @@ impl World {
             Configured { profiles, agents, fleet, artifacts, job_logs, surroundings: Default::default() };
         let applying = Applying::open(
             &dir.path().join(".state"),
-            ApplyRules { deny: &[], unknown: true, settings: false },
+            ApplyRules { deny: &[], unknown: true, settings: false, held: Box::new(|| Ok(Vec::new())) },
         )
         .unwrap();
         let kept = (versions, applying);

@@ -69,7 +69,11 @@ fn provost(dir: &Path) -> Provost {
     let state = dir.join(".state");
     let kept = (
         Versions::open(&state).unwrap(),
-        Applying::open(&state, ApplyRules { deny: &[], unknown: true, settings: false }).unwrap(),
+        Applying::open(
+            &state,
+            ApplyRules { deny: &[], unknown: true, settings: false, held: Box::new(|| Ok(Vec::new())) },
+        )
+        .unwrap(),
     );
     let configured = Configured {
         profiles: Arc::default(),

@@ -15,12 +15,12 @@ use axum::http::request::Parts as Head;
 use super::inside::Known;
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
+use crate::auth::runs;
 use crate::base::limits::{CLAIMS_PER_AGENT_MAX, INTENTS_PER_AGENT_MAX, LOCKS_PER_AGENT_MAX};
 use crate::base::{Fence, IntentId, RepoPath};
 use crate::domain::command::ReleaseLock;
 use crate::domain::view::ClaimsOf;
 use crate::domain::{IntentStatus, Principal, ProcessMark};
-use crate::system::process_began;
 
 /// How often a process is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -112,7 +112,7 @@ impl Own {
     /// Waits for a process to end, and gives back what it has taken.
     async fn look_on(self, mark: ProcessMark) {
         // A look that fails, as it does where descriptors are few, says nothing of the process.
-        while process_began(mark.pid).map_or(true, |began| began == Some(mark.started)) {
+        while runs(&mark) != Some(false) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         let count = self.end(&End::Process(mark)).await;
