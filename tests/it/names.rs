@@ -271,15 +271,15 @@ fn who_leaves_its_name_out_where_agents_speak_gets_no_name_of_another() {
     let letter = json!({ "to": "victim2", "kind": "message", "text": "for your eyes" });
     // From now on an agent has spoken in the session of these tests.
     assert_eq!(own(&world, ("POST", "/send-message"), &[("x-provost-agent", "friend")], &letter).0, 200);
+    let status = json!({ "status": "working", "modified_files": [] });
     for name in ["victim2", "Victim2", "keyed2"] {
         let inbox = format!("/posts?inbox={name}");
+        let sender = name.to_lowercase();
+        let message = json!({ "type": "agent.status", "agent_id": sender, "payload": status });
         for (route, body) in [
             (("POST", "/mint-token"), json!({ "agent": name })),
             (("GET", inbox.as_str()), json!({})),
-            (
-                ("POST", "/publish-post"),
-                json!({ "type": "agent.status", "agent_id": name, "payload": { "status": "working" } }),
-            ),
+            (("POST", "/publish-post"), json!({ "message": message })),
         ] {
             let answer = own(&world, route, &[], &body);
             assert!(is_kept_out(&answer), "{route:?} as {name}: {answer:?}");
