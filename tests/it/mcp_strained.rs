@@ -142,7 +142,7 @@ fn hostile_in(value: &Value, below: &[String], found: &mut Vec<Vec<String>>) {
         Value::Array(items) => items.iter().for_each(|it| hostile_in(it, below, found)),
         Value::Object(members) => {
             for (name, it) in members {
-                hostile_in(it, &[below, &[name.clone()]].concat(), found);
+                hostile_in(it, &[below, std::slice::from_ref(name)].concat(), found);
                 if name.contains(HOSTILE) {
                     found.push(below.to_vec());
                 }
