@@ -7,7 +7,7 @@
 //! ```
 //! Agents say every few seconds that they work. The engine notes here, after each commit, what an agent's last status was;
 //! one that says the same is counted here and acknowledged. The engine puts it on record, with a number of its own, before
-//! it does whatever it is asked next, and [`REPEATS_TOLD_MS_MAX`] later at the latest. So whoever asks sees it, and only a
+//! it does whatever it is asked next, and `REPEATS_TOLD_MS_MAX` later at the latest. So whoever asks sees it, and only a
 //! daemon that is killed within that time forgets that something known was said once more.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub(super) enum Taken {
     No,
     /// It is.
     Yes,
-    /// It is, and is the first that waits: the engine has to look within [`REPEATS_TOLD_MS_MAX`].
+    /// It is, and is the first that waits: the engine has to look within [`REPEATS_TOLD_MS_MAX`](crate::base::limits::REPEATS_TOLD_MS_MAX).
     First,
     /// It is, and so many wait that the engine should look now.
     Many,
