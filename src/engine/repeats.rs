@@ -33,7 +33,7 @@ pub(super) enum Taken {
     No,
     /// It is.
     Yes,
-    /// It is, and is the first that waits: the engine has to look within [`REPEATS_TOLD_MS_MAX`](crate::base::limits::REPEATS_TOLD_MS_MAX).
+    /// It is, and is the first that waits: the engine has to look within `REPEATS_TOLD_MS_MAX`.
     First,
     /// It is, and so many wait that the engine should look now.
     Many,
