@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::os::windows::io::AsHandle;
 
 use super::Rejected;
+use super::line::Line;
 use crate::system::{Process, Token, process_behind};
 
 /// The process that connected.

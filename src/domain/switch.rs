@@ -132,8 +132,8 @@ impl State {
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
         if who.door() == Door::Own && !who.is_person() {
-            let why = "at this door a person says which worker works: `provost worker on` and `off`, at a terminal that is not \
-                       below an agent";
+            let why = "only a person does that here, with `provost worker on` and `off` at a terminal that is not below an \
+                       agent";
             return Err(Refusal::NotYoursToSwitch { worker: verb.worker.clone(), why: why.into() });
         }
         // What somebody holds back goes on when they say so, or a person; others may hold it back further.

@@ -14,11 +14,13 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+#[cfg(target_os = "linux")]
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
 use super::bounds::Space;
 use super::plan::{Plan, Tier};
 
