@@ -216,6 +216,9 @@ impl State {
         let for_others = who.may(Scope::Operate) && !who.is_of_agents();
         let mine = |token: &&Arc<Token>| token.agent == *who.agent() || for_others;
         let tokens: Vec<Arc<Token>> = self.tokens.iter().filter(wanted).filter(mine).cloned().collect();
+        if tokens.is_empty() && who.may(Scope::Operate) && self.tokens.iter().any(|token| wanted(&token)) {
+            return Err(Refusal::OutOfScope { needs: Scope::Operate });
+        }
         if tokens.is_empty() {
             return Err(Refusal::TokenNotFound);
         }

@@ -250,7 +250,7 @@ fn a_token_is_shown_in_a_header_or_in_the_address_and_is_good_as_long_as_it_is()
     }
     let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={token}"), ""));
     assert!(socket.is_alive());
-    assert!(world.command(&["token", "revoke", "--of", "ada"]).status().unwrap().success());
+    crate::tokens::revoke_of(&world, "ada");
     let error = socket.error("agents.list", &json!({}));
     assert!(error.contains("not good any more"), "{error}");
     assert_eq!(socket.frame().code(), 1008);
@@ -308,7 +308,7 @@ fn who_has_a_token_for_the_name_of_those_without_a_name_has_it_alone() {
     let other = mint(&world, "ada");
     let (mut socket, _) = Socket::with_head(door, &with_token(door, &format!("?token={other}"), ""));
     assert!(socket.is_alive());
-    assert!(world.command(&["token", "revoke", "--of", "editor"]).status().unwrap().success());
+    crate::tokens::revoke_of(&world, "editor");
     for (query, status) in [(&*format!("?token={token}"), "401"), ("?token=pvst_unknown", "401"), ("", "101")]
     {
         let (_, head) = Socket::with_head(door, &with_token(door, query, ""));

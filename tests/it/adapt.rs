@@ -480,7 +480,7 @@ fn a_name_that_has_a_token_needs_it() {
     let with = [("PROVOST_TOKEN", token.trim())];
     let adapter = Adapter::start_with(&world, "claude", "CLAUDE.md", &[], &with);
     assert!(agents(Http::agent_protocol(&world)).contains(&"claude-code-1".to_owned()));
-    done(&world, &["token", "revoke", "--of", "claude-code-1"]);
+    crate::tokens::revoke_of(&world, "claude-code-1");
     eventually("the end", || names(&world).is_empty());
     drop(adapter);
 }

@@ -19,6 +19,12 @@ fn run_json(world: &World, args: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|why| panic!("{args:?}: {why}: {out}"))
 }
 
+/// Ends an agent's tokens.
+pub(crate) fn revoke_of(world: &World, agent: &str) {
+    let (code, _, err) = run(world, &["token", "revoke", "--of", agent]);
+    assert_eq!(code, 0, "{err}");
+}
+
 fn mint(world: &World, agent: &str) -> String {
     let (code, out, err) = run(world, &["token", "mint", agent]);
     assert_eq!(code, 0, "{err}");

@@ -102,6 +102,9 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::OutOfScope { needs: crate::domain::Scope::Approve } => fault.hint(
             "approvals are answered by a person at a terminal that is not below an agent, or by an approver's key",
         ),
+        Refusal::OutOfScope { needs: crate::domain::Scope::Operate } => {
+            fault.hint("do it in a terminal of your own, below which no agent speaks")
+        }
         Refusal::TaskNotFound => fault.hint("`provost tasks` lists what there is"),
         Refusal::ApprovalNotFound(_) | Refusal::ApprovalChanged => fault.hint("`provost approvals` lists what waits"),
         Refusal::WorkerBroken { .. } => fault.hint("`provost doctor` says what to mend"),
