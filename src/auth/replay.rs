@@ -197,7 +197,8 @@ struct Ahead {
 /// The file.
 struct Book {
     path: PathBuf,
-    file: File,
+    /// None until the file has been written afresh: not every system replaces a file that is open.
+    file: Option<File>,
     lines: usize,
     known: BTreeSet<(u64, String)>,
     newest: Option<u64>,
@@ -228,10 +229,9 @@ impl Ahead {
                 _ => drop(before.insert((ts, rest.to_owned()))),
             }
         }
-        let mut book = Book::afresh(path, before, newest)?;
-        if book.forget(oldest) {
-            book = Book::afresh(path, book.known, book.newest)?;
-        }
+        let mut book = Book { path: path.to_owned(), file: None, lines: 0, known: before, newest };
+        book.forget(oldest);
+        book.write_afresh()?;
         Ok(Self { before: book.known.clone(), newest: book.newest, book: Mutex::new(book) })
     }
 
@@ -272,41 +272,40 @@ fn not_kept(err: &io::Error) -> Rejected {
 }
 
 impl Book {
-    fn afresh(path: &Path, known: BTreeSet<(u64, String)>, newest: Option<u64>) -> io::Result<Self> {
-        let mut fresh = path.as_os_str().to_owned();
+    fn write_afresh(&mut self) -> io::Result<()> {
+        self.file = None;
+        let mut fresh = self.path.as_os_str().to_owned();
         fresh.push(".new");
         let mut options = File::options();
         options.create(true).write(true).truncate(true);
         let mut file = crate::system::private_file(&mut options).open(&fresh)?;
-        let frames = known.iter().map(|(ts, rest)| format!("{ts} {rest}\n"));
-        let text: String = frames.chain(newest.map(|ts| format!("{ts} {NEWEST}\n"))).collect();
+        let frames = self.known.iter().map(|(ts, rest)| format!("{ts} {rest}\n"));
+        let text: String = frames.chain(self.newest.map(|ts| format!("{ts} {NEWEST}\n"))).collect();
         file.write_all(text.as_bytes())?;
-        std::fs::rename(&fresh, path)?;
-        Ok(Self { path: path.to_owned(), file, lines: known.len() + 1, known, newest })
+        std::fs::rename(&fresh, &self.path)?;
+        (self.file, self.lines) = (Some(file), self.known.len() + 1);
+        Ok(())
     }
 
     fn mark(from: &str, nonce: &str) -> String {
         Digest::of_fields([from.as_bytes(), nonce.as_bytes()]).to_string()
     }
 
-    /// Drops frames from before a second; whether there were any. The next start begins above them, since the clock by
-    /// which they are so old may be wrong.
-    fn forget(&mut self, oldest: u64) -> bool {
-        let mut any = false;
+    /// Drops frames from before a second. The next start begins above them, since the clock by which they are so old may be
+    /// wrong.
+    fn forget(&mut self, oldest: u64) {
         while self.known.first().is_some_and(|(second, _)| *second < oldest) {
             let second = self.known.pop_first().map(|(second, _)| second);
             self.newest = self.newest.max(second);
-            any = true;
         }
-        any
     }
 
     fn put(&mut self, ts: u64, rest: &str) -> io::Result<()> {
-        if self.lines > self.known.len() + AHEAD_LINES_OVER {
-            let fresh = Self::afresh(&self.path, self.known.clone(), self.newest)?;
-            *self = fresh;
+        if self.file.is_none() || self.lines > self.known.len() + AHEAD_LINES_OVER {
+            self.write_afresh()?;
         }
-        self.file.write_all(format!("{ts} {rest}\n").as_bytes())?;
+        let file = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        file.write_all(format!("{ts} {rest}\n").as_bytes())?;
         self.lines += 1;
         Ok(())
     }
