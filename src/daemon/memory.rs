@@ -11,14 +11,16 @@ use crate::system;
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// By then whatever was being read is read, and what that took is free as well.
-const OVER_AFTER: Duration = Duration::from_millis(SOURCE_READ_MS_MAX);
+/// How often it is tried again after memory has grown, and after how long each time: in twice the time that the reading of a
+/// file may take, what made memory grow is over on a busy machine, too.
+const TRIES: u32 = 8;
+const AGAIN_AFTER: Duration = Duration::from_millis(SOURCE_READ_MS_MAX * 2 / TRIES as u64);
 
-/// Until the daemon stops: gives back what is free, each time that memory has grown by so much, and once more when what
-/// made it grow must be over.
+/// Until the daemon stops: gives back what is free, each time that memory has grown by so much, and some times more until
+/// what made it grow must be over.
 pub(super) async fn give_back(stop: CancellationToken) {
     let mut held = system::own_memory().unwrap_or(0);
-    let mut again = None;
+    let (mut again, mut tries) = (None, 0);
     let mut look = tokio::time::interval(LOOK_EVERY);
     loop {
         tokio::select! {
@@ -35,6 +37,7 @@ pub(super) async fn give_back(stop: CancellationToken) {
         let _ = tokio::task::spawn_blocking(system::give_memory_back).await;
         held = system::own_memory().unwrap_or(now);
         let gave = now.saturating_sub(held) >= MEMORY_SLACK_BYTES;
-        again = (grown || gave).then(|| Instant::now() + OVER_AFTER);
+        tries = if grown || gave { TRIES } else { tries - 1 };
+        again = (tries > 0).then(|| Instant::now() + AGAIN_AFTER);
     }
 }
