@@ -113,7 +113,8 @@ pub struct Start {
 pub fn run(mut start: Start) -> Result<()> {
     let mut ready = Ready::new(start.ready.take());
     let outcome = prepare(&start).and_then(|prepared| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.enable_all().worker_threads(door_threads()).build()?;
         let outcome = runtime.block_on(serve(start, prepared, &mut ready));
         runtime.shutdown_timeout(GRACE);
         outcome
@@ -122,6 +123,12 @@ pub fn run(mut start: Start) -> Result<()> {
         ready.say(&format!("{err:#}"));
     }
     outcome
+}
+
+/// How many threads serve doors: half of the cores, since the engine has a thread of its own, files and code are read on further
+/// ones, and clients are on the same machine. With more, each request wakes threads that find nothing to do.
+fn door_threads() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
 }
 
 /// What is settled before any thread exists.

@@ -1,5 +1,8 @@
 //! A process and those above it, as they were when it was looked at.
 
+#[cfg(target_os = "linux")]
+use std::collections::HashSet;
+
 use crate::base::limits::ANCESTORS_MAX;
 use crate::domain::{ProcessMark, ProcessSession};
 
@@ -40,7 +43,15 @@ impl Line {
         self.processes.push((mark, self.sessions.len() - 1));
     }
 
-    /// Those of the process's own session, up to its leader. Above it is another program's, which may have started others.
+    /// Those of the process's own session, up to its leader. Above it is another program's, which may have started others:
+    /// but where no terminal controls the session, its program has made it of itself in passing, and what started it counts up
+    /// to the leader of the next session that a terminal does control.
+    pub(super) fn up_to_terminal(&self) -> impl Iterator<Item = ProcessMark> + Clone {
+        let last = self.sessions.iter().position(|it| it.terminal).unwrap_or(0);
+        self.processes.iter().filter(move |it| it.1 <= last).map(|it| it.0)
+    }
+
+    /// Those of the process's own session, up to its leader.
     pub(super) fn in_session(&self) -> impl Iterator<Item = ProcessMark> + Clone {
         self.processes.iter().filter(|it| it.1 == 0).map(|it| it.0)
     }
@@ -49,6 +60,12 @@ impl Line {
     pub(super) fn sessions_up_to(&self, is_known: impl Fn(&ProcessMark) -> bool) -> usize {
         let mut known = self.processes.iter().rev().filter(|it| is_known(&it.0));
         known.next().map_or(0, |it| it.1 + 1)
+    }
+
+    /// Whether a process with one of these numbers is in it.
+    #[cfg(target_os = "linux")]
+    pub(super) fn has_one_of(&self, pids: &HashSet<i32>) -> bool {
+        self.processes.iter().any(|it| i32::try_from(it.0.pid).is_ok_and(|pid| pids.contains(&pid)))
     }
 
     /// Its sessions, innermost first.

@@ -64,6 +64,8 @@ pub enum Rejected {
     NotJailed,
     /// The peer has ended, or the kernel would not say who it is.
     Gone,
+    /// The processes above the peer cannot all be seen, so that it may be below an agent.
+    Unseen,
     /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It may be anybody.
     Busy,
     /// The name belongs to somebody who proves it in another way.
@@ -96,6 +98,7 @@ impl Rejected {
             Self::Carried => "the peer carries connections of a container or virtual machine",
             Self::NotJailed => "the peer is not in a jail",
             Self::Gone => "the peer has gone",
+            Self::Unseen => "the processes above the peer cannot all be seen",
             Self::Busy => "the peer is not known: too much is open to look at it",
             Self::Reserved => "the name is reserved",
             Self::Taken => "the name has a token, which was not shown",
@@ -105,6 +108,10 @@ impl Rejected {
         }
     }
 }
+
+/// Told to a peer for [`Rejected::Unseen`], with what to do.
+pub const UNSEEN: &str = "the processes above the one that asks cannot all be seen: it has ended, or there are too many of them; \
+                          have a running process ask, below fewer others";
 
 /// What a look at a peer that failed means: nothing about the peer, where it was the daemon that lacked something.
 #[cfg(target_os = "linux")]

@@ -4,6 +4,8 @@
 //! writing; a name with a key or a token is its owner's in all its spellings; the names of the daemon and of people are
 //! nobody's. Leaves to the doors which word they have for a no.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Rejected;
@@ -11,18 +13,22 @@ use super::keys::KeyRing;
 use super::line::Line;
 use super::role::{self, Standing};
 use super::speakers::Speakers;
-use crate::base::AgentId;
+use crate::base::{AgentId, Digest};
 use crate::domain::post::slug;
 use crate::domain::{CallOrigin, Door, Principal, Proof, Token};
 
 /// Says whether somebody has a token by which a name is theirs, so that this proof alone does not speak for it.
 pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
 
+/// Says whether the token of this digest is good at this moment.
+pub type GoodTokens = Box<dyn Fn(&Digest) -> bool + Send + Sync>;
+
 /// All names, and who may go by them.
 pub struct Names {
     keys: Arc<KeyRing>,
     user: Option<AgentId>,
     holders: Holders,
+    tokens: GoodTokens,
     speakers: Speakers,
     /// Those that speak MCP to us over HTTP.
     hosts: Speakers,
@@ -30,15 +36,25 @@ pub struct Names {
 
 impl Names {
     /// Names as the keys and the holders of tokens have them, on a machine of this user.
-    pub fn new(keys: Arc<KeyRing>, user: AgentId, holders: Holders) -> Self {
-        Self { keys, user: Some(user), holders, speakers: Speakers::default(), hosts: Speakers::default() }
+    pub fn new(keys: Arc<KeyRing>, user: AgentId, (holders, tokens): (Holders, GoodTokens)) -> Self {
+        let (speakers, hosts) = (Speakers::default(), Speakers::default());
+        Self { keys, user: Some(user), holders, tokens, speakers, hosts }
+    }
+
+    /// The same, keeping in mind over starts of the daemon who has spoken as an agent; this file is where.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn remembering(self, file: &Path) -> io::Result<Self> {
+        Ok(Self { speakers: Speakers::kept_in(file)?, ..self })
     }
 
     /// Names for a door that knows no tokens.
     #[doc(hidden)]
     pub fn by_keys(keys: Arc<KeyRing>) -> Self {
-        let holders: Holders = Box::new(|_, _| false);
-        Self { keys, user: None, holders, speakers: Speakers::default(), hosts: Speakers::default() }
+        let (holders, tokens): (Holders, GoodTokens) = (Box::new(|_, _| false), Box::new(|_| false));
+        let (speakers, hosts) = (Speakers::default(), Speakers::default());
+        Self { keys, user: None, holders, tokens, speakers, hosts }
     }
 
     /// The keys.
@@ -108,9 +124,10 @@ impl Names {
         Ok(role::devit(agent, standing).coming_from(self.origin(line)))
     }
 
-    /// Keeps in mind that a model speaks from these processes: one that called, and those above it in its session.
+    /// Keeps in mind that a model speaks from these processes: one that called, and those above it up to the leader of the
+    /// session that has a terminal.
     pub fn note(&self, line: &Line) {
-        self.speakers.note(line.in_session());
+        self.speakers.note(line.up_to_terminal());
     }
 
     /// Where the process calls from that this line begins with.
@@ -128,11 +145,14 @@ impl Names {
         self.hosts.running().contains(&pid)
     }
 
-    /// Whether somebody who was let in before may still go by that name.
+    /// Whether somebody who was let in before, with this token if with one, may still go by that name.
     ///
     /// # Errors
-    /// What [`Names::is_free`] says.
-    pub fn still(&self, who: &Principal) -> Result<(), Rejected> {
+    /// [`Rejected::BadToken`] where the token has ended; what [`Names::is_free`] says.
+    pub fn still(&self, who: &Principal, token: Option<&Digest>) -> Result<(), Rejected> {
+        if token.is_some_and(|it| !(self.tokens)(it)) {
+            return Err(Rejected::BadToken);
+        }
         match who.proof() {
             Proof::PeerUid if self.user.as_ref() != Some(who.agent()) => {
                 self.is_free(who.agent(), Proof::PeerUid)
@@ -143,8 +163,8 @@ impl Names {
     }
 }
 
-/// Whether two spellings are one name: letters of either case are the same, and so is all that is neither letter, digit nor
-/// underscore, as in the names of inboxes.
+/// Whether two spellings are one name: letters of either case are the same, and so is what is of ASCII and neither letter,
+/// digit nor underscore, as in the names of inboxes.
 pub fn is_same(one: &AgentId, other: &AgentId) -> bool {
     one == other || slug(one.as_str()) == slug(other.as_str())
 }

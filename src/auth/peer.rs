@@ -11,7 +11,8 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
 use super::line::Line;
 use super::{Rejected, unless_busy};
@@ -98,14 +99,28 @@ impl PeerId {
         }
     }
 
-    /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an ancestor
-    /// is one of `agents`, the processes known to be agents or workers.
+    /// Whether the peer and all above it could be seen. Asked for as soon as it has connected: a process that ends leaves
+    /// its socket to others, and nothing by which they would be known.
+    ///
+    /// # Errors
+    /// [`Rejected::Unseen`]; [`Rejected::Busy`].
+    pub fn check_seen(&self) -> Result<(), Rejected> {
+        if !self.line().is_empty() {
+            return Ok(());
+        }
+        let unseen = |error: &io::Error| unless_busy(error, Rejected::Unseen);
+        Err(Stat::of(self.pid).err().as_ref().map_or(Rejected::Unseen, unseen))
+    }
+
+    /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an ancestor, now or
+    /// when it was looked at first, is one of `agents`, the processes known to be agents or workers.
     pub fn is_at_terminal_outside(&self, agents: &HashSet<i32>) -> bool {
         let at_terminal = controlling_tty(self.pid).is_ok_and(|tty| tty.is_some());
         let outside = !agents.contains(&self.pid)
             && ancestors(self.pid).is_ok_and(|chain| chain.iter().all(|pid| !agents.contains(pid)));
+        let was_outside = !self.line().is_empty() && !self.line().has_one_of(agents);
         // Asked last: if the process still lives, its number has meant it all along.
-        at_terminal && outside && self.is_alive()
+        at_terminal && outside && was_outside && self.is_alive()
     }
 
     /// The peer and those above it, as they were when this was first asked; nothing where it had ended.
@@ -142,17 +157,41 @@ pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
     (owner == user_number() && same).then_some(ProcessMark { pid, started })
 }
 
-/// A process and those above it.
+/// A process and those above it; nothing where it has ended, or has more above it than can be looked at. A part of a line
+/// would make a process the first of its session that is not.
 pub fn line_of(pid: i32) -> Line {
-    let mut line = Line::default();
-    let mut next = pid;
-    while next > 1 && line.has_room() {
-        let Ok(stat) = Stat::of(next) else { break };
+    // Where one ends between two looks, those below it have another parent by then.
+    (0..LOOKS_MAX).find_map(|_| look(pid)).unwrap_or_default()
+}
+
+/// How often a line is looked at in which a process ends meanwhile.
+const LOOKS_MAX: u32 = 8;
+
+/// `None` when one ended meanwhile.
+fn look(pid: i32) -> Option<Line> {
+    let (mut line, mut next, mut begun_below) = (Line::default(), pid, u64::MAX);
+    while next > 1 {
+        if !line.has_room() {
+            return Some(Line::default());
+        }
+        let stat = match Stat::of(next) {
+            Ok(stat) if stat.started <= begun_below => stat,
+            // Its number has come to mean another one.
+            Ok(_) => return None,
+            // The system hides the processes of other users; those have no session of ours.
+            Err(_) if is_hidden(next) => break,
+            Err(_) => return None,
+        };
         let number = u32::try_from(next).unwrap_or_default();
         line.rises(ProcessMark { pid: number, started: stat.started }, stat.session, stat.tty != 0);
-        next = stat.parent;
+        (next, begun_below) = (stat.parent, stat.started);
     }
-    line
+    Some(line)
+}
+
+/// Whether a process runs as another user, that /proc shows none of (`hidepid`).
+fn is_hidden(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM))
 }
 
 /// The parent of a process, its parent, and so on up to the first process of the namespace.

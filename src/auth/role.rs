@@ -4,8 +4,8 @@
 //! proof would be the bug this module exists to make visible. Those that stand on little, so that a name has to be free
 //! for them, are called by [`super::names`] alone.
 
-use crate::base::{AgentId, SessionId, TaskId};
-use crate::domain::post::slug;
+use crate::base::{AgentId, SessionId, TaskId, look_of};
+use crate::domain::post::slug_of_branch;
 use crate::domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 
 /// What an agent with a key of its own may do beyond delegating and working.
@@ -24,8 +24,14 @@ const AGENT: [Scope; 5] = [Scope::Read, Scope::Join, Scope::Coordinate, Scope::D
 /// Names that no client may claim, in whatever spelling: the daemon's own, and those of people at the terminal.
 pub fn is_reserved(agent: &AgentId) -> bool {
     let name = agent.as_str().to_lowercase();
-    matches!(slug(&name).as_str(), "provost" | "orchestrator" | "human" | "host")
-        || name.trim_start().starts_with("user:")
+    // Nor with anything beside it that is not of ASCII.
+    let plain = slug_of_branch(&name);
+    // `pr0vost` is read as `provost`.
+    let reads_as = |text: &str, reserved: &str| look_of(text) == look_of(reserved);
+    let people = name.trim_start().split_once(':').is_some_and(|(before, _)| reads_as(before, "user"));
+    plain.is_some_and(|it| {
+        ["provost", "orchestrator", "human", "host"].iter().any(|own| reads_as(it.as_str(), own))
+    }) || people
 }
 
 /// A DevIt client whose frame verified. The shared secret never approves.
@@ -104,6 +110,7 @@ pub fn loopback_scopes() -> Scopes {
 pub(super) fn bearer(token: &Token, door: Door) -> Principal {
     let agent = token.agent.clone();
     Principal::establish(agent.clone(), session_of(&agent), door, token.scopes, Proof::Token)
+        .sharing(token.share.clone())
 }
 
 /// A jailed worker at the door that was made for its run. It works and coordinates; it hands nothing on, answers

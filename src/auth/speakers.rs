@@ -1,48 +1,130 @@
-//! Processes that have spoken as agents, and those above them in their sessions: what runs below one of them was started by a
-//! model, as far as anyone can tell, and is no person.
+//! Processes that have spoken as agents, and those above them up to the leader of a session with a terminal: what runs below one
+//! of them was started by a model, as far as anyone can tell, and is no person.
 //!
-//! Each is kept with the time at which it began, so that its number does not come to mean another one. Nothing is kept over
-//! a restart of the daemon; hosts call again before a model has its next turn.
+//! Each is kept with the time at which it began, so that its number does not come to mean another one; in a file as well, so
+//! that an agent that has the daemon start again is no person afterwards. The file names the start of the machine, with
+//! which all of its processes have ended.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::line::Line;
+use super::loopback::KNOWS_PEERS;
 use crate::base::limits::SPEAKERS_MAX;
 use crate::domain::{CallOrigin, ProcessMark};
-use crate::system::process_began;
+use crate::system::{boot_name, private_file, process_began};
 
 /// The processes.
 #[derive(Default)]
-pub(super) struct Speakers(Mutex<HashMap<u32, ProcessMark>>);
+pub(super) struct Speakers(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    marks: HashMap<u32, ProcessMark>,
+    kept: Option<Kept>,
+}
+
+/// Where they are kept: the name of the machine's start, and a line for each process.
+struct Kept {
+    path: PathBuf,
+    file: File,
+    lines: usize,
+}
 
 impl Speakers {
-    /// Keeps them in mind. When there is no room, those that have ended are forgotten, and then nobody: what cannot be kept
-    /// in mind would be taken for a person.
-    pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark> + Clone) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if processes.clone().all(|it| known.get(&it.pid) == Some(&it)) {
-            return;
-        }
-        if known.len() >= SPEAKERS_MAX {
-            known.retain(|_, mark| is_running(mark));
-        }
-        known.extend(processes.map(|it| (it.pid, it)));
+    /// Those of this start of the machine that a daemon before this one has kept here.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub(super) fn kept_in(path: &Path) -> io::Result<Self> {
+        let text = match std::fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(err) => return Err(err),
+        };
+        let mut lines = text.lines();
+        let same_start = lines.next() == Some(&*boot_name());
+        // The last line was cut off where the daemon ended in the middle of it, and the process was not let in then.
+        let marks = lines.filter(|_| same_start).filter_map(|line| {
+            let (pid, started) = line.split_once(' ')?;
+            Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
+        });
+        let marks = marks.filter(is_running).map(|it| (it.pid, it)).collect();
+        let kept = Kept::write(path, &marks)?;
+        Ok(Self(Mutex::new(Known { marks, kept: Some(kept) })))
     }
 
-    /// Where a process calls from: what was started below a session in which an agent has spoken is of that one's tree.
+    /// Keeps them in mind. When there is no room, those that have ended are forgotten, and then nobody: what cannot be kept
+    /// in mind would be taken for a person.
+    pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<ProcessMark> = processes.filter(|it| known.marks.get(&it.pid) != Some(it)).collect();
+        if new.is_empty() {
+            return;
+        }
+        if known.marks.len() >= SPEAKERS_MAX {
+            known.marks.retain(|_, mark| is_running(mark));
+        }
+        known.marks.extend(new.iter().map(|it| (it.pid, *it)));
+        if let Err(err) = known.keep(&new) {
+            tracing::warn!(%err, "who speaks as an agent is known until the daemon ends, and no longer: it could not be kept");
+        }
+    }
+
+    /// Where a process calls from: what was started below a session in which an agent has spoken is of that one's tree. `None`
+    /// where that could not be seen, though the system tells it of others.
     pub(super) fn origin(&self, line: &Line) -> Option<CallOrigin> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let spoken = line.sessions_up_to(|it| known.get(&it.pid) == Some(it));
-        CallOrigin::new(line.sessions().to_vec(), spoken)
+        let spoken = line.sessions_up_to(|it| known.marks.get(&it.pid) == Some(it));
+        let seen = CallOrigin::new(line.sessions().to_vec(), spoken);
+        seen.or_else(|| (!KNOWS_PEERS).then(CallOrigin::untold))
     }
 
     /// The numbers of those that still run.
     pub(super) fn running(&self) -> Vec<i32> {
         let known: Vec<ProcessMark> =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect();
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).marks.values().copied().collect();
         known.iter().filter(|it| is_running(it)).filter_map(|it| i32::try_from(it.pid).ok()).collect()
     }
+}
+
+impl Known {
+    /// Adds these to the file, and leaves out of it what has ended once it has become long.
+    fn keep(&mut self, new: &[ProcessMark]) -> io::Result<()> {
+        let Some(kept) = &mut self.kept else { return Ok(()) };
+        kept.lines += new.len();
+        if kept.lines > 2 * SPEAKERS_MAX {
+            self.marks.retain(|_, mark| is_running(mark));
+            *kept = Kept::write(&kept.path, &self.marks)?;
+            return Ok(());
+        }
+        kept.file.write_all(lines_of(new.iter()).as_bytes())
+    }
+}
+
+impl Kept {
+    /// Writes the file, in one step, and goes on adding to it.
+    fn write(path: &Path, marks: &HashMap<u32, ProcessMark>) -> io::Result<Self> {
+        let new = path.with_extension("new");
+        // What an earlier start has left there may be anything.
+        match std::fs::remove_file(&new) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
+            _ => {}
+        }
+        let mut options = File::options();
+        options.append(true).create_new(true);
+        let mut file = private_file(&mut options).open(&new)?;
+        file.write_all(format!("{}\n{}", boot_name(), lines_of(marks.values())).as_bytes())?;
+        std::fs::rename(&new, path)?;
+        Ok(Self { path: path.to_owned(), file, lines: marks.len() })
+    }
+}
+
+fn lines_of<'a>(marks: impl Iterator<Item = &'a ProcessMark>) -> String {
+    marks.map(|it| format!("{} {}\n", it.pid, it.started)).collect()
 }
 
 /// Whether a process still runs, of whatever user: a session may be led by a login program. `None` when the system does not

@@ -115,6 +115,13 @@ text_id! {
     JobId;
 }
 
+impl From<&Slug> for AgentId {
+    /// The plain spelling of a name, which was looked at before anything was filed under it.
+    fn from(slug: &Slug) -> Self {
+        Self(slug.0.clone())
+    }
+}
+
 impl JobId {
     /// A job by whatever it is called: each way of looking at it has a prefix of its own.
     pub fn of_any_kind(id: &str) -> Option<Self> {

@@ -234,8 +234,9 @@ name. What becomes of it where a worker works in your own directory:
 *Reported* is what the [hand-off report](threat-model.md#the-hand-off-report) says, as `setting` or, for what agents are told
 in words, `instructions`; it covers every row in every folder. In folders that package managers fill and throw away
 (`node_modules`, `.venv`, `venv`, `site-packages`, `vendor`, `target`, `.tox`, `.nox`, `bower_components`) all rows are reported
-and not held. A symbolic link below the top that has such a name is reported when it is turned, and what it leads to is
-read-only. At most 512 files and folders are held in one workspace; beyond that they are reported. Tier `ll` cannot
+and not held. A symbolic link below the top that has such a name, or lies in such a folder, is reported when it is turned, and so is every
+link on its way; what it leads to is read-only, and where nothing is there, an empty folder stands in for it if it could be made in
+one step. At the top of the worker's directory, a link of such a name refuses the worker. At most 512 files and folders are held in one workspace; beyond that they are reported. Tier `ll` cannot
 protect files in the workspace, and reports all of them. A worker is not started in a directory that is itself held.
 The stand-ins are real folders in your directory for the time of the run, since a mount needs something to stand on: about
 sixty, six of them not hidden, and a hundred where hooks are installed. `git status` does not show them and takes as long as

@@ -5,6 +5,7 @@
 mod agents;
 mod applies;
 mod clock;
+mod coordination;
 mod crew;
 mod descriptors;
 mod held;
@@ -20,6 +21,7 @@ mod workflows;
 pub use agents::*;
 pub use applies::*;
 pub use clock::*;
+pub use coordination::*;
 pub use crew::*;
 pub use descriptors::*;
 pub use held::*;
@@ -283,6 +285,9 @@ pub const SURVEY_AFTER_TIMES: u64 = 4;
 /// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
 pub const SURVEY_KEPT_MAX: usize = 100_000;
 
+/// Symbolic links that lead over each other, as many as Linux follows.
+pub const LINKS_FOLLOWED_MAX: u32 = 40;
+
 /// How long a look at a workspace may take, in milliseconds: a network's disk may be slow, and a task waits for it.
 pub const SURVEY_MS_MAX: u64 = 20_000;
 
@@ -372,6 +377,15 @@ pub const WATCHED_TASKS_MAX: usize = 64;
 /// Git's answer about its configuration, in bytes; a large one has some ten thousand.
 pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 
+/// Git's list of an index, in bytes: a hundred for an entry, so some five million of them.
+pub const GIT_LIST_BYTES_MAX: u64 = 1 << 29;
+
+/// One entry of it, in bytes.
+pub const GIT_ENTRY_BYTES_MAX: u64 = 1 << 16;
+
+/// Places in one index where other repositories belong, each of which is held by a mount.
+pub const GIT_LINKS_MAX: usize = 4_096;
+
 /// How long git may take to answer, in milliseconds. It takes five; longer, and something it includes blocks.
 pub const GIT_ANSWER_MS_MAX: u64 = 5_000;
 
@@ -404,41 +418,14 @@ pub const SECRETS_PER_WORKER_MAX: usize = 16;
 /// Longest name of a symbol within its file, in bytes. Generated code has some of a few hundred.
 pub const SYMBOL_LEN_MAX: usize = 1_024;
 
-/// Locks held at once. A lock is for a symbol that somebody edits at this moment; there are never many.
-pub const LOCKS_MAX: usize = 20_000;
-
-/// Locks that one agent may hold: so many that no honest one notices, so few that one cannot take all.
-pub const LOCKS_PER_AGENT_MAX: usize = 4_000;
-
-/// Agents that wait for a lock at once.
-pub const WAITERS_MAX: usize = 1_000;
-
 /// Warnings in one answer, and conflicts in one report; how many more there are is said beside them.
 pub const WARNINGS_MAX: usize = 200;
 
 /// Callers of one symbol that are looked at when it is locked.
 pub const CALLERS_MAX: usize = 4_096;
 
-/// Intents that are declared or active at once.
-pub const INTENTS_MAX: usize = 20_000;
-
-/// Intents that one agent may have declared at once.
-pub const INTENTS_PER_AGENT_MAX: usize = 4_000;
-
-/// Settled intents that can still be asked for; the oldest goes first.
-pub const INTENTS_SETTLED_MAX: usize = 1_000;
-
-/// Files of one intent.
-pub const INTENT_FILES_MAX: usize = 1_000;
-
-/// Symbols of one intent.
-pub const INTENT_SYMBOLS_MAX: usize = 10_000;
-
 /// Longest description of an intent or reason of a lock, in bytes.
 pub const DESCRIPTION_LEN_MAX: usize = 4_096;
-
-/// Contracts kept, whatever became of them; the oldest that binds nobody goes first.
-pub const CONTRACTS_MAX: usize = 10_000;
 
 /// Longest signature of a contract, in bytes. A type's body is one, and some have a hundred members.
 pub const SIGNATURE_LEN_MAX: usize = 16 << 10;

@@ -4,6 +4,9 @@
 //! before them, since the same letter is there in one piece; and characters that look like a letter, digit or dash of
 //! ASCII, in a name that would then read as if it were written in ASCII. A name in another script is a name like any other.
 
+use unicode_security::MixedScript as _;
+use unicode_security::confusable_detection::skeleton;
+
 /// Why a name is not clear. Safe to show to whoever gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unclear {
@@ -13,6 +16,14 @@ pub enum Unclear {
     /// Combines with what is before it.
     #[error("contains U+{0:04X}, which changes the letter before it; write letter and mark as one character")]
     Mark(u32),
+    /// Another form of a character that there is in its own right.
+    #[error("contains U+{0:04X}, which is another form of a character; write the character itself")]
+    Form(u32),
+    /// Letters of several scripts, beside those of ASCII.
+    #[error(
+        "contains U+{0:04X}, which is of another script than what is before it; write the name in one script"
+    )]
+    Scripts(u32),
     /// Looks like ASCII.
     #[error("contains U+{0:04X}, which looks like '{1}'; write '{1}' itself")]
     Lookalike(u32, char),
@@ -45,6 +56,26 @@ const INVISIBLE: &[(u32, u32)] = &[
     (0xE0000, 0xE0FFF),
     (0xF0000, 0x0010_FFFD),
 ];
+
+/// Spaces among them, which a reader sees as space, and those that fonts may show.
+const SEEN: &[(u32, u32)] = &[
+    (0x00A0, 0x00A0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x2800, 0x2800),
+    (0x3000, 0x3000),
+    (0xE000, 0xF8FF),
+    (0xF0000, 0x0010_FFFD),
+];
+
+/// Whether a character of a text shows nothing, or rearranges what is beside it.
+pub(super) fn is_hidden(c: char) -> bool {
+    let within =
+        |ranges: &[(u32, u32)]| ranges.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)));
+    within(INVISIBLE) && !within(SEEN)
+}
 
 /// The blocks of combining marks.
 const MARKS: &[(u32, u32)] = &[
@@ -135,6 +166,37 @@ const DRESSED: &[(u32, u32)] = &[
     (0x1F100, 0x1F18F),
 ];
 
+/// The small letter of this one, where that is a single character that takes no more room. Letters that have one large
+/// form are one letter (`σ` and `ς`).
+pub fn small(c: char) -> char {
+    fn single(mut all: impl Iterator<Item = char>) -> Option<char> {
+        all.next().filter(|_| all.next().is_none())
+    }
+    if c.is_ascii() {
+        return c.to_ascii_lowercase();
+    }
+    let large = single(c.to_uppercase()).unwrap_or(c);
+    single(large.to_lowercase()).filter(|it| it.len_utf8() <= c.len_utf8()).unwrap_or(c)
+}
+
+/// Characters that are there for the sake of other encodings and look like others in the same script: radicals and
+/// ideographs of Han, letters of Hangul one by one, Katakana and Hangul of half width, Arabic and other letters as they are
+/// joined, squared words.
+const FORMS: &[(u32, u32)] = &[
+    (0x1100, 0x11FF),
+    (0x2E80, 0x2FDF),
+    (0x3130, 0x318F),
+    (0x3200, 0x33FF),
+    (0xA960, 0xA97F),
+    (0xD7B0, 0xD7FF),
+    (0xF900, 0xFAFF),
+    (0xFB00, 0xFDFF),
+    (0xFE30, 0xFE6F),
+    (0xFE70, 0xFEFC),
+    (0xFF5F, 0xFFEF),
+    (0x2F800, 0x2FA1F),
+];
+
 /// Whether a name can be told from others by looking at it.
 ///
 /// # Errors
@@ -156,10 +218,12 @@ pub fn check(name: &str) -> Result<(), Unclear> {
             return Err(Unclear::Mark(c as u32));
         }
         if let Some(plain) = alike_to(c) {
-            if !c.is_alphabetic() {
+            if !c.is_alphanumeric() {
                 return Err(Unclear::Lookalike(c as u32, plain));
             }
             alike.get_or_insert((c, plain));
+        } else if is_in(FORMS, c) {
+            return Err(Unclear::Form(c as u32));
         } else if is_in(DRESSED, c) {
             return Err(Unclear::Lookalike(c as u32, plain_of(c)));
         } else {
@@ -167,6 +231,7 @@ pub fn check(name: &str) -> Result<(), Unclear> {
             other_letters |= c.is_alphabetic() && !c.is_ascii();
         }
     }
+    one_script(name)?;
     match alike {
         // Among letters of its own script, and with none of ASCII, it is read as what it is.
         Some((c, plain)) if ascii_letters || !other_letters => Err(Unclear::Lookalike(c as u32, plain)),
@@ -178,7 +243,33 @@ fn alike_to(c: char) -> Option<char> {
     if c.is_ascii() {
         return None;
     }
-    ALIKE.iter().find(|(_, all)| all.contains(c)).map(|(plain, _)| *plain)
+    let listed = ALIKE.iter().find(|(_, all)| all.contains(c)).map(|(plain, _)| *plain);
+    listed.or_else(|| {
+        // Letters of their own, which nobody takes for two.
+        const OWN: &str = "æÆœŒ";
+        let mut seen = skeleton(c.encode_utf8(&mut [0; 4])).collect::<String>();
+        let is_alike = seen.is_ascii() && (seen.len() == 1 || c.is_alphabetic());
+        (is_alike && !seen.is_empty() && !OWN.contains(c)).then(|| seen.remove(0))
+    })
+}
+
+/// What a text looks like: two texts that cannot be told apart, in whatever size of letters, have the same one. Unicode
+/// Technical Standard 39, section 4.
+pub fn look_of(text: &str) -> String {
+    skeleton(&text.to_lowercase()).collect::<String>().to_lowercase()
+}
+
+/// Refuses letters of several scripts beside those of ASCII: within one of them a letter of another passes for its own.
+/// Scripts that are written together, as those of Japanese, count as one. Unicode Technical Standard 39, section 5.1.
+fn one_script(name: &str) -> Result<(), Unclear> {
+    let mut so_far = String::new();
+    for c in name.chars().filter(|c| !c.is_ascii()) {
+        so_far.push(c);
+        if !so_far.as_str().is_single_script() {
+            return Err(Unclear::Scripts(c as u32));
+        }
+    }
+    Ok(())
 }
 
 /// What a letter in another dress stands for, as far as that follows from its place; else a question mark.

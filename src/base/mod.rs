@@ -17,6 +17,7 @@ mod patterns;
 mod secret;
 mod symbols;
 mod time;
+mod visible;
 
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
@@ -26,9 +27,10 @@ pub use ids::{
 };
 pub use ignored::IgnoreRules;
 pub use json::Json;
-pub use lookalikes::{Unclear, check as check_look};
-pub use names::{BadName, RepoPath, normalised_path};
+pub use lookalikes::{Unclear, check as check_look, look_of, small};
+pub use names::{BadName, RepoPath, Tops, is_absolute, normalised_path, plain_path};
 pub use patterns::{BadPattern, WatchPatterns};
 pub use secret::Secret;
 pub use symbols::{BadSymbol, Span, SymbolPath, encloses};
 pub use time::{Timestamp, Ttl};
+pub use visible::visible;

@@ -1,6 +1,8 @@
 //! Names that point into a repository. Parsed once at the edge, trusted inside.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +99,39 @@ impl From<RepoPath> for String {
     }
 }
 
+/// Folders from which paths are written: the top of the repository, and of work trees of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tops(Box<[String]>);
+
+impl Tops {
+    /// These, of which a path is written from the innermost.
+    pub fn new<P: AsRef<Path>>(tops: impl IntoIterator<Item = P>) -> Self {
+        let plain = |it: P| it.as_ref().to_str().map(normalised_path);
+        let mut tops: Vec<String> = tops.into_iter().filter_map(plain).filter(|it| it != "/").collect();
+        tops.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        Self(tops.into())
+    }
+
+    /// An absolute path, or `file:symbol`, as it is from a top; what is relative or outside stays as it is.
+    ///
+    /// By spelling only, as [`normalised_path`].
+    pub fn inside<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !is_absolute(text) {
+            return Cow::Borrowed(text);
+        }
+        let plain = normalised_path(text);
+        let below = |top: &String| plain.strip_prefix(top.as_str())?.strip_prefix('/').map(str::to_owned);
+        self.0.iter().find_map(below).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+}
+
+/// Whether a path begins at the top of a file system, on whichever system.
+pub fn is_absolute(text: &str) -> bool {
+    let drive = text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
+        && matches!(text.as_bytes().get(1..3), Some(b":/" | b":\\"));
+    text.starts_with(['/', '\\']) || drive
+}
+
 /// Brings a path that rules compare to its plainest spelling: `/` only, no `.`, no doubled or trailing slash, and
 /// no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative one keeps
 /// the `..` it begins with, so that rules can see it, and is `.` when nothing is left.
@@ -121,4 +156,17 @@ pub fn normalised_path(text: &str) -> String {
         (false, true) => ".".to_owned(),
         (false, false) => parts.join("/"),
     }
+}
+
+/// A path of the system's without `.` and, by its words, without `..`; above its beginning there is nothing.
+pub fn plain_path(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::complaint::{DONE, FAILED, REFUSED};
 use super::{Complaint, Here, out, up};
+use crate::base::visible;
 use crate::config::pin::{self, RepoFile, Status};
 
 /// `provost allow`.
@@ -64,7 +65,7 @@ pub(super) fn allow(here: &Here, asked: &Allow) -> Result<u8, Complaint> {
 
 /// Shows the content and waits for a yes.
 fn ask(file: &RepoFile) -> Result<(), Complaint> {
-    let bar: String = out::plain(&file.text).lines().map(|line| format!("  | {line}\n")).collect();
+    let bar: String = visible(&file.text).lines().map(|line| format!("  | {line}\n")).collect();
     out::text_as_is(&format!("{}\n{bar}", file.path))?;
     if !std::io::stdin().is_terminal() {
         return Err(Complaint::refusal("nobody is here to ask")

@@ -6,7 +6,7 @@ use super::complaint::{DONE, FAILED};
 use super::here::wait_for;
 use super::tasks::{meant, short_time};
 use super::{Complaint, Here, out};
-use crate::base::{ApplyId, TaskId};
+use crate::base::{ApplyId, TaskId, visible};
 use crate::client::wire;
 
 /// `provost apply`.
@@ -125,9 +125,9 @@ pub(super) fn apply(here: &Here, asked: &Apply) -> Result<u8, Complaint> {
 fn previewed(files: &[wire::Previewed]) -> Result<u8, Complaint> {
     for file in files {
         let why = file.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        out::note(out::one_line(&format!("{} {}{why}", file.action, file.path), 800));
+        out::note(out::one_line(&visible(&format!("{} {}{why}", file.action, file.path)), 800));
         if let Some(diff) = &file.diff {
-            out::text_as_is(&out::plain(diff))?;
+            out::text_as_is(&visible(diff))?;
         }
     }
     Ok(DONE)

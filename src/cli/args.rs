@@ -143,6 +143,9 @@ pub(super) enum Command {
         after_help = "Examples:\n  provost claim src/auth.ts --as claude-code-1\n  provost claim src/auth.ts --json\n\nExit codes: 0 it is yours; 5 somebody else has it. The agent has to be in the crew: `provost adapt` announces it."
     )]
     Claim(claims::Claim),
+    /// List files that agents of the crew have claimed
+    #[command(after_help = "Examples:\n  provost claims\n  provost claims --json")]
+    Claims,
     /// Give a claimed file back
     #[command(after_help = "Example:\n  provost release src/auth.ts --as claude-code-1")]
     Release(claims::Release),

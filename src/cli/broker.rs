@@ -201,7 +201,14 @@ async fn address(client: &Client) -> Result<String, Complaint> {
 
 fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
     let url = wait_for(async { address(&here.daemon(None).await?).await })?;
-    let agent = dashed(&asked.agent);
+    let agent = dashed(&asked.agent).ok_or_else(|| {
+        Complaint::of(format!(
+            "`{}` has neither a letter from a to z nor a digit",
+            out::one_line(&asked.agent, 100)
+        ))
+        .because("the broker's clients make a name of these alone")
+        .next("the same for a branch with a name in such letters: provost broker boot-block feat-1")
+    })?;
     // Where git has nothing to say, no hook of its does.
     let told = git::standings(here).unwrap_or_default().iter().any(|it| it.tells_commits());
     let text = block(&url, &agent, told);
@@ -218,12 +225,12 @@ fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
     Ok(DONE)
 }
 
-/// A branch as the broker writes it.
-pub(super) fn dashed(name: &str) -> String {
+/// A branch as the broker writes it; `None` where nothing is left of it, which is nobody's name.
+pub(super) fn dashed(name: &str) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let text: String = name.chars().map(plain).collect();
     let parts: Vec<&str> = text.split('-').filter(|it| !it.is_empty()).collect();
-    if parts.is_empty() { "agent".to_owned() } else { parts.join("-") }
+    (!parts.is_empty()).then(|| parts.join("-"))
 }
 
 fn block(url: &str, agent: &str, commits_are_told: bool) -> String {
@@ -270,7 +277,7 @@ pub(super) fn answer(here: &Here, asked: &Answer) -> Result<u8, Complaint> {
                     .because("it was answered, or it never was")
                     .next("provost, which shows those that are")
             })?),
-            None => open.iter().rev().find(|it| it.agent == dashed(&asked.who)),
+            None => open.iter().rev().find(|it| Some(&it.agent) == dashed(&asked.who).as_ref()),
         };
         let agent = question.map_or_else(|| asked.who.clone(), |it| it.agent.clone());
         let from = asked.from.as_str();

@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use super::complaint::DONE;
 use super::here::wait_for;
 use super::speaker::Speaker;
+use super::tasks::short_time;
 use super::{Complaint, Here, out};
 use crate::client::{ClientError, wire};
 
@@ -54,6 +55,24 @@ pub(super) fn claim(here: &Here, asked: Claim) -> Result<u8, Complaint> {
     for warning in &done.warnings {
         out::note(out::one_line(&format!("warning: {warning}"), 800));
     }
+    Ok(DONE)
+}
+
+pub(super) fn list(here: &Here) -> Result<u8, Complaint> {
+    let held = wait_for(async { Ok(here.daemon(None).await?.claims(&wire::ClaimsQuery::default()).await?) })?;
+    if here.json {
+        return out::json(&held).map(|()| DONE);
+    }
+    if held.is_empty() {
+        out::note("no file is claimed");
+        return Ok(DONE);
+    }
+    let mut rows = vec![["FILE", "STATE", "AGENT", "SINCE"].map(String::from)];
+    rows.extend(held.iter().map(|it| {
+        let since = it.since.as_deref().map_or_else(|| "-".to_owned(), short_time);
+        [out::one_line(&it.file, 400), out::one_line(&it.how, 20), out::one_line(&it.holder, 60), since]
+    }));
+    out::text_as_is(&out::table(&rows))?;
     Ok(DONE)
 }
 

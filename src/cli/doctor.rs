@@ -49,6 +49,7 @@ pub(super) fn doctor(json: bool) -> Result<u8, Complaint> {
     found.add("program", Health::Fine, format!("provost {}", env!("CARGO_PKG_VERSION")));
     confinement(&mut found);
     user(&mut found);
+    limits(&mut found);
     match Here::find(json) {
         Err(complaint) => found.add("places", Health::Broken, complaint.text()),
         Ok(here) => {
@@ -119,6 +120,13 @@ fn user(found: &mut Findings) {
         let who = crate::system::SUPERUSER;
         let says = format!("you are {who}, and the daemon does not run as {who}: use an ordinary user");
         found.add("user", Health::Note, says);
+    }
+}
+
+/// What the shell lets a process have is what a daemon gets that is started from here.
+fn limits(found: &mut Findings) {
+    if let Err(why) = crate::system::check_headroom() {
+        found.add("limits", Health::Broken, why);
     }
 }
 

@@ -153,16 +153,14 @@ impl Follow {
             out::json(task)?;
             return Ok(exit_code(task));
         }
-        let details = task.notes.last().and_then(|note| note.details.as_ref());
-        for it in details.and_then(|it| it["left_out"].as_array()).into_iter().flatten() {
-            out::note(out::one_line(&format!("not kept: {}", it.as_str().unwrap_or_default()), 400));
+        let (can_apply, left_out) = task.changes_kept();
+        for it in left_out {
+            out::note(out::one_line(&format!("not kept: {it}"), 400));
         }
-        let apply = format!("provost apply {}", task.id);
-        if details.is_some_and(|it| it["apply"] == *apply) {
-            out::note(out::one_line(
-                &format!("its changes are in its private copy: {apply} writes them here"),
-                400,
-            ));
+        if can_apply {
+            let says =
+                format!("its changes are in its private copy: provost apply {} writes them here", task.id);
+            out::note(out::one_line(&says, 400));
         }
         // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
         // pictures, and one that is spoken to through MCP.

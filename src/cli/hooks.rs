@@ -42,8 +42,10 @@ pub(super) enum Hooks {
     #[command(after_help = "Example:\n  provost hooks remove claude")]
     Remove(Remove),
     /// Show which are in place
-    #[command(after_help = "Examples:\n  provost hooks status\n  provost hooks status --json")]
-    Status,
+    #[command(
+        after_help = "Examples:\n  provost hooks status\n  provost hooks status codex\n  provost hooks status --json"
+    )]
+    Status(Status),
     /// What the hooks call: reads on standard input what the host says, and answers in its form
     #[command(
         after_help = "Example:\n  provost hooks run claude pre-tool-use < call.json\n\nExit codes: 0 the host goes by the answer on standard output, or as if there were no hook; 2 refused, for the reason on standard error."
@@ -100,6 +102,13 @@ pub(super) struct Remove {
     whose: Whose,
 }
 
+/// `provost hooks status`.
+#[derive(Args, Debug)]
+pub(super) struct Status {
+    /// Whose; everybody's if nothing is said
+    whose: Option<Whose>,
+}
+
 fn patience(text: &str) -> Result<u64, String> {
     if text.trim_end_matches(['s', 'm']).parse() == Ok(0) {
         return Ok(0);
@@ -123,7 +132,7 @@ pub(super) fn hooks(asked: Hooks, json: bool) -> Result<u8, Complaint> {
                 None => git::uninstall(&here),
             }
         }
-        Hooks::Status => status(&Here::find(json)?),
+        Hooks::Status(it) => status(&Here::find(json)?, it.whose),
     }
 }
 
@@ -145,12 +154,17 @@ fn install(here: &Here, asked: &Install) -> Result<u8, Complaint> {
     install::install(here, host, &wish)
 }
 
-fn status(here: &Here) -> Result<u8, Complaint> {
-    let hosts = [Host::Claude, Host::Codex, Host::Cursor];
+fn status(here: &Here, whose: Option<Whose>) -> Result<u8, Complaint> {
+    let hosts = match whose {
+        Some(whose) => whose.host().into_iter().collect(),
+        None => vec![Host::Claude, Host::Codex, Host::Cursor],
+    };
+    let of_git = matches!(whose, None | Some(Whose::Git));
     if here.json {
         let hosts = install::standings(here, &hosts)?;
-        return out::json(&json!({ "hosts": hosts, "git": git::standings(here)? })).map(|()| DONE);
+        let git = if of_git { git::standings(here)? } else { Vec::new() };
+        return out::json(&json!({ "hosts": hosts, "git": git })).map(|()| DONE);
     }
     install::status(here, &hosts)?;
-    git::status(here)
+    if of_git { git::status(here) } else { Ok(DONE) }
 }

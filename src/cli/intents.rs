@@ -107,6 +107,7 @@ pub(super) fn intend(here: &Here, asked: Intend) -> Result<u8, Complaint> {
         symbols: asked.symbols,
         ttl_ms: asked.ttl.map(|ttl| u64::from(ttl.as_millis())),
         worktree: here.linked_worktree(),
+        grants: Vec::new(),
     };
     Speaker::start(here)?;
     let declared = wait_for(async { Ok(asked.speaker.daemon(here).await?.declare(&request).await?) })?;

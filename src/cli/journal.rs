@@ -55,6 +55,10 @@ pub(super) fn journal(here: &Here, asked: Journal) -> Result<u8, Complaint> {
 /// The store, which every daemon that has run here has left.
 pub(super) fn reader(here: &Here) -> Result<Box<dyn store::Reader>, Complaint> {
     if !here.places.state.join(store::DATABASE).exists() {
+        // A key or a mark without a database shows that there was one.
+        if here.places.state.exists() {
+            store::look(&here.places.state, Some(&here.places.anchor()), false)?;
+        }
         return Err(Complaint::of("this repository has no journal yet")
             .because(format!("no daemon has run here; looked in {}", here.places.state.display()))
             .next("provost up"));
@@ -66,16 +70,19 @@ fn checked(here: &Here, anchor: Option<Anchor>) -> Result<(u64, Anchor), Complai
     unchanged(reader(here)?.verify(anchor)?)
 }
 
+const WAYS_BACK: &str =
+    "provost restore FILE with a backup, or provost restore --empty; what is there is kept beside it";
+
 /// How many events there are and where they end, or what is wrong with them.
 pub(super) fn unchanged(verdict: Verdict) -> Result<(u64, Anchor), Complaint> {
     match verdict {
         Verdict::Ok { events, head } => Ok((events, head)),
         Verdict::Tampered { first_bad_seq, what } => Err(Complaint::of("the journal has been changed")
             .because(format!("event {first_bad_seq}: {what}"))
-            .next("keep the state folder as it is, and compare with an export or anchor kept elsewhere")),
+            .next(WAYS_BACK)),
         Verdict::Truncated { anchor, head } => Err(Complaint::of("the end of the journal is missing")
             .because(format!("it was at event {} once and ends at {}", anchor.seq, head.seq))
-            .next("keep the state folder as it is, and compare with an export kept elsewhere")),
+            .next("provost restore FILE with a backup, or provost restore --as-it-is to go on with what is left")),
         Verdict::CannotCheck(why) => {
             Err(Complaint::of("the journal cannot be checked").because(why).next("provost doctor"))
         }

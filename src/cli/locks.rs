@@ -86,6 +86,7 @@ pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
     let request = wire::TakeLock {
         symbol: here.symbol(&asked.symbol)?,
         ttl_ms: millis(asked.ttl),
+        at_least: false,
         wait_ms: millis(asked.wait),
         reason: asked.reason,
         pid,
@@ -119,6 +120,7 @@ pub(super) fn lock(here: &Here, asked: Take) -> Result<u8, Complaint> {
 /// What somebody should know besides the answer.
 pub(super) fn told(word: &str, all: &[wire::Told], more: usize) {
     for it in all {
+        let word = if it.kind == "incomplete" { "warning" } else { word };
         out::note(out::one_line(&format!("{word} [{}]: {}", it.kind, it.message), 800));
     }
     if more > 0 {

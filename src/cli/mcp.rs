@@ -36,7 +36,7 @@ pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
         screenshots: config.screenshot.enabled,
     };
     let named = Speaker::named_plainly(here, asked.speak_as)?;
-    let named = named.or_else(|| session::agent_of_the_host(&here.places));
+    let named = named.or_else(|| session::agent_of_the_servers_host(&here.places));
     // Calls may yet say of which session they are.
     let by_session = named.is_none();
     let agent = named.or_else(session::agent_of_the_process);
@@ -46,7 +46,7 @@ pub(super) fn mcp(here: &Here, asked: Mcp) -> Result<u8, Complaint> {
     let _note = session::note(&here.places, &agent);
     wait_for(async {
         let client = here.daemon(Some(agent)).await?.keeping_connections().bound_to(std::process::id());
-        let server = Server::new(client, settings);
+        let server = Server::new(client, settings).in_worktree(here.linked_worktree());
         let places = here.places.clone();
         let names = move |call: &CallOf<'_>| session::agent_of_the_call(&places, call);
         let served = serve(if by_session { server.by_session(names) } else { server }).await;

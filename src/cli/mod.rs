@@ -138,6 +138,7 @@ fn in_repository(here: &Here, command: Command, run: &Run) -> Result<u8, Complai
         Command::AgentProtocol(it) => crew::agent_protocol(here, it),
         Command::Contract(it) => contracts::contract(here, it),
         Command::Claim(it) => claims::claim(here, it),
+        Command::Claims => claims::list(here),
         Command::Release(it) => claims::release(here, it),
         Command::Adapt(it) => adapt::adapt(here, it),
         Command::Watch(it) => watch::watch(here, &it),

@@ -162,6 +162,12 @@ pub(super) fn agent_of_the_host(places: &Places) -> Option<AgentId> {
     Session { host: "claude", id: &id, process }.agent(places)
 }
 
+/// The same for an MCP server. Claude Code tells those the session and not its process, which is what has started them; they may
+/// be there before its hooks are called.
+pub(super) fn agent_of_the_servers_host(places: &Places) -> Option<AgentId> {
+    Session { host: "claude", id: &variable(CLAUDE[0])?, process: system::parent_process() }.agent(places)
+}
+
 /// The agent of the session whose shell has started this process.
 pub(super) fn agent_of_the_shell(places: &Places) -> Option<AgentId> {
     let of_codex = || of_codex(&CODEX.into_iter().find_map(variable)?).agent(places);

@@ -239,12 +239,12 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&changed_files(changed));
     }
     text.push_str(&fenced("goal", &task.goal));
-    let details = task.notes.last().and_then(|note| note.details.as_ref());
-    if details.is_some_and(|it| it["apply"] == *format!("provost apply {}", task.id)) {
+    let (can_apply, left_out) = task.changes_kept();
+    if can_apply {
         text.push_str(&format!("its changes: provost apply {}\n", out::one_line(&task.id, 400)));
     }
-    for it in details.and_then(|it| it["left_out"].as_array()).into_iter().flatten() {
-        text.push_str(&format!("not kept: {}\n", out::one_line(it.as_str().unwrap_or_default(), 800)));
+    for it in left_out {
+        text.push_str(&format!("not kept: {}\n", out::one_line(it, 800)));
     }
     for note in &task.notes {
         let head = format!("{} {}: {}", short_time(&note.at), note.from, note.status);

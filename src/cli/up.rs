@@ -14,6 +14,7 @@ use clap::{Args, ValueHint};
 
 use super::complaint::{DONE, NOT_RUNNING};
 use super::here::wait_for;
+use super::speaker::Speaker;
 use super::{Complaint, Here, Run, out};
 use crate::base::Secret;
 use crate::base::limits::READY_MS_MAX;
@@ -135,8 +136,10 @@ fn tell_moved(here: &Here, about: &About) {
 }
 
 pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
+    // An agent that says who it is hears that it may not.
+    let agent = Speaker::named_plainly(here, None)?;
     let (pid, broken, process, said) = wait_for(async {
-        let client = here.client();
+        let client = here.client().speaking_as(agent);
         let about = client.about().await?;
         let pid = about.pid;
         // Held from before the end, so that its number cannot come to mean another process.

@@ -5,8 +5,9 @@
 use serde_json::Value;
 
 use super::wire::Approval;
+use crate::base::visible;
 
-/// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before.
+/// What the daemon knows, a name and a fact each; a fact without a name goes on with the one before. All of it can be seen.
 pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("verb", approval.verb.clone()),
@@ -30,17 +31,18 @@ pub fn facts(approval: &Approval, time: impl Fn(&str) -> String) -> Vec<(&'stati
     facts.push(("until", time(&approval.expires_at)));
     facts.extend(approval.task.clone().map(|task| ("task", task)));
     facts.push(("digest", approval.digest.clone()));
-    facts
+    facts.into_iter().map(|(name, fact)| (name, visible(&fact))).collect()
 }
 
-/// What the asker says: a heading and a text each, which are data.
+/// What the asker says: a heading and a text each, which are data. All of it can be seen: a person answers for all of it.
 pub fn words(approval: &Approval) -> Vec<(&'static str, String)> {
     let goal = approval.goal.clone().map(|goal| ("in the agent's own words, unchecked:", goal));
     let shown =
         approval.request.as_ref().map(|it| without_what_was_found(it, of_an_apply(approval).is_some()));
     let more = shown.as_ref().and_then(beyond_the_goal);
     let diff = of_an_apply(approval).and_then(difference).map(|it| ("the difference that it makes:", it));
-    goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).chain(diff).collect()
+    let said = goal.into_iter().chain(more.map(|more| ("and the rest of its request:", more))).chain(diff);
+    said.map(|(says, text)| (says, visible(&text))).collect()
 }
 
 /// What the daemon has found out about an apply. Of other requests the same names are the asker's own words.

@@ -80,6 +80,9 @@ impl ClientError {
 pub trait Inside: Send + Sync {
     /// Answers a request as it would be answered over a connection.
     fn ask(&self, request: Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+
+    /// Whether whoever asks may still go by their name.
+    fn lets_in(&self) -> bool;
 }
 
 /// Where a daemon is.
@@ -182,6 +185,14 @@ impl Client {
     #[must_use]
     pub fn in_session(self, session: Arc<str>) -> Self {
         Self { session: Some(session), ..self }
+    }
+
+    /// Whether it is known here that whoever asks may not go by their name any more. A daemon elsewhere says so itself.
+    pub fn is_shut_out(&self) -> bool {
+        match &self.way {
+            Way::Inside(daemon) => !daemon.lets_in(),
+            Way::Socket(_) => false,
+        }
     }
 
     /// As which agent it speaks; `None` is the user.

@@ -289,7 +289,7 @@ settings! {
         nvim_output_object: bool = false, "";
     }
 
-    /// Who does the phases of an execution where its agent's mode is `pipeline`; a phase that has nobody here is done by the agent that was asked.
+    /// The agents that do the phases of an execution whose agent has the mode `pipeline`. The agent that was asked does each phase without an entry here.
     ["a6s.pipeline"] pipeline: A6sPipeline {
         /// Looks for what has to be known.
         research: Option<AgentId> = None, "ident";
@@ -303,7 +303,7 @@ settings! {
         review: Option<AgentId> = None, "ident";
     }
 
-    /// What they are told; `{previous}` is what the phase before has answered, and data as code and context are. Other placeholders are those of `[a6s.prompts]`. What `review` says is told to an agent's `reviewer` too, whatever the mode.
+    /// The prompt of each phase. `{previous}` stands for the answer of the phase before, which is marked as data like code and context; the other placeholders are those of `[a6s.prompts]`. An agent's `reviewer` gets the prompt of `review` in each mode.
     ["a6s.pipeline.prompts"] phase_prompts: A6sPhasePrompts {
         /// For `research`.
         research: Option<Template> = None, "template";
@@ -391,7 +391,7 @@ settings! {
         env: BTreeMap<String, String> = BTreeMap::new(), "", Owner;
     }
 
-    /// Pictures of the screen. Policy has its word on each one besides.
+    /// Pictures of the screen. The policy judges each one as well.
     ["screenshot"] screenshot: Screenshot {
         /// Whether SCREENSHOT is answered at all.
         enabled: bool = false, "", Strict;

@@ -13,26 +13,31 @@ use super::Daemon;
 use crate::client::{self, Client};
 use crate::domain::Principal;
 use crate::mcp::{Called, Clients, McpHttp, Settings, recorded_for};
-use crate::protocols::own::Inside;
+use crate::protocols::own::{Inside, Known};
 
 /// Somebody whom the door has recognised, before the daemon's own API.
 struct Recognised {
-    who: Arc<Principal>,
+    who: Known,
     api: Inside,
 }
 
 impl client::Inside for Recognised {
     fn ask(&self, request: Request<Full<Bytes>>) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
-        let (who, api) = (Arc::clone(&self.who), self.api.clone());
+        let (who, api) = (self.who.clone(), self.api.clone());
         Box::pin(async move { api.ask(who, request).await })
+    }
+
+    fn lets_in(&self) -> bool {
+        self.api.lets_in(&self.who)
     }
 }
 
 impl Daemon {
     pub(super) fn hosts_door(&self, settings: Settings, api: Inside) -> McpHttp {
-        let clients: Clients = Arc::new(move |who: Principal| {
+        let clients: Clients = Arc::new(move |who: Principal, token| {
             let agent = who.agent().clone();
-            Client::inside(Arc::new(Recognised { who: Arc::new(who), api: api.clone() }), agent)
+            let who = Known { who: Arc::new(who), token };
+            Client::inside(Arc::new(Recognised { who, api: api.clone() }), agent)
         });
         let runtime = self.start.places.runtime.clone();
         let called: Called = Arc::new(move |pid| recorded_for(&runtime, pid));

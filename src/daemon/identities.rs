@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result};
 use super::{Prepared, Start, now, wiring};
 use crate::auth::names::Names;
 use crate::auth::replay::ReplayGuard;
-use crate::base::AgentId;
 use crate::base::limits::NONCES_MAX;
+use crate::base::{AgentId, Digest};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::protocols::devit::Devit;
@@ -18,7 +18,7 @@ use crate::service::Provost;
 /// For how long a start that follows close upon the last one waits for the next second, in seconds.
 const CLOSED_SECONDS_MAX: u64 = 1;
 
-/// Whose name is whose.
+/// Whose name is whose. Who has spoken as an agent is kept in mind over starts.
 pub(super) fn names(
     start: &Start,
     prepared: &Prepared,
@@ -26,9 +26,12 @@ pub(super) fn names(
     engine: &Engine,
 ) -> Result<Arc<Names>> {
     let keys = Arc::new(wiring::open_keys(start, config)?);
-    let tokens = engine.clone();
-    let holders = Box::new(move |agent: &AgentId, proof| tokens.is_taken(agent, proof));
-    Ok(Arc::new(Names::new(keys, prepared.user.clone(), holders)))
+    let (known, good) = (engine.clone(), engine.clone());
+    let holders = Box::new(move |agent: &AgentId, proof| known.is_taken(agent, proof));
+    let tokens = Box::new(move |token: &Digest| good.is_good(token));
+    let spoken = start.places.state.join("speakers");
+    let names = Names::new(keys, prepared.user.clone(), (holders, tokens));
+    Ok(Arc::new(names.remembering(&spoken).with_context(|| spoken.display().to_string())?))
 }
 
 /// The DevIt door. Which frames were believed that are dated ahead it keeps in mind over starts.

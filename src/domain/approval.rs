@@ -328,17 +328,22 @@ impl Approver {
 /// Whether an answer comes from where the question has come from. A name and a key can be had by whatever runs as the user;
 /// two trees of processes cannot be had by one agent without leaving its own.
 fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
-    let (Some(answers), Some(asked)) = (who.origin(), parked.who.origin()) else { return false };
-    if who.is_host_dialog() {
-        // Where a rule believes the host, its dialog is shown by the asker itself.
+    // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, and a worker in its jail
+    // and the daemon itself answer nothing.
+    let is_elsewhere = who.is_host_dialog() || who.proof() == Proof::Desktop;
+    if is_elsewhere || matches!(parked.who.proof(), Proof::Jailed | Proof::Internal) {
         return false;
     }
-    if who.is_person() {
+    match (who.origin(), parked.who.origin()) {
         // What the owner of the machine has asked for by hand is the owner's to answer. An agent started from a terminal has a
         // person there, unless the agent itself is in that session or above it.
-        return !parked.who.may(Scope::Operate) && answers.is_below(asked);
+        _ if who.is_person() && parked.who.may(Scope::Operate) => false,
+        (Some(answers), Some(asked)) if who.is_person() => answers.is_below(asked),
+        (Some(answers), Some(asked)) => answers.shares_tree_with(asked),
+        // A place that was not seen may be the asker's.
+        (None, _) => true,
+        (Some(_), None) => !who.is_person(),
     }
-    answers.shares_tree_with(asked)
 }
 
 fn digest_of(parked: &Parked) -> Digest {

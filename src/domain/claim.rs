@@ -17,11 +17,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{ClaimFile, FileClaimed, FileLocked, FileReleased, LockFile, ReleaseFile};
+use super::tally::Tally;
 use super::{
-    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Stake, StakeKind, State,
-    Title, Version,
+    CrewChange, CrewEvent, CrewRefusal, Earlier, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind,
+    State, Title, Version,
 };
-use crate::base::limits::{CLAIMS_MAX, CLAIMS_PER_AGENT_MAX};
+use crate::base::limits::{CLAIMS_MAX, CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX};
 use crate::base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
 
 /// What a file says, as far as that was found out.
@@ -151,6 +152,9 @@ pub struct Claim {
     /// While it is in conflict: what is known of both sides, the owner's first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<Version>,
+    /// With whom its owner shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Claim {
@@ -179,6 +183,7 @@ pub struct Claims {
     all: BTreeMap<RepoPath, Arc<Claim>>,
     places: BTreeMap<Fence, RepoPath>,
     by_owner: BTreeMap<AgentId, BTreeSet<Fence>>,
+    by_share: Tally,
     /// Those that are nobody's, the one that was longest not asked for first.
     free: BTreeSet<(Fence, RepoPath)>,
     claimed: usize,
@@ -191,7 +196,10 @@ impl Claims {
         self.places.insert(claim.place, claim.file.clone());
         match claim.held.owner() {
             None => drop(self.free.insert((claim.fence, claim.file.clone()))),
-            Some(owner) => drop(self.by_owner.entry(owner.clone()).or_default().insert(claim.place)),
+            Some(owner) => {
+                self.by_owner.entry(owner.clone()).or_default().insert(claim.place);
+                self.by_share.add(claim.share.as_ref());
+            }
         }
         match &claim.held {
             Hold::Claimed { .. } => self.claimed += 1,
@@ -209,6 +217,9 @@ impl Claims {
             Hold::Claimed { .. } => self.claimed -= 1,
             Hold::Conflicted { .. } => self.conflicted -= 1,
             _ => {}
+        }
+        if !claim.is_free() {
+            self.by_share.take(claim.share.as_ref());
         }
         if let Some(owner) = claim.held.owner()
             && let Some(places) = self.by_owner.get_mut(owner)
@@ -280,10 +291,11 @@ impl State {
             }
         }
         self.within_assignment(verb)?;
-        self.room_for_claim(who.agent(), known.is_none(), out)?;
+        self.room_for_claim(who, known.is_none(), out)?;
         self.agents.beat(now, who.agent(), out);
         let held = Hold::Claimed { owner: who.agent().clone(), since: now };
-        let claim = Arc::new(self.taken(verb.file.clone(), held, verb.content, verb.assignment.clone(), out));
+        let taken = self.taken(verb.file.clone(), held, verb.content, verb.assignment.clone(), out);
+        let claim = Arc::new(Claim { share: Some(who.share()), ..taken });
         let stakes: Vec<Stake> = claim.stake().into_iter().collect();
         let met = self.meet(now, &Title::Claim(verb.file.clone()), &stakes, out)?;
         out.say(
@@ -324,9 +336,14 @@ impl State {
         }
     }
 
-    fn room_for_claim(&self, who: &AgentId, new: bool, out: &mut Outbox) -> Result<(), Refusal> {
-        if self.claims.by_owner.get(who).map_or(0, BTreeSet::len) >= CLAIMS_PER_AGENT_MAX {
+    fn room_for_claim(&self, who: &Principal, new: bool, out: &mut Outbox) -> Result<(), Refusal> {
+        if self.claims.by_owner.get(who.agent()).map_or(0, BTreeSet::len) >= CLAIMS_PER_AGENT_MAX {
             return Err(Refusal::busy("as many files as one agent can claim; release some"));
+        }
+        if self.claims.by_share.of(&who.share()) >= CLAIMS_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many files as the processes of one agent can claim under all their names; release some",
+            ));
         }
         if new && self.claims.len() >= CLAIMS_MAX {
             let (_, oldest) = self
@@ -359,6 +376,7 @@ impl State {
             fence,
             earlier: None,
             versions: Vec::new(),
+            share: None,
         }
     }
 
@@ -434,10 +452,11 @@ impl State {
         if own && locked {
             return Ok(FileLocked { changed: false });
         }
-        self.room_for_claim(who.agent(), known.is_none(), out)?;
+        self.room_for_claim(who, known.is_none(), out)?;
         self.agents.beat(now, who.agent(), out);
         let held = Hold::Locked { owner: who.agent().clone(), since: now };
-        let claim = self.taken(verb.file.clone(), held, verb.content, None, out);
+        let taken = self.taken(verb.file.clone(), held, verb.content, None, out);
+        let claim = Claim { share: Some(who.share()), ..taken };
         out.say(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: true }.into());
         out.put(CrewChange::PutClaim(Arc::new(claim)).into());
         Ok(FileLocked { changed: true })

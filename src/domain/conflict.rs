@@ -351,7 +351,7 @@ impl Stakes {
 /// The stakes of what an agent has announced at the broker door.
 pub(super) fn plan(print: &Footprint) -> Vec<Stake> {
     let Some(intent) = &print.intent else { return Vec::new() };
-    let agent = AgentId::parse(print.slug.as_str()).expect("both kinds of id accept the same text");
+    let agent = AgentId::from(&print.slug);
     let stake = |file: &IntendedFile| {
         let (at, pattern) = place(&file.path)?;
         Some(Stake {

@@ -19,8 +19,8 @@ use super::command::{
     AnswerContract, ContractAnswered, ContractProposed, ContractWithdrawn, ContractsFollowed,
     FollowContracts, ProposeContract, WithdrawContract,
 };
-use super::{Change, EventKind, Outbox, Principal, Refusal, State};
-use crate::base::limits::{CONTRACTS_MAX, SIGNATURE_LEN_MAX};
+use super::{Change, EventKind, Outbox, Principal, Refusal, Share, State};
+use crate::base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, SIGNATURE_LEN_MAX};
 use crate::base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
 
 /// Where a contract stands.
@@ -83,6 +83,9 @@ pub struct Contract {
     pub responded_at: Option<Timestamp>,
     /// Its place in lists.
     pub place: Fence,
+    /// With whom its proposer shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Contract {
@@ -145,6 +148,12 @@ impl Contracts {
         places.filter_map(|place| self.all.get(self.places.get(place)?))
     }
 
+    /// How many of those who share may still bind, or do.
+    fn open_of(&self, share: &Share) -> usize {
+        let open = self.all.values().filter(|it| !self.closed.contains(&it.place));
+        open.filter(|it| it.share.as_ref() == Some(share)).count()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
@@ -171,6 +180,12 @@ impl State {
         if self.contracts.get(&verb.id).is_some() {
             return Err(Refusal::busy("a contract of this id"));
         }
+        let share = who.share();
+        if self.contracts.open_of(&share) >= CONTRACTS_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many open contracts as the processes of one agent can have under all their names",
+            ));
+        }
         if self.contracts.len() >= CONTRACTS_MAX {
             let oldest = self.contracts.closed.first().and_then(|it| self.contracts.places.get(it));
             let oldest = oldest.ok_or_else(|| Refusal::busy("as many open contracts as there can be"))?;
@@ -190,6 +205,7 @@ impl State {
             proposed_at: now,
             responded_at: None,
             place: out.next_fence(),
+            share: Some(share),
         });
         out.say(EventKind::ContractProposed {
             contract: contract.id.clone(),

@@ -20,10 +20,13 @@ use super::command::{
     Conflict, DeclareIntent, Declared, FreshSpans, IntentUpdated, IntentsRefreshed, RefreshIntents,
     UpdateIntent,
 };
-use super::{Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Stake, StakeKind, State, Title};
+use super::tally::Tally;
+use super::{
+    Change, EventKind, Lock, Outbox, Part, Principal, Refusal, Share, Stake, StakeKind, State, Title,
+};
 use crate::base::limits::{
-    DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_PER_AGENT_MAX,
-    INTENTS_SETTLED_MAX, TTL_MAX_MS, WARNINGS_MAX,
+    DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_OF_ONE_MAX,
+    INTENTS_PER_AGENT_MAX, INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, TTL_MAX_MS, WARNINGS_MAX,
 };
 use crate::base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
 
@@ -92,6 +95,12 @@ pub struct Intent {
     pub expires_at: Timestamp,
     /// Its place in lists.
     pub place: Fence,
+    /// The grants of locks that were taken for it, which its owner gives back at its end.
+    #[serde(default)]
+    pub grants: Vec<Fence>,
+    /// With whom its agent shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 /// One file of an intent.
@@ -142,6 +151,7 @@ pub struct Intents {
     places: BTreeMap<Fence, IntentId>,
     live_by_file: BTreeMap<RepoPath, BTreeSet<Fence>>,
     live_by_agent: BTreeMap<AgentId, BTreeSet<Fence>>,
+    live_by_share: Tally,
     settled: BTreeSet<(Timestamp, Fence)>,
     due: BTreeSet<(Timestamp, Fence)>,
 }
@@ -155,6 +165,7 @@ impl Intents {
                 self.live_by_file.entry(file.path.clone()).or_default().insert(intent.place);
             }
             self.live_by_agent.entry(intent.agent.clone()).or_default().insert(intent.place);
+            self.live_by_share.add(intent.share.as_ref());
             self.due.insert((intent.expires_at, intent.place));
         } else {
             self.settled.insert((intent.updated_at, intent.place));
@@ -169,6 +180,9 @@ impl Intents {
             drop_from(&mut self.live_by_file, &file.path, intent.place);
         }
         drop_from(&mut self.live_by_agent, &intent.agent, intent.place);
+        if intent.status.is_live() {
+            self.live_by_share.take(intent.share.as_ref());
+        }
         self.due.remove(&(intent.expires_at, intent.place));
         self.settled.remove(&(intent.updated_at, intent.place));
     }
@@ -245,20 +259,20 @@ impl State {
         verb: &DeclareIntent,
         out: &mut Outbox,
     ) -> Result<Declared, Refusal> {
-        self.room_for_intent(who.agent(), verb)?;
+        self.room_for_intent(who, verb)?;
         self.agents.beat(now, who.agent(), out);
         self.refreshed(&verb.fresh, out);
-        let intent = Arc::new(drafted(now, who.agent(), verb, out.next_fence()));
+        let drafted = drafted(now, who.agent(), verb, out.next_fence());
+        let intent = Arc::new(Intent { share: Some(who.share()), ..drafted });
         let mut conflicts = self.collisions(&intent, verb);
         let met = self.meet(now, &Title::Intent(intent.id.clone()), &intent.stakes(), out)?;
         conflicts.extend(met.into_iter().map(Conflict::Elsewhere));
-        let more = conflicts.len().saturating_sub(WARNINGS_MAX);
         out.say(EventKind::IntentDeclared {
             intent: intent.id.clone(),
             files: intent.files.iter().take(SHOWN).map(|it| it.path.clone()).collect(),
             conflicts: u32::try_from(conflicts.len()).unwrap_or(u32::MAX),
         });
-        conflicts.truncate(WARNINGS_MAX);
+        let more = bounded(&mut conflicts, &verb.gaps);
         out.put(Change::PutIntent(intent.clone()));
         Ok(Declared { intent, conflicts, more })
     }
@@ -273,23 +287,28 @@ impl State {
         let intent = drafted(now, who, verb, Fence(0));
         let mut found = self.collisions(&intent, verb);
         found.extend(self.meetings(now, &intent.stakes()).into_iter().map(Conflict::Elsewhere));
-        let more = found.len().saturating_sub(WARNINGS_MAX);
-        found.truncate(WARNINGS_MAX);
+        let more = bounded(&mut found, &verb.gaps);
         (found, more)
     }
 
-    fn room_for_intent(&self, who: &AgentId, verb: &DeclareIntent) -> Result<(), Refusal> {
+    fn room_for_intent(&self, who: &Principal, verb: &DeclareIntent) -> Result<(), Refusal> {
         if self.intents.get(&verb.id).is_some() {
             return Err(Refusal::busy("an intent of this id"));
         }
         if verb.description.len() > DESCRIPTION_LEN_MAX
             || verb.files.len() > INTENT_FILES_MAX
             || verb.symbols.len() > INTENT_SYMBOLS_MAX
+            || verb.grants.len() > LOCKS_PER_AGENT_MAX
         {
-            return Err(Refusal::busy("more text, files or symbols than an intent can have"));
+            return Err(Refusal::busy("more text, files, symbols or locks than an intent can have"));
         }
-        if self.intents.live_by_agent.get(who).map_or(0, BTreeSet::len) >= INTENTS_PER_AGENT_MAX {
+        if self.intents.live_by_agent.get(who.agent()).map_or(0, BTreeSet::len) >= INTENTS_PER_AGENT_MAX {
             return Err(Refusal::busy("as many intents as one agent can have; resolve or abandon some"));
+        }
+        if self.intents.live_by_share.of(&who.share()) >= INTENTS_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many intents as the processes of one agent can have under all their names; resolve or abandon some",
+            ));
         }
         if self.intents.live() >= INTENTS_MAX {
             return Err(Refusal::busy(
@@ -435,6 +454,15 @@ impl State {
     }
 }
 
+/// As many conflicts as are told, with what may be missing behind them; how many there are beyond those.
+fn bounded(conflicts: &mut Vec<Conflict>, gaps: &[Box<str>]) -> usize {
+    let room = WARNINGS_MAX.saturating_sub(gaps.len());
+    let more = conflicts.len().saturating_sub(room);
+    conflicts.truncate(room);
+    conflicts.extend(gaps.iter().cloned().map(Conflict::Incomplete));
+    more
+}
+
 /// Files of an intent that its event names.
 const SHOWN: usize = 16;
 
@@ -456,6 +484,8 @@ fn drafted(now: Timestamp, who: &AgentId, verb: &DeclareIntent, place: Fence) ->
         updated_at: now,
         expires_at: now.after(verb.ttl.unwrap_or(KEEP)),
         place,
+        grants: verb.grants.clone(),
+        share: None,
     }
 }
 

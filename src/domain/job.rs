@@ -24,7 +24,7 @@ use super::command::{
     MoveJob, NoteFeedback, OpenJob, ResultKept, Status,
 };
 use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskState, Usage};
-use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX};
+use crate::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use crate::base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
 /// How long a job that is over is remembered.
@@ -349,6 +349,14 @@ impl State {
         }
         if self.jobs.live >= JOBS_LIVE_MAX {
             return Err(Refusal::busy("too many unfinished jobs; wait for some to end or cancel them"));
+        }
+        let share = who.share();
+        let own = self.jobs.iter().filter(|it| !it.state.is_over() && it.who.share() == share).count();
+        if own >= JOBS_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many unfinished jobs as the processes of one agent can have under all their names; wait for some to end \
+                 or cancel them",
+            ));
         }
         if let Some(step) = &verb.step {
             // A step of a workflow that is over would be nobody's to end.

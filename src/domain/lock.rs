@@ -7,7 +7,8 @@
 //!      |  release, leave |  +-- acquire by its holder: refresh  |  +-- acquire by anyone: take over
 //!      +-----------------+<-------------------------------------+ release by its holder
 //! ```
-//! The number (*fence*) rises with every grant, not with a refresh. Two names of one symbol are one lock. What contains a
+//! The number (*fence*) rises with every grant, not with a refresh. What a refresh does not name stays as it was: the process
+//! and the task with which the lock ends, and what it is for. Two names of one symbol are one lock. What contains a
 //! symbol contains its lock: what somebody has as a whole, nobody else gets a part of; who locks what others have a part of
 //! has the rest, and is told so. A lapsed lock is remembered for a while, so that its late holder hears
 //! the same answer however late. wit, 5.3 to 5.5; waiting is ours.
@@ -24,10 +25,13 @@ use super::command::{
     LocksReaped, QueueLeft, ReapLocks, ReleaseLock, Rival, Warning,
 };
 use super::{
-    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Stake, StakeKind, State,
-    Task, Title,
+    Change, EventKind, MailKind, Outbox, Part, Principal, Proof, Refusal, Scope, Share, Stake, StakeKind,
+    State, Task, Title,
 };
-use crate::base::limits::{DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WARNINGS_MAX};
+use crate::base::limits::{
+    DESCRIPTION_LEN_MAX, LOCKS_MAX, LOCKS_OF_ONE_MAX, LOCKS_PER_AGENT_MAX, WAITERS_MAX, WAITERS_OF_ONE_MAX,
+    WARNINGS_MAX,
+};
 use crate::base::{AgentId, Fence, SymbolPath, TaskId, Ticket, Timestamp, Ttl, encloses};
 
 pub use table::Locks;
@@ -71,6 +75,9 @@ pub struct Lock {
     pub process: Option<ProcessMark>,
     /// What for.
     pub reason: Option<Box<str>>,
+    /// With whom its holder shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Lock {
@@ -128,6 +135,8 @@ pub struct Waiter {
     pub since: Timestamp,
     /// Until when.
     pub until: Timestamp,
+    /// With whom it shares.
+    pub share: Share,
 }
 
 impl Waiter {
@@ -170,7 +179,7 @@ impl State {
             return self.wait_for(now, who, verb, &names, rival, out);
         }
         if own.is_none() {
-            self.room_for_lock(who.agent(), &verb.at)?;
+            self.room_for_lock(who, &verb.at)?;
         }
         if let Some(ticket) = verb.ticket.filter(|it| self.owns_place(who.agent(), *it)) {
             out.put(Change::DropWaiter(ticket));
@@ -205,12 +214,17 @@ impl State {
         self.locks.waiter(ticket).is_some_and(|it| it.agent == *who)
     }
 
-    fn room_for_lock(&self, who: &AgentId, at: &SymbolPath) -> Result<(), Refusal> {
+    fn room_for_lock(&self, who: &Principal, at: &SymbolPath) -> Result<(), Refusal> {
         if self.locks.get(at).is_some() {
             return Ok(());
         }
-        if self.locks.count_of(who) >= LOCKS_PER_AGENT_MAX {
+        if self.locks.count_of(who.agent()) >= LOCKS_PER_AGENT_MAX {
             return Err(Refusal::busy("as many locks as one agent can have; release some"));
+        }
+        if self.locks.count_of_share(&who.share()) >= LOCKS_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many locks as the processes of one agent can have under all their names; release some",
+            ));
         }
         if self.locks.len() >= LOCKS_MAX {
             return Err(Refusal::busy("as many locks as there can be; `provost locks` shows whose they are"));
@@ -238,17 +252,18 @@ impl State {
             asked: verb.asked.clone(),
             names: self.names_left(who.agent(), verb),
             holder: who.agent().clone(),
-            run: run_of(who),
+            run: run_of(who).or_else(|| own?.run.clone()),
             acquired_at: now,
             expires_at: match own {
-                Some(lock) if verb.ttl_by_default => lock.expires_at.max(now.after(verb.ttl)),
+                Some(lock) if verb.keeps_longer => lock.expires_at.max(now.after(verb.ttl)),
                 _ => now.after(verb.ttl),
             },
             fence,
             place,
             lapsed: false,
-            process: verb.process,
-            reason: verb.reason.clone(),
+            process: verb.process.or_else(|| own.filter(|_| !verb.in_session)?.process),
+            reason: verb.reason.clone().or_else(|| own?.reason.clone()),
+            share: Some(who.share()),
         }
     }
 
@@ -285,6 +300,12 @@ impl State {
         if self.locks.waiting() >= WAITERS_MAX {
             return Err(Refusal::busy("as many agents wait for locks as can"));
         }
+        let share = who.share();
+        if self.locks.waiting_of(&share) >= WAITERS_OF_ONE_MAX {
+            return Err(Refusal::busy(
+                "as many wait for locks as the processes of one agent can under all their names",
+            ));
+        }
         let ahead = self.locks.earlier(who.agent(), file, names, None).count();
         let waiter = Waiter {
             ticket: out.next_ticket(),
@@ -294,6 +315,7 @@ impl State {
             agent: who.agent().clone(),
             since: now,
             until: now.after(wait),
+            share,
         };
         let (ticket, until) = (waiter.ticket, waiter.until);
         self.tell_holder(now, &waiter, &rival, out);

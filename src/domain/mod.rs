@@ -39,6 +39,7 @@ mod screenshot;
 mod session;
 mod settings;
 mod switch;
+mod tally;
 mod task;
 mod timeline;
 mod token;
@@ -326,7 +327,7 @@ impl Core {
         &self.state
     }
 
-    /// Goes on from another state, after the store has been read again. Switches are memory's alone.
+    /// Goes on from another state, after the store has been read again. Of switches memory knows more.
     pub fn restore(&mut self, state: State) {
         let switches = std::mem::take(&mut self.state.switches);
         self.state = State { switches, ..state };

@@ -103,7 +103,9 @@ impl State {
         let last = claim.held.owner().cloned();
         let (content, versions) = (settled.content.unwrap_or(claim.content), Vec::new());
         let fence = out.next_fence();
-        let settled = Claim { held, last, content, versions, fence, ..Claim::clone(claim) };
+        // Whoever is given a file by others has not taken it from what is everybody's.
+        let share = claim.share.clone().filter(|_| held.owner() == last.as_ref());
+        let settled = Claim { held, last, content, versions, fence, share, ..Claim::clone(claim) };
         out.put(CrewChange::PutClaim(Arc::new(settled)).into());
     }
 

@@ -44,6 +44,16 @@ impl CallOrigin {
         Some(Self { sessions: sessions.into(), tree, spoken: spoken > 0 })
     }
 
+    /// Of a caller on a system that tells nothing about the processes above another one.
+    pub fn untold() -> Self {
+        Self { sessions: Box::default(), tree: 0, spoken: false }
+    }
+
+    /// Whether the system tells where callers are.
+    pub(super) fn is_told(&self) -> bool {
+        !self.sessions.is_empty()
+    }
+
     /// Whether an agent has spoken in the caller's session, or in one above it.
     pub(super) fn is_of_agents(&self) -> bool {
         self.spoken

@@ -26,10 +26,11 @@ pub use paths::Place;
 pub(in crate::domain) use paths::{fits, fixed_part};
 pub(in crate::domain) use publish::Round;
 pub use roster::{Correspondent, Row};
-pub use slug::slug;
+pub use slug::{slug, slug_of_branch};
 pub use standoff::Standoff;
 
-use crate::base::{AgentId, Json, Slug, Ttl};
+use super::Principal;
+use crate::base::{AgentId, Json, Slug, Timestamp, Ttl};
 
 /// One message. Names are as their writer spelt them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -237,7 +238,9 @@ impl Post {
             Post::Blocked { from, .. } => one(from),
             Post::Feedback { agent, .. } | Post::Answer { agent, .. } => one(agent.as_str()),
             Post::Question { .. } | Post::VerifyNow { .. } => sure(supervisor()),
-            Post::Learning { branch, .. } => sure(branch.as_deref().map_or_else(supervisor, slug)),
+            Post::Learning { branch, .. } => {
+                sure(branch.as_deref().and_then(slug_of_branch).unwrap_or_else(supervisor))
+            }
         }
     }
 }
@@ -270,6 +273,17 @@ pub(super) fn supervisor() -> Slug {
 fn shortened(text: &str, most: usize) -> Box<str> {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text[..end.unwrap_or(0)].into()
+}
+
+/// A post that an agent has published, to be carried out once more where it is not on record.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Received {
+    /// When, by the time that everything is measured in.
+    pub at: Timestamp,
+    /// Who has published it.
+    pub who: Principal,
+    /// What.
+    pub post: Post,
 }
 
 /// Where a post comes from, which decides what an empty list of files means.

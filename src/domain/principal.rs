@@ -176,6 +176,8 @@ pub struct Principal {
     proof: Proof,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<Box<CallOrigin>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    share: Option<Box<Share>>,
 }
 
 /// What takes part in what is everybody's, each of these with a share of it. A name that nobody has proved is no such thing,
@@ -214,12 +216,17 @@ impl Principal {
         scopes: Scopes,
         proof: Proof,
     ) -> Self {
-        Self { agent, session, door, scopes, proof, origin: None }
+        Self { agent, session, door, scopes, proof, origin: None, share: None }
     }
 
     /// The same, spoken from there.
     pub(crate) fn coming_from(self, origin: Option<CallOrigin>) -> Self {
         Self { origin: origin.map(Box::new), ..self }
+    }
+
+    /// The same with this share, which its proof was given with.
+    pub(crate) fn sharing(self, share: Option<Share>) -> Self {
+        Self { share: share.map(Box::new), ..self }
     }
 
     /// Where it is spoken from, as far as that is known.
@@ -229,11 +236,16 @@ impl Principal {
 
     /// With whom it shares.
     pub fn share(&self) -> Share {
+        if let Some(share) = &self.share {
+            return Share::clone(share);
+        }
         match (self.proof, self.origin()) {
-            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(origin)) => {
+            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(origin)) if origin.is_told() => {
                 origin.tree().map_or(Share::Detached, Share::Process)
             }
-            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, None) => Share::Door(self.door),
+            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(_)) => Share::Door(self.door),
+            // What could not be seen has no share beside those that could.
+            (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, None) => Share::Detached,
             _ => Share::Name(slug(self.agent.as_str())),
         }
     }
@@ -278,9 +290,10 @@ impl Principal {
         matches!(self.proof, Proof::PeerUid | Proof::SharedKey) && !self.may(Scope::Operate)
     }
 
-    /// Whether an agent has spoken where the call comes from: the caller may be a model that has left its name out.
+    /// Whether an agent has spoken where the call comes from, or may have: the caller may be a model that has left its name out.
     pub fn is_of_agents(&self) -> bool {
-        !self.is_person() && self.origin().is_some_and(CallOrigin::is_of_agents)
+        let outside = !self.is_person() && self.proof != Proof::Internal;
+        outside && self.origin().is_none_or(CallOrigin::is_of_agents)
     }
 
     /// Whether this is a person, at a terminal as far as the kernel can tell, or at the desktop.

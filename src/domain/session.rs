@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{AgentNamed, NameAgent, Register, Registered};
 use super::{Change, Door, EventKind, Outbox, Principal, Refusal, Settings};
 use crate::base::limits::{AGENTS_MAX, CAPS_MAX, ID_LEN_MAX};
+use crate::base::small;
 use crate::base::{AgentId, Timestamp, Ttl};
 
 /// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
@@ -206,12 +207,11 @@ impl Agents {
 
     /// The spelling of a name that is in use, where that is another one: `agent-b` for `Agent-B`.
     pub(super) fn other_spelling(&self, agent: &AgentId) -> Option<&AgentId> {
-        self.spellings.get(&*agent.as_str().to_lowercase()).filter(|it| *it != agent)
+        self.spellings.get(&caseless(agent)).filter(|it| *it != agent)
     }
 
     fn uses(&mut self, agent: &AgentId) {
-        let folded = agent.as_str().to_lowercase().into();
-        self.spellings.entry(folded).or_insert_with(|| agent.clone());
+        self.spellings.entry(caseless(agent)).or_insert_with(|| agent.clone());
     }
 
     pub(super) fn came_by(&mut self, agent: &AgentId, door: Door) {
@@ -269,4 +269,9 @@ fn check_version(settings: &Settings, version: Option<&str>) -> Result<(), Refus
         Some(version) => Err(Refusal::VersionMismatch { expected: joined(), received: version.into() }),
         None => Err(Refusal::VersionMissing { expected: joined() }),
     }
+}
+
+/// What all spellings of a name have in common that differ by case alone.
+fn caseless(agent: &AgentId) -> Box<str> {
+    agent.as_str().chars().map(small).collect::<String>().into()
 }

@@ -5,8 +5,8 @@
 //!   [on] --stop---> [off] ----start----> [on]      new work is refused
 //! ```
 //! What a person holds back, a person has begin again; what an agent holds back, the same agent, from where it said so, or a
-//! person. In either case what runs comes to its end, and what had been taken on before waits. A switch is the running
-//! daemon's: it is in the log and in memory, and the next daemon begins with what the configuration says. A6s 6.9.
+//! person. In either case what runs comes to its end, and what had been taken on before waits. What a person holds back stays so
+//! until a person says otherwise, over starts of the daemon, too; what an agent holds back is the running daemon's. A6s 6.9.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Switch {
 }
 
 /// A worker that does not begin anything.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Switched {
     /// How far.
     pub to: Switch,
@@ -52,6 +52,11 @@ pub struct Switched {
 }
 
 impl Switched {
+    /// Whether it is kept over starts of the daemon: a person's word is, since an agent can have the daemon start again.
+    pub fn is_lasting(&self) -> bool {
+        self.from.is_none()
+    }
+
     /// Whether this caller may have it begin again.
     fn is_undone_by(&self, who: &Principal) -> bool {
         let same = self.from.as_ref().is_some_and(|from| *from == who.share() && self.by == *who.agent());

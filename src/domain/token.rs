@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
 use super::post::slug;
-use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Scopes, State};
+use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Scopes, Share, State};
 use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
 use crate::base::{AgentId, Digest, Slug, Timestamp};
 
@@ -40,6 +40,10 @@ pub struct Token {
     pub minted_by: AgentId,
     /// How they had proved themselves.
     pub proof: Proof,
+    /// With whom its bearer shares: with whoever had it made, since an agent can have as many made as it likes. `None` where a
+    /// person had; it counts for its name then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Token {
@@ -190,6 +194,7 @@ impl State {
             minted_at: now,
             minted_by: who.agent().clone(),
             proof: who.proof(),
+            share: (!who.is_person()).then(|| who.share()),
         });
         out.say(EventKind::TokenMinted {
             agent: token.agent.clone(),

@@ -16,7 +16,7 @@ use super::{
     Agent, Contract, ContractStatus, Door, Intent, IntentStatus, Lock, Mail, Parked, State, Task, Token,
     Waiter,
 };
-use crate::base::{AgentId, ApprovalId, Digest, RepoPath, Slug, TaskId, Timestamp};
+use crate::base::{AgentId, ApprovalId, Digest, RepoPath, TaskId, Timestamp};
 
 pub use apply::InTheWay;
 pub use at_work::{AtWork, AtWorkOut, FirstOf};
@@ -149,9 +149,7 @@ impl View for KnownAgents {
             all.entry(&member.id).or_default().insert(Door::AgentProtocol);
         }
         // All spellings of a name are one agent there; its name on the other doors is the plain one.
-        let plain =
-            |slug: &Slug| AgentId::parse(slug.as_str()).expect("both kinds of id accept the same text");
-        let letters: Vec<AgentId> = state.desk.iter().map(|it| plain(&it.slug)).collect();
+        let letters: Vec<AgentId> = state.desk.iter().map(|it| AgentId::from(&it.slug)).collect();
         for id in &letters {
             all.entry(id).or_default().insert(Door::Broker);
         }

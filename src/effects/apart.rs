@@ -195,6 +195,14 @@ fn no_links(options: &mut OpenOptions, folder: bool) {
     options.custom_flags(OPEN_REPARSE_POINT | if folder { BACKUP_SEMANTICS } else { 0 });
 }
 
+/// What is shut for its owner is left out: a worker could shut something for all later ones.
+fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+    match opened {
+        Err(err) if err.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 struct Copier {
     base: Base,
     room: Room,
@@ -233,7 +241,8 @@ impl Copier {
             self.room.entries = self.room.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
             if meta.is_dir() {
                 to.create_dir(&name)?;
-                let (inner_from, inner_to) = (open_folder(from, &name)?, to.open_dir(&name)?);
+                let Some(inner_from) = readable(open_folder(from, &name))? else { continue };
+                let inner_to = to.open_dir(&name)?;
                 self.folder(&inner_from, &inner_to, &path, (rules.clone(), ignored), depth)?;
             } else if meta.is_symlink() {
                 self.link(from, to, &name, path)?;
@@ -262,7 +271,7 @@ impl Copier {
     }
 
     fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {
-        let mut source = open_file(from, name)?;
+        let Some(mut source) = readable(open_file(from, name))? else { return Ok(()) };
         let meta = source.metadata()?;
         if !meta.is_file() {
             return Ok(());

@@ -1,7 +1,8 @@
 //! A private copy of a working directory, for workers whose changes are thrown away. Blocking.
 //!
 //! Everything is reached through handles that follow no symbolic link; links are copied as links. Where the file
-//! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out.
+//! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out, and so is what its owner
+//! cannot read.
 
 use std::fs::{self, File};
 use std::io;
@@ -140,7 +141,12 @@ impl Room {
                 FileType::Directory => {
                     rustix::fs::mkdirat(to, name, mode | Mode::RWXU)?;
                     let open = |dir| rustix::fs::openat(dir, name, directory_flags(), Mode::empty());
-                    let (inner_from, inner_to): (OwnedFd, OwnedFd) = (open(from)?, open(to)?);
+                    let inner_from: OwnedFd = match open(from) {
+                        // What is shut for its owner is left out: a worker could shut something for all later ones.
+                        Err(rustix::io::Errno::ACCESS) => continue,
+                        inner => inner?,
+                    };
+                    let inner_to: OwnedFd = open(to)?;
                     self.directory(inner_from.as_fd(), inner_to.as_fd(), depth)?;
                 }
                 FileType::RegularFile => self.file(from, to, name, mode)?,
@@ -163,7 +169,11 @@ impl Room {
     ) -> Result<(), NoCopy> {
         // Without waiting: what was a file a moment ago may be a pipe now.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut source = File::from(rustix::fs::openat(from, name, flags, Mode::empty())?);
+        let mut source = match rustix::fs::openat(from, name, flags, Mode::empty()) {
+            // The same.
+            Err(rustix::io::Errno::ACCESS) => return Ok(()),
+            source => File::from(source?),
+        };
         let meta = source.metadata()?;
         if !meta.is_file() {
             return Ok(());

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use super::result::clip;
-use crate::base::{ApprovalId, TaskId};
+use crate::base::{ApprovalId, TaskId, visible};
 use crate::domain::command::{AnswerApproval, Command, Status};
 use crate::domain::view::{Waiting, WaitingOne};
 use crate::domain::{Answer, Approver, Event, EventKind, Parked, Principal, Refusal, Verdict};
@@ -406,17 +406,16 @@ fn facts(parked: &Parked) -> String {
     text
 }
 
-/// A text from elsewhere on one line, cut, without what could move, hide or mark up anything around it.
+/// A text from elsewhere on one line, cut, in which nothing hides and nothing marks up what is around it.
 fn shown(text: &str) -> String {
-    let is_plain = |it: &char| !it.is_control() && !is_invisible(*it) && !matches!(it, '«' | '»');
-    let line: String =
-        text.chars().map(|it| if it.is_whitespace() { ' ' } else { it }).filter(is_plain).collect();
+    let in_line = |it: char| match it {
+        '«' => '‹',
+        '»' => '›',
+        it if it.is_whitespace() => ' ',
+        it => it,
+    };
+    let line = visible(&text.chars().map(in_line).collect::<String>());
     let cut = clip(&line, SHOWN_BYTES_MAX);
     let more = if cut.len() < line.len() { "…" } else { "" };
     format!("{}{more}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
-}
-
-/// Marks that turn the direction of text around, or join and hide it.
-fn is_invisible(it: char) -> bool {
-    matches!(it, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }

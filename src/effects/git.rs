@@ -1,17 +1,22 @@
-//! What git would run from within a workspace, as git itself says it. Blocking.
+//! What git would run from within a workspace, and where it would look for other repositories, as git itself says it.
+//! Blocking.
 //!
 //! `git config --list` reads configuration and does nothing else: no hook, no file system monitor, no driver, no
 //! pager is started by it. It is asked because its answer includes what no single file says: the user's and the
-//! system's configuration, and files that others include.
+//! system's configuration, and files that others include. `git ls-files` reads the index, in whichever of its forms and
+//! wherever it lies; the monitor that the configuration may name is switched off for it, and it fetches and writes nothing.
 
-use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read};
-use std::path::{Component, Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::base::limits::{GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX};
+use crate::base::limits::{
+    GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_LINKS_MAX, GIT_LIST_BYTES_MAX,
+};
+use crate::base::plain_path;
 use crate::jail::Missing;
 
 /// Ends of keys whose values are programs.
@@ -67,14 +72,15 @@ pub(super) fn named_by_git(root: &Path, unreadable: Unreadable) -> Result<Named,
     // The workspace may be a folder of the repository; names are from the repository's top.
     let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
     let Some(root) = root.ancestors().find(is_top) else { return Ok(Named::new()) };
-    let mut git = Command::new("git");
-    git.args(["--no-pager", "config", "--list", "--show-origin", "-z"]).current_dir(root).env_clear();
-    for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
-        git.envs(std::env::var_os(name).map(|value| (name, value)));
-    }
-    git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let answer = answer_of(git);
+    let answer = answer_of(git(root, &["config", "--list", "--show-origin", "-z"]), |stdout| {
+        let mut answer = Vec::new();
+        let read = stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
+        read.map_err(|err| err.to_string())?;
+        match answer.len() as u64 > GIT_ANSWER_BYTES_MAX {
+            true => Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes")),
+            false => Ok(answer),
+        }
+    });
     let answer = match (answer, unreadable) {
         (Ok(Ok(answer)), _) => Ok(answer),
         (Ok(Err(_)), Unreadable::RunsNothing) => return Ok(Named::new()),
@@ -91,22 +97,104 @@ pub(super) fn named_by_git(root: &Path, unreadable: Unreadable) -> Result<Named,
     Ok(read(&answer, root, &home))
 }
 
-/// What a program prints, within bounds, or how it ended that was no success. Empty where there is no such program: then
-/// it runs nothing either.
-fn answer_of(mut program: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
+/// Git as it is asked: with nothing of the daemon's environment but where the user's configuration is.
+fn git(folder: &Path, args: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.arg("--no-pager").args(args).current_dir(folder).env_clear();
+    for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
+        git.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+    git.env("GIT_NO_LAZY_FETCH", "1");
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    git
+}
+
+/// The question about an index.
+const LIST: [&str; 5] = ["-c", "core.fsmonitor=false", "ls-files", "--stage", "-z"];
+
+/// Where the index of a work tree has other repositories, from its top. Empty where there is no git.
+///
+/// # Errors
+/// A sentence when that is not known.
+pub(super) fn submodules(work_tree: &Path, unreadable: Unreadable) -> Result<BTreeSet<String>, String> {
+    let why = match (answer_of(git(work_tree, &LIST), links), unreadable) {
+        (Ok(Ok(links)), _) => return Ok(links),
+        (Ok(Err(_)), Unreadable::RunsNothing) => return Ok(BTreeSet::new()),
+        // What git itself takes for no repository has no index that any command of the user's would read.
+        (Ok(Err(_)), Unreadable::IsRefused) if !is_work_tree(work_tree) => return Ok(BTreeSet::new()),
+        (Ok(Err(status)), Unreadable::IsRefused) => format!("`git ls-files` ended with {status}"),
+        (Err(why), _) => why,
+    };
+    Err(format!(
+        "git's index cannot be read in {}, so it is not known where other repositories belong: {why}; mend it (`git \
+         status` says more) and delegate again",
+        work_tree.display()
+    ))
+}
+
+/// Whether git takes a folder for a work tree at all.
+fn is_work_tree(folder: &Path) -> bool {
+    let asked = answer_of(git(folder, &["rev-parse", "--is-inside-work-tree"]), |stdout| {
+        std::io::copy(&mut stdout.take(GIT_ENTRY_BYTES_MAX), &mut std::io::sink())
+            .map_err(|err| err.to_string())
+    });
+    // Where that is not known, it may be one.
+    !matches!(asked, Ok(Err(_)))
+}
+
+/// Whether the index of a work tree has anything in a folder, by its path from there. `None` where that is not known.
+pub(super) fn has_in_its_index(work_tree: &Path, folder: &str) -> Option<bool> {
+    let folder = format!(":(literal){folder}");
+    let listed = git(work_tree, &[LIST.as_slice(), &["--", &folder]].concat());
+    let any = answer_of(listed, |stdout| {
+        let listed = std::io::copy(&mut stdout.take(GIT_LIST_BYTES_MAX), &mut std::io::sink());
+        listed.map(|bytes| Some(bytes > 0)).map_err(|err| err.to_string())
+    });
+    any.ok()?.ok()?
+}
+
+/// Those entries of an index that lead to other repositories.
+fn links(stdout: ChildStdout) -> Result<BTreeSet<String>, String> {
+    let mut links = BTreeSet::new();
+    let mut all = BufReader::new(stdout.take(GIT_LIST_BYTES_MAX));
+    let mut entry = Vec::new();
+    loop {
+        entry.clear();
+        let one = all.by_ref().take(GIT_ENTRY_BYTES_MAX).read_until(0, &mut entry);
+        one.map_err(|err| err.to_string())?;
+        // The last one ends with a zero, too.
+        match entry.pop() {
+            None if all.get_ref().limit() > 0 => return Ok(links),
+            Some(0) if links.len() <= GIT_LINKS_MAX => {}
+            _ => return Err("it has more entries, or longer ones, than are looked at".into()),
+        }
+        // Mode, object and stage, then the path.
+        let path = entry.strip_prefix(b"160000 ").and_then(|it| it.splitn(2, |byte| *byte == b'\t').nth(1));
+        if let Some(path) = path {
+            let path = std::str::from_utf8(path).map_err(|_| "a submodule's path is not text")?;
+            links.insert(path.to_owned());
+        }
+    }
+}
+
+/// What a program prints, or how it ended that was no success. Empty where there is no such program: then it runs
+/// nothing either.
+fn answer_of<T: Default + Send + 'static>(
+    mut program: Command,
+    read: impl FnOnce(ChildStdout) -> Result<T, String> + Send + 'static,
+) -> Result<Result<T, ExitStatus>, String> {
     let mut child = match program.spawn() {
         Ok(child) => child,
-        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(Ok(Vec::new())),
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(Ok(T::default())),
         Err(err) => return Err(err.to_string()),
     };
     let (tell, heard) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         // Ends when the program does, at the latest when it is killed.
         let reads = std::thread::Builder::new().name("git".into()).spawn(move || {
-            let mut answer = Vec::new();
-            let read = stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
             // Who does not listen any more has given up.
-            let _unheard = tell.send(read.map(|_| answer));
+            let _unheard = tell.send(read(stdout));
         });
         if let Err(err) = reads {
             // It has ended by itself if this fails.
@@ -117,11 +205,7 @@ fn answer_of(mut program: Command) -> Result<Result<Vec<u8>, ExitStatus>, String
     }
     let answer = match heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX)) {
         Err(_) => Err(format!("it took longer than {GIT_ANSWER_MS_MAX} ms")),
-        Ok(Err(err)) => Err(err.to_string()),
-        Ok(Ok(answer)) if answer.len() as u64 > GIT_ANSWER_BYTES_MAX => {
-            Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes"))
-        }
-        Ok(Ok(answer)) => Ok(answer),
+        Ok(answer) => answer,
     };
     if answer.is_err() {
         // It has ended by itself if this fails.
@@ -175,13 +259,5 @@ pub(super) fn absolute(folder: &Path, home: &Path, text: &str) -> PathBuf {
         Some(below) => home.join(below),
         None => folder.join(text),
     };
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
+    plain_path(&path)
 }

@@ -3,7 +3,8 @@
 //! Two looks are compared, one before the worker starts and one when nothing of it is left. What changed in
 //! between counts, whoever changed it: nobody can tell a worker's change from a person's at the same time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(not(windows))]
@@ -11,7 +12,12 @@ use super::shared::Unshared;
 #[cfg(windows)]
 use super::survey::Unshared;
 use super::survey::{Entry, Ground, Survey};
-use crate::base::limits::{FINDING_PATH_BYTES_MAX, FINDINGS_MAX, REPOSITORIES_NAMED_MAX};
+use super::unseen::Trace;
+use crate::base::TaskId;
+use crate::base::limits::{
+    FINDING_PATH_BYTES_MAX, FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX,
+    REPOSITORY_LAYERS_MAX,
+};
 use crate::domain::{FileChange, Finding, FindingKind, Handoff};
 use crate::jail::Repositories;
 
@@ -21,6 +27,7 @@ pub(super) struct Before {
     ground: Ground,
     survey: Survey,
     repositories: Option<Repositories>,
+    trace: Option<Trace>,
 }
 
 /// What was different.
@@ -34,7 +41,7 @@ pub(super) struct Compared {
 impl Before {
     /// Looks around.
     pub(super) fn look(ground: Ground) -> Self {
-        Self { survey: ground.look(), ground, repositories: None }
+        Self { survey: ground.look(), ground, repositories: None, trace: None }
     }
 
     /// Repositories that are there, under whatever name, and files and links that lead to some; absolute.
@@ -63,9 +70,19 @@ impl Before {
         self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
     }
 
+    /// Links among settings, from the workspace.
+    pub(super) fn links(&self) -> impl Iterator<Item = &[u8]> {
+        self.survey.links.iter().map(Vec::as_slice)
+    }
+
     /// Why not everything was seen.
     pub(super) fn incomplete(&self) -> Option<&str> {
         self.survey.incomplete.as_deref()
+    }
+
+    /// The folder in which there was too much to be seen, from the workspace.
+    pub(super) fn stopped_at(&self) -> Option<&str> {
+        self.survey.stopped_at.as_deref().and_then(|path| std::str::from_utf8(path).ok())
     }
 
     /// Sees to it that no file is shared with anything outside.
@@ -86,33 +103,73 @@ impl Before {
     pub(super) fn compare(&self) -> Compared {
         let later = self.ground.look_after(&self.survey);
         let mut handoff = report(&self.survey, &later);
-        let made =
-            self.repositories.as_ref().map(|known| self.ground.one_more(known, &later)).unwrap_or_default();
-        let root = self.ground.root.path();
-        let shown = |at: &PathBuf| of_path(at.strip_prefix(root).unwrap_or(at));
-        let mut named = Vec::new();
-        for at in made.iter().take(REPOSITORIES_NAMED_MAX) {
-            let path = shown(at);
-            let (now, done) = self.ground.set_aside(at);
-            let now = now.map(|now| of_path(&now));
-            // One that git would not take for a repository today has been made for another day. What it is called now is
-            // told, too, to those who had the run end and hear of no other reason.
-            let is_known = |it: &Finding| it.path.starts_with(&path);
-            let first = (!handoff.findings.iter().any(is_known)).then(|| path.clone());
-            for path in now.into_iter().chain(first) {
-                let finding = Finding { path: path.into(), kind: FindingKind::Git, change: FileChange::New };
+        let known = self.repositories.as_ref();
+        let (more, made) =
+            known.map(|known| put_out_of_force(&self.ground, known, &later)).unwrap_or_default();
+        // One that git would not take for a repository today has been made for another day. What it is called now is
+        // told, too, to those who had the run end and hear of no other reason.
+        for finding in more {
+            let below = format!("{}/", finding.path);
+            let is_it = |it: &Finding| it.path == finding.path || it.path.starts_with(&below);
+            if !handoff.findings.iter().any(is_it) {
                 handoff.findings.insert(0, finding);
+            }
+        }
+        Compared { handoff, made }
+    }
+
+    /// Has a later daemon know what was there, if this one sees no end of the run.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    pub(super) fn leave_a_trace(&mut self, copies: &Path, task: &TaskId) -> io::Result<()> {
+        if let Some(known) = &self.repositories {
+            self.trace = Some(Trace::leave(copies, task, (&self.ground, &self.survey), known)?);
+        }
+        Ok(())
+    }
+
+    /// The report of the run is on record, or it has never begun.
+    pub(super) fn finish(mut self) {
+        if let Some(trace) = self.trace.take() {
+            trace.remove();
+        }
+    }
+}
+
+/// Sets all repositories aside that are there against the rule, those too that lay in one and are no part of it any more.
+/// Answers a finding for each, under its old name and its new one, and in words which they were.
+pub(super) fn put_out_of_force(
+    ground: &Ground,
+    known: &Repositories,
+    later: &Survey,
+) -> (Vec<Finding>, Option<String>) {
+    let (mut findings, mut named, mut more) = (Vec::new(), Vec::new(), 0);
+    let mut made = ground.one_more(known, later);
+    for _ in 0..REPOSITORY_LAYERS_MAX {
+        for at in &made {
+            let (now, done) = ground.set_aside(at);
+            if named.len() >= REPOSITORIES_NAMED_MAX {
+                more += 1;
+                continue;
+            }
+            let path = of_path(at.strip_prefix(ground.root.path()).unwrap_or(at));
+            for path in [path.clone()].into_iter().chain(now.map(|now| of_path(&now))) {
+                let finding = Finding { path: path.into(), kind: FindingKind::Git, change: FileChange::New };
+                findings.push(finding);
             }
             named.push(format!("{path}, {done}"));
         }
-        let mut more = 0;
-        for at in made.iter().skip(REPOSITORIES_NAMED_MAX) {
-            let _in_the_report = self.ground.set_aside(at);
-            more += 1;
+        if made.is_empty() {
+            break;
         }
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Compared { handoff, made: (!named.is_empty()).then(|| named.join("; ") + &rest) }
+        made = ground.one_more(known, &ground.look_after(later));
     }
+    if !made.is_empty() {
+        named.push(format!("{} more, still in force: remove them before you use git there", made.len()));
+    }
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (findings, (!named.is_empty()).then(|| named.join("; ") + &rest))
 }
 
 pub(super) fn of_path(path: &Path) -> String {
@@ -149,8 +206,22 @@ fn report(before: &Survey, after: &Survey) -> Handoff {
     }));
     findings.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
     let more = findings.len().saturating_sub(FINDINGS_MAX);
-    findings.truncate(FINDINGS_MAX);
+    let findings = the_first_of_each_kind(findings);
     Handoff { findings, more: u32::try_from(more).unwrap_or(u32::MAX), unknown: unknown.map(Into::into) }
+}
+
+/// As many findings as are listed: the gravest first, and some of each kind, so that many of one hide no other.
+fn the_first_of_each_kind(all: Vec<Finding>) -> Vec<Finding> {
+    let mut of_kind: BTreeMap<FindingKind, usize> = BTreeMap::new();
+    let (mut listed, others): (Vec<Finding>, Vec<Finding>) = all.into_iter().partition(|it| {
+        let number = of_kind.entry(it.kind).or_default();
+        *number += 1;
+        *number <= FINDINGS_OF_A_KIND_MIN
+    });
+    let room = FINDINGS_MAX.saturating_sub(listed.len());
+    listed.extend(others.into_iter().take(room));
+    listed.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
+    listed
 }
 
 /// What there is to say of a file that is there.

@@ -33,6 +33,7 @@ mod hints;
 mod hook;
 #[cfg_attr(windows, path = "keeper_windows.rs")]
 mod keeper;
+mod led;
 mod lent;
 mod mcp;
 mod network;
@@ -60,6 +61,7 @@ mod suspects;
 mod talk;
 mod told;
 mod tracked;
+mod unseen;
 mod usage;
 #[cfg_attr(windows, path = "watch_windows.rs")]
 mod watch;

@@ -14,10 +14,12 @@ use std::time::{Duration, SystemTime};
 use super::copy::remove;
 use crate::base::TaskId;
 use crate::base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
-use crate::system;
+use crate::system::{self, Ages};
 
 /// Ends the name of the folder of such files.
 const MARKS: &str = "runs";
+/// Ends the name of the file that says how old those are that are kept.
+const AGES: &str = "ages";
 /// Begins the names of copies that are kept.
 const KEPT: &str = "left-by-";
 
@@ -64,8 +66,17 @@ pub(super) fn sort(copies: &Path) {
     others.iter().for_each(|path| throw_away(path));
     let mut kept: Vec<(SystemTime, PathBuf)> = kept.into_iter().map(|path| (changed(&path), path)).collect();
     kept.sort_by_key(|it| std::cmp::Reverse(it.0));
-    let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
-    let gone = kept.iter().enumerate().filter(|(number, it)| *number >= REMAINS_KEPT_MAX || it.0 < oldest);
+    if kept.is_empty() {
+        return;
+    }
+    let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into();
+    let ages = Ages::look(copies.with_extension(AGES), kept.iter().map(|(_, path)| name_of(path)));
+    if let Err(err) = ages.keep() {
+        tracing::warn!(%err, "how old the copies of lost runs are cannot be written down");
+    }
+    let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+    let is_old = |path: &Path| ages.of(&name_of(path)) >= most;
+    let gone = kept.iter().enumerate().filter(|(number, it)| *number >= REMAINS_KEPT_MAX || is_old(&it.1));
     gone.for_each(|(_, (_, path))| throw_away(path));
 }
 

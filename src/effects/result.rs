@@ -201,6 +201,22 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Harvest, task: &Tas
     outcome
 }
 
+/// A part of a change is no success, however the worker has ended.
+pub(super) fn in_part(outcome: Outcome, harvest: &Harvest) -> Outcome {
+    if outcome.failure.is_some() || outcome.status != Status::Completed {
+        return outcome;
+    }
+    let files = harvest.gathered.len();
+    let why = format!("only a part of what it has changed is kept, {files} files of it");
+    let report = Report { summary: format!("{why}. {}", outcome.report.summary).into(), ..outcome.report };
+    Outcome {
+        status: Status::Failed,
+        report,
+        failure: Some(Failure::WorkerFailed { why: why.into() }),
+        ..outcome
+    }
+}
+
 /// A process that ended well: what its output says depends on how the worker is read.
 fn read(run: &Run<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
     let mut reading = match (run.profile.parse, parsed) {

@@ -13,7 +13,7 @@ use super::mcp::converse;
 use super::network;
 use super::prepare::{Prepared, jail_refused, limit, prepare, worker_failed};
 use super::remains;
-use super::result::{End, Outcome, Output, Run, outcome, with_artifacts};
+use super::result::{End, Outcome, Output, Run, in_part, outcome, with_artifacts};
 use super::shell::shell_profile;
 use super::talk::{Talk, Talking};
 use super::worker::{Order, Workers};
@@ -95,9 +95,11 @@ pub(super) async fn lost(workers: Arc<Workers>, effect: EffectId, task: TaskId) 
     let mut over = Over::of(End::Lost("daemon ended"), started);
     over.harvest = remains(&workers, &found, &profile).await;
     // What was compared before the crash stays true; otherwise nobody knows what the workspace was like.
-    if found.handoff.is_none() && profile.copies == Copies::No {
-        let unknown = Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
-        hand_off(&workers, &task, unknown, None).await;
+    let unseen = workers.left_unseen(&task);
+    if found.handoff.is_none() && (profile.copies == Copies::No || unseen.is_some()) {
+        let unknown =
+            || Handoff::unknown("the daemon ended while it ran, so there is nothing to compare with");
+        hand_off(&workers, &task, unseen.map_or_else(unknown, |it| it.handoff), None).await;
     }
     report(&workers, effect, found, profile, over).await;
 }
@@ -210,7 +212,7 @@ impl Once {
     }
 
     /// The start goes on record first, so that no crash can make it happen twice.
-    async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, mut prepared: Prepared) -> Turn {
+    async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, prepared: Prepared) -> Turn {
         let workers = &self.workers;
         if workers.desk.shutdown.is_cancelled() {
             return Turn::Taken;
@@ -226,6 +228,7 @@ impl Once {
             workers.settle_if_over(&self.task, self.effect).await;
             return Turn::Taken;
         }
+        let Some((mut prepared, noted)) = self.note_what_is_there(prepared).await else { return Turn::Taken };
         let directory = prepared.plan.writable().first().cloned();
         let watching = match directory {
             Some(directory) => workers.watchers.begin(&task, directory).await,
@@ -235,7 +238,11 @@ impl Once {
         let outlets = prepared.outlets.take();
         let socket = door.as_mut().and_then(|door| door.socket.take());
         let handed = Handed { door: socket, input: prepared.input.take(), ..Handed::default() };
-        let mut over = match self.record_secrets(prepared.secrets.take()).await {
+        let told = match noted {
+            Ok(()) => self.record_secrets(prepared.secrets.take()).await,
+            Err(failure) => Err(failure),
+        };
+        let mut over = match told {
             Ok(()) => self.watch(&prepared, handed, outlets).await,
             Err(failure) => Over::not_started(failure),
         };
@@ -247,16 +254,22 @@ impl Once {
             Some(watching) => Some(watching.end().await),
             None => None,
         };
-        if !matches!(over.end, End::NotStarted(_)) {
-            let before = prepared.before.take();
-            // Without one, the worker had a copy that nobody gets to see.
-            let compare = move || before.as_ref().map_or_else(Compared::default, Before::compare);
-            let unknown = |_| Compared {
-                handoff: Handoff::unknown("the comparison failed; the daemon's log has the cause"),
-                made: None,
+        let before = prepared.before.take();
+        if matches!(over.end, End::NotStarted(_)) {
+            before.into_iter().for_each(Before::finish);
+        } else {
+            let compare = move || {
+                // Without one, the worker had a copy that nobody gets to see.
+                let compared = before.as_ref().map_or_else(Compared::default, Before::compare);
+                (compared, before)
             };
-            let compared = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
+            let unknown = |_| {
+                let handoff = Handoff::unknown("the comparison failed; the daemon's log has the cause");
+                (Compared { handoff, made: None }, None)
+            };
+            let (compared, before) = tokio::task::spawn_blocking(compare).await.unwrap_or_else(unknown);
             hand_off(workers, &self.task, compared.handoff, watched).await;
+            before.into_iter().for_each(Before::finish);
             let is_stopped = matches!(over.end, End::Stopped(_) | End::Lost(_));
             if let Some(made) = compared.made.filter(|_| !is_stopped) {
                 over.end = End::RepositoryMade(made.into());
@@ -267,6 +280,24 @@ impl Once {
         // Removing a copy takes as long as making it did.
         tokio::task::spawn_blocking(move || drop(prepared));
         Turn::Taken
+    }
+
+    /// What was there before the run is on the disk before the worker runs, so that a later daemon can tell what it has made.
+    /// `None` when the runtime is shutting down: the run is lost then, without having begun.
+    async fn note_what_is_there(&self, mut prepared: Prepared) -> Option<(Prepared, Result<(), Failure>)> {
+        let (place, task) = (self.workers.place.clone(), self.task.clone());
+        let work = move || {
+            let before = prepared.before.as_mut();
+            let noted = before.map_or(Ok(()), |before| before.leave_a_trace(&place.copies, &task));
+            let noted = noted.map_err(|err| {
+                let why = "what is in its directory could not be written down";
+                jail_refused(format!(
+                    "{why}, so nothing would tell what it makes there if the daemon is killed: {err}"
+                ))
+            });
+            (prepared, noted)
+        };
+        tokio::task::spawn_blocking(work).await.ok()
     }
 
     /// What an agent has changed and answered is on the disk before its end is on record.
@@ -468,6 +499,10 @@ fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Ou
     };
     let outcome = outcome(&run, &over.end, &over.output);
     match &over.harvest {
+        // An editor's job says itself what is offered in part.
+        Some(harvest) if harvest.incomplete && task.order.errand.is_none() => {
+            in_part(with_artifacts(outcome, harvest, task.id()), harvest)
+        }
         Some(harvest) => with_artifacts(outcome, harvest, task.id()),
         None => outcome,
     }

@@ -95,7 +95,7 @@ impl Ground {
         let root = Dir::from_std_file(File::from(open_place(&self.root).map_err(failed)?));
         let mut drafts = Vec::new();
         for (number, it) in wanted.iter().enumerate() {
-            let beside = format!(".provost-own-{}-{number}", std::process::id());
+            let beside = format!(".provost-own-{}-{number}", uuid::Uuid::new_v4().simple());
             let made = if it.file.own {
                 draft(&root, it, &beside)
             } else {

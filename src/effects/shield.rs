@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::git::{Named, Unreadable, absolute, named_by_git};
+use super::git::{Named, Unreadable, absolute, has_in_its_index, named_by_git, submodules};
 use super::handoff::Before;
+use super::led::Led;
 use super::prepare::jail_refused;
-use super::sockets::sockets_around;
+use super::sockets::{Surroundings, surroundings};
 use super::survey::Ground;
-use super::tracked::submodules;
 use crate::base::RepoPath;
 use crate::base::later::{self, GitHooks};
-use crate::base::limits::{REPOSITORIES_MAX, UNSHARE_LOOKS_MAX};
+use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use crate::domain::{Failure, Tier};
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
 
@@ -70,10 +70,24 @@ pub(super) fn shield(
     // What a jail cannot keep a worker from, and what this one may do, is to be told in full.
     let whole_repositories = tier != Tier::Ns || profile.git == Git::Write;
     let ground = Ground { root: root.clone(), directory: directory.clone(), protected, whole_repositories };
-    let (mut before, alone) = match trying {
-        Trying::InEarnest => look_at_what_is_its_own(&ground, tier == Tier::Ns)?,
-        Trying::ToShow => (Before::look(ground), BTreeSet::new()),
+    let around = around(root, directory)?;
+    let looked = |ground: &Ground| match trying {
+        Trying::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
+        Trying::ToShow => Ok((Before::look(ground.clone()), BTreeSet::new())),
     };
+    let (mut before, mut alone) = looked(&ground)?;
+    let led = led(&before, &around, root, directory)?;
+    let mut more = ground.clone();
+    more.protected.extend(led.paths());
+    if more.protected != ground.protected {
+        // What links lead to matters as well.
+        (before, alone) = looked(&more)?;
+    }
+    for (path, missing) in led.held(root.path()) {
+        if let Ok(below) = root.path().join(path).strip_prefix(directory.path()) {
+            guards.push(guard(below, missing)?);
+        }
+    }
     let (known, own) = guard_repositories(&before, root, directory, &mut guards)?;
     // What lies outside of the task's directory is out of its reach.
     for below in before
@@ -87,7 +101,7 @@ pub(super) fn shield(
     }
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
-    let sockets = sockets(&before, root, directory)?;
+    let sockets = sockets(&before, &around, root)?;
     Ok(Shield { guards, sockets, repositories, hooks, before })
 }
 
@@ -144,33 +158,62 @@ fn guard_repositories(
             guards.extend(guards_of(&named, root, directory)?.0);
         }
     }
-    let own = own_repository(root.path());
-    for place in own.as_deref().map(submodules).unwrap_or_default() {
-        let work_tree = root.path().ancestors().find(|at| has_repository(at)).unwrap_or(root.path());
-        let at = work_tree.join(place).join(".git");
-        if let Ok(below) = at.strip_prefix(directory.path())
-            && !known.contains(&at)
-            && no_link_leads_to(directory.path(), below)
-        {
-            guards.push(guard(below, Missing::Directory)?);
+    guard_submodules(&known, root, directory, guards)?;
+    Ok((known, own_repository(root.path())))
+}
+
+/// Has those places held where submodules belong: the workspace's own ones, and those of the repositories in it.
+fn guard_submodules(
+    known: &BTreeSet<PathBuf>,
+    root: &Place,
+    directory: &Place,
+    guards: &mut Vec<Guard>,
+) -> Result<(), Failure> {
+    let own = root.path().ancestors().find(|at| has_repository(at));
+    let inner = known
+        .iter()
+        .filter(|it| it.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes())));
+    let inner = inner.filter_map(|it| it.parent()).filter(|it| Some(*it) != own);
+    let all = own.map(|it| (it, Unreadable::IsRefused)).into_iter();
+    for (work_tree, unreadable) in all.chain(inner.map(|it| (it, Unreadable::RunsNothing))) {
+        for place in submodules(work_tree, unreadable).map_err(jail_refused)? {
+            let at = work_tree.join(place).join(".git");
+            if let Ok(below) = at.strip_prefix(directory.path())
+                && !known.contains(&at)
+                && no_link_leads_to(directory.path(), below)
+            {
+                guards.push(guard(below, Missing::Directory)?);
+            }
         }
     }
-    Ok((known, own))
+    Ok(())
+}
+
+/// What matters of the workspace around a task's directory.
+fn around(root: &Place, directory: &Place) -> Result<Surroundings, Failure> {
+    if directory == root {
+        return Ok(Surroundings::default());
+    }
+    surroundings(root, directory).map_err(|why| {
+        jail_refused(format!(
+            "{why}, so it is not known which local sockets of yours the worker could connect to, and which links lead into \
+             its directory; let the worker work in a copy (copy = true)"
+        ))
+    })
+}
+
+/// Where links among settings lead, from the task's directory and from around it.
+fn led(before: &Before, around: &Surroundings, root: &Place, directory: &Place) -> Result<Led, Failure> {
+    let links = before.links().chain(around.links.iter().map(Vec::as_slice));
+    // What is not text cannot be held by a mount, and is reported when it is turned.
+    let links = links.filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
+    Led::by(links, root, directory)
 }
 
 /// Local sockets in what a worker sees of the workspace.
-fn sockets(before: &Before, root: &Place, directory: &Place) -> Result<Vec<PathBuf>, Failure> {
-    let around = match directory == root {
-        true => Vec::new(),
-        false => sockets_around(root, directory).map_err(|why| {
-            jail_refused(format!(
-                "{why}, so it is not known which local sockets of yours the worker could connect to; let the worker work \
-                 in a copy (copy = true)"
-            ))
-        })?,
-    };
+fn sockets(before: &Before, around: &Surroundings, root: &Place) -> Result<Vec<PathBuf>, Failure> {
     let mut sockets = Vec::new();
-    for socket in before.sockets().chain(around.iter().map(Vec::as_slice)) {
+    for socket in before.sockets().chain(around.sockets.iter().map(Vec::as_slice)) {
         let socket = std::str::from_utf8(socket).map_err(|_| {
             let shown = String::from_utf8_lossy(socket);
             jail_refused(format!(
@@ -298,7 +341,8 @@ fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTr
         if let Some(why) = before.incomplete() {
             return Err(jail_refused(format!(
                 "{why}, so it is not known which of its files have other names outside, where the worker would change \
-                 them too; delegate for a smaller directory of it, or let the worker work in a copy (copy = true)"
+                 them too; {}",
+                way_out_of(&before, ground.root.path())
             )));
         }
         let unshared = before.unshare(mounts, &held).map_err(jail_refused)?;
@@ -311,6 +355,41 @@ fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTr
     let why = "files of the task's directory are given names outside of it all the time, as an installer of packages \
                does; delegate again when that is over";
     Err(jail_refused(why))
+}
+
+/// What to do about a workspace in which there is too much to be seen. A folder of which git knows nothing is more often one
+/// that a worker has left than a person's.
+fn way_out_of(before: &Before, root: &Path) -> String {
+    const ELSE: &str =
+        "delegate for a smaller directory of it, or let the worker work in a copy (copy = true)";
+    let left = || {
+        let ends = before.stopped_at()?.match_indices('/').map(|(end, _)| end).take(TRACKED_LEVELS_MAX);
+        let at = before.stopped_at()?;
+        let mut folders = ends.chain([at.len()]).map(|end| &at[..end]);
+        let left = folders.find_map(|folder| match has_in_its_index(root, folder) {
+            Some(true) => None,
+            known => Some(known.map(|_| folder)),
+        })??;
+        let name = root.file_name()?.to_str()?;
+        let to = root.with_file_name(format!("{name}.{}", left.replace('/', "-")));
+        let command = format!("mv {} {}", typed(&root.join(left))?, typed(&to)?);
+        Some(format!(
+            "it is in {left}, of which git knows nothing: if a worker has left that, `{command}` puts it right; else "
+        ))
+    };
+    left().unwrap_or_default() + ELSE
+}
+
+/// A path as a shell takes it; `None` for one that a worker may have chosen to be misread.
+fn typed(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,:".contains(c);
+    let is_harmless = |c: char| c.is_alphanumeric() || " /._-+@,:#()[]{}~=&!$".contains(c);
+    match text {
+        _ if text.chars().all(is_plain) => Some(text.to_owned()),
+        _ if text.chars().all(is_harmless) => Some(format!("'{text}'")),
+        _ => None,
+    }
 }
 
 fn guard(below: &Path, missing: Missing) -> Result<Guard, Failure> {

@@ -1,4 +1,5 @@
-//! Local sockets of the user's programs in what a worker sees of a workspace: it is not to connect to them. Blocking.
+//! What matters around the directory of a task: local sockets of the user's programs, to which a worker is not to connect,
+//! and links among settings, which may lead into the directory. Blocking.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,32 +9,42 @@ use rustix::fs::{Dir, FileType, Mode};
 use rustix::io::Errno;
 
 use super::survey::{Stop, directory_flags, open_place};
+use crate::base::later;
 use crate::base::limits::{SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_MS_MAX};
-use crate::jail::Place;
+use crate::jail::{Place, is_repository_name};
 
-/// Local sockets in a workspace around a directory, from the workspace; those in the directory are left out.
+/// What was found in a workspace around a directory, from the workspace.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings {
+    /// Local sockets.
+    pub(super) sockets: Vec<Vec<u8>>,
+    /// Symbolic links among settings and in repositories.
+    pub(super) links: Vec<Vec<u8>>,
+}
+
+/// Looks at a workspace around a directory; what lies in the directory is left out.
 ///
 /// # Errors
 /// Why not every folder could be looked at: there may be more.
-pub(super) fn sockets_around(root: &Place, but: &Place) -> Result<Vec<Vec<u8>>, String> {
+pub(super) fn surroundings(root: &Place, but: &Place) -> Result<Surroundings, String> {
     let mut around = Around {
         but: (but.dev(), but.ino()),
         left: SURVEY_ENTRIES_MAX,
         until: Instant::now() + Duration::from_millis(SURVEY_MS_MAX),
-        found: Vec::new(),
+        found: Surroundings::default(),
     };
     let top = open_place(root).map_err(|err| Stop::Io(err).why())?;
     around.look(top.as_fd(), &mut Vec::new(), SURVEY_DEPTH_MAX).map_err(Stop::why)?;
     Ok(around.found)
 }
 
-/// A look for local sockets around a directory.
+/// A look around a directory.
 struct Around {
     /// The directory, by device and inode.
     but: (u64, u64),
     left: u64,
     until: Instant,
-    found: Vec<Vec<u8>>,
+    found: Surroundings,
 }
 
 impl Around {
@@ -55,7 +66,8 @@ impl Around {
             }
             path.extend(name.to_bytes());
             match entry.file_type() {
-                FileType::Socket => self.found.push(path.clone()),
+                FileType::Socket => self.found.sockets.push(path.clone()),
+                FileType::Symlink if is_among_settings(path) => self.found.links.push(path.clone()),
                 FileType::Directory => self.look_into(dir, name, path, depth)?,
                 _ => {}
             }
@@ -83,4 +95,12 @@ impl Around {
         }
         self.look(inner.as_fd(), path, depth)
     }
+}
+
+/// Whether a link is a setting that stays read-only, lies in one, or in a repository.
+fn is_among_settings(path: &[u8]) -> bool {
+    let mut names = path.split(|it| *it == b'/');
+    let is_gits = names.clone().rev().skip(1).any(is_repository_name);
+    let is_setting = later::row_over(path).is_some_and(later::Row::is_read_only);
+    (is_setting || is_gits) && !names.any(later::is_fetched)
 }

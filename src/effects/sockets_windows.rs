@@ -1,8 +1,15 @@
-//! Local sockets in a workspace: on Windows every worker works in a copy, which has none.
+//! What matters around the directory of a task. No worker is started in the user's own directory on Windows.
 
 use crate::jail::Place;
 
-/// None are looked for here.
-pub(super) fn sockets_around(_root: &Place, _but: &Place) -> Result<Vec<Vec<u8>>, String> {
-    Ok(Vec::new())
+/// What was found: nothing here.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings {
+    pub(super) sockets: Vec<Vec<u8>>,
+    pub(super) links: Vec<Vec<u8>>,
+}
+
+/// Finds none.
+pub(super) fn surroundings(_root: &Place, _but: &Place) -> Result<Surroundings, String> {
+    Ok(Surroundings::default())
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::suspects::{Said, Zone, is_repository, said};
 use crate::base::later;
@@ -25,7 +26,7 @@ use crate::domain::FindingKind;
 use crate::jail::{PLACEHOLDER_MTIME, Place, is_repository_name};
 
 /// What the kernel says of a file. Two that are alike are the same file, unchanged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Stamp {
     pub(super) inode: (u64, u64),
     mode: u32,
@@ -45,7 +46,7 @@ impl Stamp {
 }
 
 /// A file that matters.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
     /// Why its name or place matters.
@@ -60,6 +61,21 @@ pub(super) struct Entry {
     pub(super) closed: bool,
     /// An object of git's, named by its content: a new one, or one that is gone, changes nothing that is seen.
     pub(super) by_content: bool,
+}
+
+impl Entry {
+    fn of(stat: &Stat, kind: Option<FindingKind>, zone: Zone) -> Self {
+        Self {
+            stamp: Stamp::of(stat),
+            kind,
+            leaves: false,
+            setuid: false,
+            executable: false,
+            socket: false,
+            closed: false,
+            by_content: zone == Zone::Loose,
+        }
+    }
 }
 
 /// A regular file with several names.
@@ -90,15 +106,18 @@ impl Shared {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Survey {
     pub(super) entries: BTreeMap<Vec<u8>, Entry>,
-    /// Settings that stay read-only, by path from the workspace; instead of a link, which cannot be mounted upon, what
-    /// it leads to.
+    /// Settings that stay read-only, by path from the workspace.
     pub(super) held: BTreeSet<Vec<u8>>,
+    /// Links among them, in them, and in repositories. A link cannot be mounted upon: what it leads to is held.
+    pub(super) links: BTreeSet<Vec<u8>>,
     /// Files with several names, by device and inode.
     pub(super) shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories, whatever they are called, and files and links of git's that lead to some.
     pub(super) repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
     pub(super) incomplete: Option<String>,
+    /// The folder in which there was too much.
+    pub(super) stopped_at: Option<Vec<u8>>,
 }
 
 /// What is to be looked at.
@@ -204,20 +223,17 @@ impl Walk<'_> {
     ) -> Result<(), Stop> {
         // What lies beside such a folder is looked at all the same, or a worker could hide it behind one.
         let Some(depth) = depth.checked_sub(1) else {
+            self.stops_at(path);
             self.is_incomplete(Stop::TooDeep);
             return Ok(());
         };
-        let mut names = Vec::new();
-        for entry in Dir::read_from(dir)? {
-            let entry = entry?;
-            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                self.left = self.left.checked_sub(1).ok_or(Stop::TooMany)?;
-                names.push(entry.file_name().to_owned());
+        let names = match self.names(dir) {
+            Ok(names) => names,
+            Err(stop) => {
+                self.stops_at(path);
+                return Err(stop);
             }
-        }
-        if Instant::now() > self.until {
-            return Err(Stop::TooSlow);
-        }
+        };
         let is_repository = || is_repository(names.iter().map(|name| name.to_bytes()));
         if !matches!(zone, Zone::Whole | Zone::Objects | Zone::Loose) && is_repository() {
             if matches!(zone, Zone::Top | Zone::Plain | Zone::All(_)) {
@@ -237,6 +253,23 @@ impl Walk<'_> {
             path.truncate(length);
         }
         Ok(())
+    }
+
+    /// The names in a folder, as long as there is room and time.
+    fn names(&mut self, dir: BorrowedFd<'_>) -> Result<Vec<CString>, Stop> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(dir)? {
+            let entry = entry?;
+            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+                self.left = self.left.checked_sub(1).ok_or(Stop::TooMany)?;
+                names.push(entry.file_name().to_owned());
+            }
+        }
+        if Instant::now() > self.until { Err(Stop::TooSlow) } else { Ok(names) }
+    }
+
+    fn stops_at(&mut self, path: &[u8]) {
+        self.found.stopped_at.get_or_insert_with(|| path.to_vec());
     }
 
     /// What an entry is by its name and its place.
@@ -275,18 +308,8 @@ impl Walk<'_> {
             self.found.repositories.insert(path.clone());
         }
         let is_setting = row.is_some_and(later::Row::is_read_only);
-        let held = is_setting && self.hold(dir, name, path, zone, file_type);
-        let stamp = Stamp::of(&stat);
-        let mut entry = Entry {
-            stamp,
-            kind: said.kind,
-            leaves: false,
-            setuid: false,
-            executable: false,
-            socket: false,
-            closed: false,
-            by_content: zone == Zone::Loose,
-        };
+        let held = is_setting && self.hold(path, zone, file_type);
+        let mut entry = Entry::of(&stat, said.kind, zone);
         match file_type {
             FileType::Directory => {
                 let Some(zone) = said.zone else { return Ok(()) };
@@ -303,7 +326,10 @@ impl Walk<'_> {
                     Err(errno) => return Err(errno.into()),
                 }
             }
-            FileType::Symlink => entry.leaves = self.leaves(dir, name, path),
+            FileType::Symlink => {
+                entry.leaves = self.leaves(dir, name, path);
+                self.link(path, zone, is_setting);
+            }
             FileType::RegularFile => {
                 let held = held || self.held > 0 || is_fixed(zone);
                 self.regular(&mut entry, &stat, path, held);
@@ -373,24 +399,27 @@ impl Walk<'_> {
     }
 
     /// Remembers settings that a worker is to leave as they are. What lies below them is held with them.
-    fn hold(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &CString,
-        path: &[u8],
-        zone: Zone,
-        file_type: FileType,
-    ) -> bool {
+    fn hold(&mut self, path: &[u8], zone: Zone, file_type: FileType) -> bool {
         let within = matches!(zone, Zone::All(FindingKind::Setting | FindingKind::Protected));
         if within || self.fetched > 0 || self.found.held.len() >= SETTINGS_HELD_MAX {
             return false;
         }
-        let held = match file_type {
-            FileType::Symlink => self.target(dir, name, path),
-            _ => Some(path.to_vec()),
-        };
-        self.found.held.extend(held);
+        if file_type != FileType::Symlink {
+            self.found.held.insert(path.to_vec());
+        }
         true
+    }
+
+    /// Remembers a link of which it matters where it leads.
+    fn link(&mut self, path: &[u8], zone: Zone, is_setting: bool) {
+        let is_within = || match zone {
+            Zone::Git | Zone::GitInner | Zone::All(FindingKind::Git | FindingKind::Protected) => true,
+            Zone::All(FindingKind::Setting) => later::row_over(path).is_some_and(later::Row::is_read_only),
+            _ => false,
+        };
+        if self.fetched == 0 && (is_setting || is_within()) && self.found.links.len() < SETTINGS_HELD_MAX {
+            self.found.links.insert(path.to_vec());
+        }
     }
 
     fn regular(&mut self, entry: &mut Entry, stat: &Stat, path: &[u8], held: bool) {
@@ -408,16 +437,6 @@ impl Walk<'_> {
             (number(stat.st_nlink), u64::try_from(stat.st_size).unwrap_or_default());
         shared.own = stat.st_uid == rustix::process::geteuid().as_raw();
         shared.paths.push((path.to_vec(), held));
-    }
-
-    /// Where a link leads within the workspace, from there and without further links; `None` for elsewhere.
-    fn target(&self, dir: BorrowedFd<'_>, name: &CString, path: &[u8]) -> Option<Vec<u8>> {
-        if self.leaves(dir, name, path) {
-            return None;
-        }
-        let root = self.ground.root.path();
-        let there = root.join(std::ffi::OsStr::from_bytes(path)).canonicalize().ok()?;
-        there.strip_prefix(root).ok().map(|it| it.as_os_str().as_bytes().to_vec())
     }
 
     fn of_a_repository(&self) -> Zone {

@@ -5,15 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::FindingKind;
 use crate::jail::{Place, Repositories};
 
 /// What is known of a file. Two that are alike are the same file, unchanged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Stamp;
 
 /// A file that matters.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
     /// Why its name or place matters.
@@ -36,12 +38,16 @@ pub(super) struct Survey {
     pub(super) entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
     pub(super) held: BTreeSet<Vec<u8>>,
+    /// Links among them. Never known here.
+    pub(super) links: BTreeSet<Vec<u8>>,
     /// Files with several names. Never known here.
     pub(super) shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories.
     pub(super) repositories: BTreeSet<Vec<u8>>,
     /// Why it is incomplete.
     pub(super) incomplete: Option<String>,
+    /// The folder in which there was too much. Never known here.
+    pub(super) stopped_at: Option<Vec<u8>>,
 }
 
 /// A file with several names.

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::Path;
 
 use cap_std::fs::Dir;
 
@@ -14,10 +13,6 @@ use crate::base::limits::{GIT_INDEX_BYTES_MAX, HARVEST_FILES_MAX};
 
 /// Bytes of an entry before its flags: times, device, inode, mode, owners, size and the object's name.
 const FIXED: usize = 60;
-/// Where among them the mode is.
-const MODE_AT: usize = 24;
-/// The mode of a link to a commit of another repository.
-const LINK: u32 = 0o160_000;
 /// Two more bytes of flags follow.
 const EXTENDED: u16 = 0x4000;
 
@@ -27,28 +22,14 @@ pub(super) fn tracked(git: &Dir) -> BTreeSet<String> {
     let file = open_file(git, "index".as_ref());
     if file.is_ok_and(|file| file.take(GIT_INDEX_BYTES_MAX).read_to_end(&mut bytes).is_ok()) {
         // It may end early; what came before counts.
-        let _whole = read(&bytes, |path, _| {
+        let _whole = read(&bytes, |path| {
             paths.insert(path);
         });
     }
     paths
 }
 
-/// Where the index of a repository has other repositories.
-pub(super) fn submodules(git: &Path) -> BTreeSet<String> {
-    let (mut bytes, mut links) = (Vec::new(), BTreeSet::new());
-    let file = std::fs::File::open(git.join("index"));
-    if file.is_ok_and(|file| file.take(GIT_INDEX_BYTES_MAX).read_to_end(&mut bytes).is_ok()) {
-        let _whole = read(&bytes, |path, mode| {
-            if mode == LINK {
-                links.insert(path);
-            }
-        });
-    }
-    links
-}
-
-fn read(bytes: &[u8], mut each: impl FnMut(String, u32)) -> Option<()> {
+fn read(bytes: &[u8], mut each: impl FnMut(String)) -> Option<()> {
     let mut rest = bytes.strip_prefix(b"DIRC")?;
     let version = u32::from_be_bytes(take(&mut rest)?);
     let count = u32::from_be_bytes(take(&mut rest)?);
@@ -58,7 +39,7 @@ fn read(bytes: &[u8], mut each: impl FnMut(String, u32)) -> Option<()> {
     let mut name: Vec<u8> = Vec::new();
     for _ in 0..count.min(u32::try_from(HARVEST_FILES_MAX).unwrap_or(u32::MAX)) {
         let before = rest.len();
-        let fixed = take::<FIXED>(&mut rest)?;
+        take::<FIXED>(&mut rest)?;
         if u16::from_be_bytes(take(&mut rest)?) & EXTENDED != 0 {
             take::<2>(&mut rest)?;
         }
@@ -77,9 +58,8 @@ fn read(bytes: &[u8], mut each: impl FnMut(String, u32)) -> Option<()> {
             let used = before - rest.len();
             rest = rest.get(used.next_multiple_of(8) - used..)?;
         }
-        let mode = take(&mut fixed.get(MODE_AT..)?)?;
         if let Ok(path) = String::from_utf8(name.clone()) {
-            each(path, u32::from_be_bytes(mode));
+            each(path);
         }
     }
     Some(())

@@ -23,6 +23,7 @@ use super::prepare::Place;
 use super::remains;
 use super::run::{Once, lost};
 use super::shield::Trying;
+use super::unseen::{self, Unseen};
 use super::watcher::Watchers;
 use crate::base::{AgentId, EffectId, TaskId};
 use crate::jail::{Grounds, OutputBoard, Profile, Root, Supervisor};
@@ -70,6 +71,8 @@ pub(super) struct Workers {
     pub(super) copies: Arc<Copies>,
     pub(super) keep: Keep,
     known: Mutex<HashMap<TaskId, Arc<Order>>>,
+    /// What runs have left whose end no daemon saw.
+    unseen: Mutex<HashMap<TaskId, Unseen>>,
     /// How many of one agent's tasks may run, and the places for them.
     lanes: Mutex<HashMap<AgentId, (u32, Arc<Semaphore>)>>,
 }
@@ -98,15 +101,27 @@ impl Workers {
             free: Semaphore::new(parts.concurrent.max(1)),
             keep: parts.keep,
             known: Mutex::default(),
+            unseen: Mutex::default(),
             lanes: Mutex::default(),
         })
     }
 
-    /// Removes what an earlier daemon left behind, but for what lost runs have changed. Before the first run.
+    /// Removes what an earlier daemon left behind, but for what lost runs have changed, and puts out of force the
+    /// repositories that they have made. Before the first run.
     pub(super) async fn sweep(&self) {
         let place = self.place.clone();
+        let work = move || {
+            remains::sort(&place.copies);
+            unseen::look_for(&place.copies)
+        };
         // Only a shutdown of the runtime cancels it, and then nothing is copied either.
-        let _swept = tokio::task::spawn_blocking(move || remains::sort(&place.copies)).await;
+        let unseen = tokio::task::spawn_blocking(work).await.unwrap_or_default();
+        *self.unseen() = unseen.into_iter().map(|it| (it.task.clone(), it)).collect();
+    }
+
+    /// What a lost run has left, if that could be told.
+    pub(super) fn left_unseen(&self, task: &TaskId) -> Option<Unseen> {
+        self.unseen().remove(task)
     }
 
     /// A start is owed; one that an earlier daemon had begun is lost.
@@ -157,6 +172,11 @@ impl Workers {
             *lane = new();
         }
         Some(lane.1.clone())
+    }
+
+    fn unseen(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Unseen>> {
+        // Replacing and removing leave it valid at every moment.
+        self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, Arc<Order>>> {

@@ -14,6 +14,7 @@ mod readers;
 mod repeats;
 mod worker;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -28,7 +29,7 @@ pub use live::Listener;
 use live::Live;
 
 use crate::base::limits::ENGINE_QUEUE_MAX;
-use crate::base::{AgentId, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
+use crate::base::{AgentId, Digest, EffectId, Fence, MailSeq, SymbolPath, Timestamp};
 use crate::domain::command::{Collected, Locked};
 use crate::domain::post::{Owner, Post};
 use crate::domain::view::View;
@@ -40,6 +41,7 @@ use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 use worker::Worker;
+use worker::receiving::{self, Publisher};
 
 type Answered = Result<Answer<Reply>, Refusal>;
 type Look = Box<dyn FnOnce(Timestamp, &State) + Send>;
@@ -51,6 +53,12 @@ enum Envelope {
         command: Box<Command>,
         facts: Box<Facts>,
         reply: oneshot::Sender<Answered>,
+    },
+    /// A message whose sender does not need its number.
+    Message {
+        who: Principal,
+        post: Box<Post>,
+        reply: Publisher,
     },
     /// Something was given to a caller who went away before reading the answer.
     TakeBack(Principal, Given),
@@ -73,6 +81,8 @@ pub struct Engine {
     board: Arc<Board>,
     letterboxes: Arc<Letterboxes>,
     repeats: Arc<Repeats>,
+    /// Whether messages are acknowledged that are not on record.
+    received: Arc<AtomicBool>,
     /// Tokens as they are committed, for doors to look at without asking.
     tokens: Arc<RwLock<Tokens>>,
     readers: Arc<Readers>,
@@ -128,28 +138,32 @@ pub fn start(
     let loaded = store.load(settings)?;
     let clock: Arc<dyn Clock> = Arc::from(clock);
     // What is in the log already is not later than what comes, whatever the system's clock shows by now.
-    clock.at_least(loaded.until);
+    let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
+    clock.at_least(received);
+    let mut core = Core::new(loaded.state, judge);
+    receiving::recover(&mut core, &loaded.received, &mut *store)?;
     let (queue, inbox) = sync_channel(ENGINE_QUEUE_MAX);
     let events = Live::default();
     let (owe, effects) = mpsc::unbounded_channel();
     let board = Arc::new(Board::default());
     let letterboxes = Arc::new(Letterboxes::default());
-    letterboxes.load(&loaded.state);
+    letterboxes.load(core.state());
     let repeats = Arc::new(Repeats::default());
     repeats.open(!store.waits_for_disk());
-    let tokens = Arc::new(RwLock::new(loaded.state.tokens.clone()));
+    let received = Arc::new(AtomicBool::new(false));
+    let tokens = Arc::new(RwLock::new(core.state().tokens.clone()));
     let engine = Engine {
         queue,
         events: events.clone(),
         board: board.clone(),
         letterboxes: letterboxes.clone(),
         repeats: repeats.clone(),
+        received: received.clone(),
         tokens: tokens.clone(),
         readers: Arc::default(),
         clock: clock.clone(),
         trouble: Trouble::default(),
     };
-    let core = Core::new(loaded.state, judge);
     let worker = Worker::new(
         core,
         store,
@@ -158,7 +172,7 @@ pub fn start(
         inbox,
         events.teller(),
         owe,
-        (board, letterboxes, repeats, tokens, engine.trouble.clone()),
+        (board, letterboxes, repeats, received, tokens, engine.trouble.clone()),
     );
     let (running, ended) = oneshot::channel();
     let thread = std::thread::Builder::new()
@@ -203,6 +217,17 @@ impl Engine {
         })
     }
 
+    /// Publishes a message for a sender that does not need its number, and waits until it is kept: it is on record before
+    /// anything that is asked afterwards, and soon in any case. A start carries out what was kept and is not on record.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn publish(&self, who: &Principal, post: Post) -> Result<(), Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.hand_over(Envelope::Message { who: who.clone(), post: Box::new(post), reply })?;
+        answer.await.map_err(|_| gone())?
+    }
+
     /// Answers a question from memory.
     ///
     /// # Errors
@@ -231,7 +256,7 @@ impl Engine {
 
     /// Waits until what was taken in before is on record, so that the store shows it.
     async fn settled(&self) {
-        if self.repeats.any() {
+        if self.repeats.any() || self.received.load(Ordering::Acquire) {
             let (reply, done) = oneshot::channel();
             let look = Box::new(move |_: Timestamp, _: &State| {
                 // The reader may have given up.
@@ -257,6 +282,7 @@ impl Engine {
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn journal_head(&self) -> Result<JournalHead, Refusal> {
+        self.settled().await;
         let (reply, answer) = oneshot::channel();
         self.hand_over(Envelope::Head(reply))?;
         answer.await.map_err(|_| gone())
@@ -335,6 +361,12 @@ impl Engine {
     /// Whether a name is somebody's by a token, so that this proof alone does not speak for it.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof) -> bool {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).is_taken(agent, proof, self.now())
+    }
+
+    /// Whether the token of this digest is good.
+    pub fn is_good(&self, token: &Digest) -> bool {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.good(token, self.now()).is_some()
     }
 
     /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.

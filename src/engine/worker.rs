@@ -6,7 +6,10 @@
 //! A failed commit is rolled back and memory is rebuilt from the store; reads go on, writes are refused with a
 //! reason. The process ends only when memory cannot be rebuilt.
 
+pub(super) mod receiving;
+
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -15,6 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::live::Teller;
 use super::repeats::{Repeats, Said, last_ones};
+use receiving::Receiving;
+
 use super::{Answered, Board, Clock, Envelope, Given, Letterboxes, Look, Lost, Trouble};
 use crate::base::limits::{BATCH_MAX, REPEATS_TOLD_MS_MAX};
 use crate::base::{EffectId, TaskId, Timestamp};
@@ -46,7 +51,8 @@ struct Waiting {
 }
 
 /// What doors may look at beside the thread.
-pub(super) type Boards = (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<RwLock<Tokens>>, Trouble);
+pub(super) type Boards =
+    (Arc<Board>, Arc<Letterboxes>, Arc<Repeats>, Arc<AtomicBool>, Arc<RwLock<Tokens>>, Trouble);
 
 pub(super) struct Worker {
     core: Core,
@@ -63,6 +69,8 @@ pub(super) struct Worker {
     repeats_due: Option<Instant>,
     /// Those that this batch puts on record.
     repeated: Vec<Arc<Said>>,
+    /// Messages that are answered before their commit.
+    receiving: Receiving,
     /// Statuses of this batch, which may be said again.
     said: Vec<Said>,
     tokens: Arc<RwLock<Tokens>>,
@@ -92,7 +100,7 @@ impl Worker {
         inbox: Receiver<Envelope>,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes, repeats, tokens, trouble): Boards,
+        (board, letterboxes, repeats, received, tokens, trouble): Boards,
     ) -> Self {
         let now = clock.now();
         Self {
@@ -108,6 +116,7 @@ impl Worker {
             repeats,
             repeats_due: None,
             repeated: Vec::new(),
+            receiving: Receiving::new(received),
             said: Vec::new(),
             tokens,
             out: Outbox::default(),
@@ -151,16 +160,22 @@ impl Worker {
                 }
             }
             self.tick();
-            self.commit(&mut waiting);
+            let is_quiet = waiting.is_empty() && looks.is_empty() && !stop;
+            if !(is_quiet && self.receive()) {
+                self.commit(&mut waiting);
+            }
+            self.receiving.answer();
+            let mut gave_back = false;
             for Waiting { who, reply, answer } in waiting.drain(..) {
                 // The peer may have hung up; its command stands all the same, but for what it was given.
                 if let Err(answer) = reply.send(answer)
                     && let Some(given) = Given::by(&answer)
                 {
                     self.take_back(&who, given);
+                    gave_back = true;
                 }
             }
-            if !self.out.is_empty() {
+            if gave_back {
                 self.commit(&mut []);
             }
             // Whoever asks hears that there is no engine any more.
@@ -189,7 +204,8 @@ impl Worker {
             self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
         let prune = self.prune_at.saturating_duration_since(Instant::now());
         let repeats = self.repeats_due.map(|at| at.saturating_duration_since(Instant::now()));
-        [due, repeats].into_iter().flatten().fold(prune, Duration::min)
+        let received = self.receiving.due().map(|at| at.saturating_duration_since(Instant::now()));
+        [due, repeats, received].into_iter().flatten().fold(prune, Duration::min)
     }
 
     /// Time never runs backwards, whatever the system clock does. What the system's clock is ahead is taken up when
@@ -211,6 +227,7 @@ impl Worker {
                     waiting.push(Waiting { who, reply, answer });
                 }
             }
+            Envelope::Message { who, post, reply } => self.take_message(who, *post, reply),
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
             // They are on record already.
             Envelope::Repeated => {}
@@ -279,6 +296,10 @@ impl Worker {
             return;
         }
         self.repeats_due = None;
+        self.of_messages(Self::put_repeats_on_record);
+    }
+
+    fn put_repeats_on_record(&mut self) {
         let taken = self.repeats.drain();
         for (it, is_last) in taken.iter().zip(last_ones(&taken)) {
             let post = it.post.clone();
@@ -331,17 +352,15 @@ impl Worker {
         }
         self.repeated.clear();
         self.tell_note();
+        self.show();
         for change in &self.out.changes {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, false) => self.board.arrived(agent),
-                Change::Post(change) => {
-                    // An inbox is emptied bit by bit.
-                    if let PostChange::DropCorrespondent(slug) = change {
-                        self.prune_on = true;
-                        self.repeats.forget(slug);
-                    }
-                    self.letterboxes.follow(change);
+                // An inbox is emptied bit by bit.
+                Change::Post(PostChange::DropCorrespondent(slug)) => {
+                    self.prune_on = true;
+                    self.repeats.forget(slug);
                 }
                 Change::PutToken(_) | Change::DropToken(_) => {
                     self.tokens.write().unwrap_or_else(PoisonError::into_inner).follow(change);
@@ -349,8 +368,10 @@ impl Worker {
                 _ => {}
             }
         }
+        if !self.out.is_empty() {
+            self.receiving.done();
+        }
         for event in self.out.events.drain(..) {
-            self.repeats.follow(&event);
             self.events.tell(event);
         }
         for said in self.said.drain(..) {
@@ -369,6 +390,7 @@ impl Worker {
     fn fall_back(&mut self, err: &StoreError, waiting: &mut [Waiting]) {
         let why = self.report("cannot commit", err);
         self.out.clear();
+        self.receiving.refuse(&why);
         // Refusals as well: they may rest on what has just been rolled back.
         for it in waiting.iter_mut() {
             it.answer = Err(Refusal::Unavailable { why: why.clone() });
@@ -425,6 +447,7 @@ impl Worker {
                 self.repeats.open(!self.store.waits_for_disk());
                 self.repeats_due = Some(Instant::now());
                 self.tell_trouble(None);
+                self.catch_up();
             }
         } else if self.broken.is_none() && self.probed.elapsed() >= PROBE_EVERY {
             self.probed = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::outline::Gap;
 use super::{Edge, File, Graph, Target};
 use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use crate::base::{RepoPath, SymbolPath};
@@ -41,11 +42,28 @@ impl Graph {
         let mut size = Size { files: self.files.by_path.len(), edges: self.edges, ..Size::default() };
         for file in self.files.slots.iter().flatten() {
             size.symbols += file.outline.nodes.len();
-            size.broken += usize::from(!file.outline.whole);
+            size.broken += usize::from(file.outline.unread != Gap::Nothing);
             let keys = file.keys.len() * 2 * size_of::<std::sync::Arc<str>>();
             size.bytes += file.outline.weight() + file.edges.len() * size_of::<Edge>() + keys;
         }
         size
+    }
+
+    /// Files that were not read whole, and from which calls may be missing that have to do with symbols of these names of
+    /// some files: what they call, and what calls them. How many there are, and the first of them.
+    pub fn gaps(&self, of: &BTreeSet<RepoPath>, names: &BTreeSet<&str>) -> (usize, Option<RepoPath>) {
+        let asked: BTreeSet<u32> = of.iter().filter_map(|path| self.files.at(path.as_str())).collect();
+        let is_gap = |number: &u32| {
+            let Some(file) = self.files.get(*number).filter(|it| it.outline.unread != Gap::Nothing) else {
+                return false;
+            };
+            // Of what is imported, a call may go by another name.
+            let imports = || file.links.iter().flatten().any(|it| asked.contains(it));
+            asked.contains(number) || file.outline.may_lack(names) || imports()
+        };
+        let mut gaps = self.files.by_path.iter().filter(|(_, number)| is_gap(number)).map(|(path, _)| path);
+        let first = gaps.next().cloned();
+        (usize::from(first.is_some()) + gaps.count(), first)
     }
 
     /// Whether it has this file.
@@ -59,7 +77,8 @@ impl Graph {
     }
 
     /// Who calls a symbol, or something inside of it, from outside of it; of a constructor, who makes instances. The
-    /// file `?` stands for what was not found: who calls something of that name.
+    /// file `?` stands for what was not found: who calls something of that name. One more than [`CALLERS_MAX`] at most, which
+    /// shows that there are more.
     pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         if of.file().as_str() == UNKNOWN {
             return self.unresolved_callers(of.symbol());
@@ -87,7 +106,7 @@ impl Graph {
                 }
             }
         }
-        found.into_iter().take(CALLERS_MAX).collect()
+        found.into_iter().take(CALLERS_MAX + 1).collect()
     }
 
     /// What a symbol calls, and what is inside of it, in the order in which it is called first. What was not found is
@@ -99,7 +118,7 @@ impl Graph {
         let of_them =
             file.edges.iter().filter(|it| asked.contains(&it.caller) || inside.contains(&it.caller));
         let called = of_them.filter_map(|edge| self.target(file, edge.target));
-        called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX).collect()
+        called.filter(|callee| seen.insert(callee.clone())).take(CALLERS_MAX + 1).collect()
     }
 
     /// What some symbols of a file call, and what is inside of them, in the order of first calls. Each is asked for by
@@ -123,7 +142,7 @@ impl Graph {
             .edges
             .iter()
             .filter_map(|edge| Some((*asked.get(&edge.caller)?, self.target(file, edge.target)?)));
-        calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX).collect()
+        calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX + 1).collect()
     }
 
     /// Who calls something of this name that was not found.
@@ -136,7 +155,7 @@ impl Graph {
                 }
             }
         }
-        found.into_iter().take(CALLERS_MAX).collect()
+        found.into_iter().take(CALLERS_MAX + 1).collect()
     }
 
     /// Which symbols of a file somebody means.

@@ -1,11 +1,11 @@
 //! What the graph keeps of one file: names, ties to other files, and calls, without anything that moves with every
 //! keystroke.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::words::{Word, Words, Writer};
 use crate::syntax::{
-    Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver,
+    Call, Callee, Export, Exported, Form, Import, Imported, Kind, Language, Reading, Receiver, Unread,
 };
 
 /// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
@@ -20,14 +20,22 @@ pub struct Outline {
     pub(super) specs: Box<[Word]>,
     /// What is known by a name because it is imported, in the order of names.
     pub(super) bindings: Box<[Binding]>,
-    /// Modules all of whose names are passed on, or taken in.
-    pub(super) stars: Box<[u32]>,
+    /// Modules all of whose names are passed on, or taken in, with their places among the imports of the file.
+    pub(super) stars: Box<[(u32, u32)]>,
     pub(super) exports: Box<[Offer]>,
     /// Up to here, words are about what others can see.
     shown_words: usize,
     pub(super) uses: Box<[Use]>,
-    /// Whether the reading was the whole truth.
-    pub(super) whole: bool,
+    pub(super) unread: Gap,
+}
+
+/// What of a file may be missing.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Gap {
+    Nothing,
+    /// What has to do with these names.
+    Beside(Box<[Word]>),
+    Anything,
 }
 
 /// A symbol.
@@ -60,6 +68,8 @@ pub(super) struct Binding {
     pub(super) or_module: Option<u32>,
     /// Where it is known; everywhere if at the top.
     pub(super) within: Option<u32>,
+    /// Its place among the imports of the file.
+    pub(super) at: u32,
 }
 
 /// A name under which others can import something.
@@ -113,6 +123,11 @@ impl Outline {
         maker.bindings.sort_by(|a, b| a.0.cmp(&b.0));
         let shown_words = maker.words.len();
         let uses = maker.uses();
+        let unread = match reading.unread() {
+            Unread::Nothing => Gap::Nothing,
+            Unread::Beside(names) => Gap::Beside(names.iter().map(|name| maker.words.word(name)).collect()),
+            Unread::Anything => Gap::Anything,
+        };
         Self {
             language: reading.language,
             nodes: maker.nodes.into(),
@@ -123,13 +138,13 @@ impl Outline {
             shown_words,
             uses,
             words: maker.words.done(),
-            whole: reading.is_whole(),
+            unread,
         }
     }
 
     /// Of a file that was not read, though it is one of source.
     pub fn unread(nothing: &Reading) -> Self {
-        Self { whole: false, ..Self::of(nothing) }
+        Self { unread: Gap::Anything, ..Self::of(nothing) }
     }
 
     pub(super) fn word(&self, word: Word) -> &str {
@@ -160,6 +175,22 @@ impl Outline {
     /// The one that makes it known in the whole file.
     pub(super) fn binding_at_top(&self, name: &str) -> Option<&Binding> {
         self.bindings_named(name).filter(|it| it.within.is_none()).last()
+    }
+
+    /// The last one that makes it known within a symbol.
+    pub(super) fn binding_within(&self, node: u32, name: &str) -> Option<&Binding> {
+        self.bindings_named(name).filter(|it| it.within == Some(node)).last()
+    }
+
+    /// Whether a star takes this name in: `__all__` says which, where there is one and it is understood.
+    pub(super) fn is_in_all(&self, name: &str) -> bool {
+        let mut named = self.exports.iter().map(|offer| self.word(offer.name)).peekable();
+        let says_all = named.peek().is_some();
+        let mut is_open = !says_all && !name.starts_with('_');
+        for it in named {
+            is_open |= it == name || (it == "*" && !name.starts_with('_'));
+        }
+        is_open
     }
 
     /// Whether something at the top of the file has this name.
@@ -198,6 +229,15 @@ impl Outline {
         found
     }
 
+    /// Whether calls of what has one of these names may be missing.
+    pub(super) fn may_lack(&self, names: &BTreeSet<&str>) -> bool {
+        match &self.unread {
+            Gap::Nothing => false,
+            Gap::Beside(lost) => lost.iter().any(|word| names.contains(self.word(*word))),
+            Gap::Anything => true,
+        }
+    }
+
     /// Whether others see the same in both.
     pub(super) fn shows_the_same(&self, other: &Self) -> bool {
         self.language == other.language
@@ -220,6 +260,10 @@ impl Outline {
             + size_of_val(&*self.bindings)
             + size_of_val(&*self.exports)
             + size_of_val(&*self.uses)
+            + match &self.unread {
+                Gap::Beside(lost) => size_of_val(&**lost),
+                Gap::Nothing | Gap::Anything => 0,
+            }
             + bases
     }
 }
@@ -235,7 +279,7 @@ struct Maker<'a> {
     specs: Vec<Word>,
     spec_of: BTreeMap<Box<str>, u32>,
     bindings: Vec<(Box<str>, Binding)>,
-    stars: Vec<u32>,
+    stars: Vec<(u32, u32)>,
     exports: Vec<Offer>,
     /// By import of the reading: its module.
     modules: Vec<u32>,
@@ -317,7 +361,7 @@ impl<'a> Maker<'a> {
                 // What is passed on comes as an export, too.
                 Imported::Everything if passed_on => continue,
                 Imported::Everything => {
-                    self.stars.push(module);
+                    self.stars.push((module, number(at)));
                     continue;
                 }
             };
@@ -328,7 +372,7 @@ impl<'a> Maker<'a> {
                 for end in ends {
                     let part = &import.from[..end];
                     let spec = self.spec(part);
-                    self.bind(part, spec, Take::Module, None, within);
+                    self.bind(part, (spec, Take::Module, None), within, at);
                 }
                 continue;
             }
@@ -339,12 +383,19 @@ impl<'a> Maker<'a> {
                 }
                 _ => None,
             };
-            self.bind(local, module, take, or_module, within);
+            self.bind(local, (module, take, or_module), within, at);
         }
     }
 
-    fn bind(&mut self, local: &str, spec: u32, take: Take, or_module: Option<u32>, within: Option<u32>) {
-        let binding = Binding { local: self.words.word(local), spec, take, or_module, within };
+    fn bind(
+        &mut self,
+        local: &str,
+        (spec, take, or_module): (u32, Take, Option<u32>),
+        within: Option<u32>,
+        at: usize,
+    ) {
+        let binding =
+            Binding { local: self.words.word(local), spec, take, or_module, within, at: number(at) };
         self.bindings.push((local.into(), binding));
     }
 
@@ -355,7 +406,7 @@ impl<'a> Maker<'a> {
                 let Some(spec) = self.modules.get(*import as usize).copied() else { return };
                 match imported {
                     Imported::Everything => {
-                        self.stars.push(spec);
+                        self.stars.push((spec, *import));
                         return;
                     }
                     Imported::Name(name) => Offered::Passed { spec, take: Take::Name(self.words.word(name)) },
@@ -397,7 +448,7 @@ impl<'a> Maker<'a> {
             },
             Receiver::Path(path) => self.way_along(call, path, found),
             Receiver::Instance(class) => Way::Instance(self.words.word(class)),
-            Receiver::BuiltIn | Receiver::Local => Way::Nowhere,
+            Receiver::BuiltIn | Receiver::Several | Receiver::Local => Way::Nowhere,
             Receiver::Other => Way::Other { guess: found },
         }
     }
@@ -429,8 +480,9 @@ impl<'a> Maker<'a> {
     /// Whether a constant is only the name of something from elsewhere: `const { f } = require("./f")`.
     fn is_imported(&self, node: u32) -> bool {
         let path = self.paths[node as usize];
-        self.nodes[node as usize].kind == Kind::Variable
-            && self.bindings.binary_search_by(|(local, _)| (**local).cmp(path)).is_ok()
+        let from = self.bindings.partition_point(|(local, _)| **local < *path);
+        let mut named = self.bindings[from..].iter().take_while(|(local, _)| **local == *path);
+        self.nodes[node as usize].kind == Kind::Variable && named.any(|(_, it)| it.within.is_none())
     }
 
     fn node(&self, path: &str) -> Option<u32> {

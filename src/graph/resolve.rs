@@ -158,7 +158,7 @@ impl<'g> Resolver<'g> {
     /// A name that stands alone and is not defined in this file.
     fn bare(&mut self, caller: u32, name: &str) -> Option<Value> {
         if let Some(binding) = self.binding(caller, name) {
-            return self.bound(self.at, binding, 0);
+            return self.last_bound(self.at, binding, name, 0);
         }
         if self.outline.is_python() { self.through_stars(self.at, name, 0) } else { None }
     }
@@ -168,7 +168,7 @@ impl<'g> Resolver<'g> {
         let visible = self
             .outline
             .bindings_named(name)
-            .filter(|it| it.within.is_none_or(|within| is_within(self.outline, caller, within)));
+            .filter(|it| it.within.is_none_or(|within| is_known_to(self.outline, caller, within)));
         visible.max_by_key(|it| it.within)
     }
 
@@ -192,6 +192,20 @@ impl<'g> Resolver<'g> {
             }
         }
         Along::Found(value)
+    }
+
+    /// What an import of a file stands for, unless a star behind it takes the same name in.
+    fn last_bound(&mut self, file: u32, binding: &Binding, name: &str, depth: u32) -> Option<Value> {
+        let outline = self.files.outline(file)?;
+        if outline.is_python() && binding.within.is_none() {
+            let later = outline.stars.iter().rev().filter(|(_, at)| *at > binding.at);
+            for (spec, _) in later.copied().collect::<Vec<_>>() {
+                if let Some(value) = self.through_star(file, spec, name, depth) {
+                    return Some(value);
+                }
+            }
+        }
+        self.bound(file, binding, depth)
     }
 
     /// What an import of a file stands for.
@@ -254,7 +268,7 @@ impl<'g> Resolver<'g> {
         if let Some(binding) = outline.binding_at_top(name)
             && node.is_none_or(|node| outline.nodes[node as usize].kind == Kind::Variable)
         {
-            return self.bound(file, binding, depth);
+            return self.last_bound(file, binding, name, depth);
         }
         node.map(|node| Value::Symbol { file, node })
     }
@@ -273,12 +287,22 @@ impl<'g> Resolver<'g> {
 
     fn through_stars(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
-        if outline.is_python() && name.starts_with('_') {
+        let mut stars: Vec<u32> = outline.stars.iter().map(|(spec, _)| *spec).collect();
+        if outline.is_python() {
+            // The last one wins.
+            stars.reverse();
+        }
+        // Modules may pass on each other's names in circles; steps are counted.
+        stars.into_iter().find_map(|spec| self.through_star(file, spec, name, depth))
+    }
+
+    fn through_star(&mut self, file: u32, spec: u32, name: &str, depth: u32) -> Option<Value> {
+        let module = self.files.link(file, spec)?;
+        let outline = self.outline_of(module)?;
+        if outline.is_python() && !outline.is_in_all(name) {
             return None;
         }
-        let modules = outline.stars.iter().filter_map(|spec| self.files.link(file, *spec));
-        // Modules may pass on each other's names in circles; steps are counted.
-        modules.collect::<Vec<_>>().into_iter().find_map(|module| self.export(module, name, depth))
+        self.export(module, name, depth)
     }
 
     fn member(&mut self, of: Value, name: &str, depth: u32) -> Option<Value> {
@@ -353,26 +377,32 @@ impl<'g> Resolver<'g> {
         name: &str,
         depth: u32,
     ) -> Option<Value> {
+        let began = around;
         while let Some(node) = around {
             if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))) {
                 return Some(Value::Symbol { file, node });
             }
+            if let Some(binding) = outline.binding_within(node, name)
+                && (Some(node) == began || outline.nodes[node as usize].kind != Kind::Class)
+            {
+                return self.bound(file, binding, depth);
+            }
             around = outline.nodes[node as usize].parent;
         }
-        if outline.knows(name) {
-            return self.at_top(file, outline, name, depth);
-        }
-        match outline.bindings_named(name).last() {
-            Some(binding) => self.bound(file, binding, depth),
-            None if outline.is_python() => self.through_stars(file, name, depth),
-            None => None,
+        match outline.knows(name) {
+            true => self.at_top(file, outline, name, depth),
+            false if outline.is_python() => self.through_stars(file, name, depth),
+            false => None,
         }
     }
 
     fn only_member_in(&mut self, file: u32, name: &str) -> Option<Value> {
         let outline = self.outline_of(file)?;
         let is_it = |node: &super::outline::Node| {
-            outline.word(node.name) == name && is_method(node.kind) && !node.declared
+            outline.word(node.name) == name
+                && is_method(node.kind)
+                && !node.declared
+                && !is_in_function(outline, node)
         };
         let mut found = (0..).zip(&*outline.nodes).filter(|(_, node)| is_it(node)).map(|(at, _)| at);
         let node = found.next()?;
@@ -428,6 +458,25 @@ impl<'g> Resolver<'g> {
 
 fn is_method(kind: Kind) -> bool {
     matches!(kind, Kind::Method | Kind::Getter | Kind::Setter)
+}
+
+/// Whether only a function can know it: it is of a class that is defined there.
+fn is_in_function(outline: &Outline, node: &super::outline::Node) -> bool {
+    let mut around = node.parent;
+    while let Some(node) = around {
+        let it = &outline.nodes[node as usize];
+        if it.kind.is_callable() {
+            return true;
+        }
+        around = it.parent;
+    }
+    false
+}
+
+/// Whether a symbol knows what another one around it imports: methods do not know what their class does.
+fn is_known_to(outline: &Outline, caller: u32, within: u32) -> bool {
+    let is_class = outline.nodes[within as usize].kind == Kind::Class;
+    if is_class { caller == within } else { is_within(outline, caller, within) }
 }
 
 fn is_within(outline: &Outline, inner: u32, outer: u32) -> bool {

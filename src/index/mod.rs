@@ -15,6 +15,7 @@ mod seen;
 mod walk;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -185,6 +186,16 @@ impl Index {
     /// Symbols of this name, in any file.
     pub fn named(&self, name: &str) -> Vec<SymbolPath> {
         self.ask(|graph| graph.named(name))
+    }
+
+    /// [`Graph::gaps`].
+    pub fn gaps(&self, of: &BTreeSet<RepoPath>, names: &BTreeSet<&str>) -> (usize, Option<RepoPath>) {
+        self.ask(|graph| graph.gaps(of, names))
+    }
+
+    /// Whether the files are still being read.
+    pub fn is_reading(&self) -> bool {
+        self.0.on && self.lock_progress().busy
     }
 
     /// What there is by now.

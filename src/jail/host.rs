@@ -71,6 +71,8 @@ pub(super) struct Facts {
     pub(super) landlock_abi: i32,
     pub(super) seccomp_actions: Option<String>,
     pub(super) groups: GroupFacts,
+    /// Whether inotify has room for one more folder. `None` where there is none.
+    pub(super) inotify: Option<bool>,
     /// Apple's sandbox, which keeps tier `ll`.
     pub(super) seatbelt: bool,
     /// What tier `job` is made of, on Windows.
@@ -135,7 +137,22 @@ pub fn probe(supervisor: &Supervisor) -> HostSupport {
             }),
     };
     let groups = control_groups(&facts.groups);
-    HostSupport { findings: vec![kernel, namespaces, landlock, seccomp, groups], tiers }
+    let mut findings = vec![kernel, namespaces, landlock, seccomp, groups];
+    findings.extend(facts.inotify.map(inotify));
+    HostSupport { findings, tiers }
+}
+
+/// What tells of a new repository at once.
+fn inotify(has_room: bool) -> Finding {
+    let note = match has_room {
+        true => "has room: a new repository in a workspace is seen within a tenth of a second",
+        false => {
+            "has no room for you (fs.inotify.max_user_watches, max_user_instances): a new repository in a workspace is \
+             seen by walks alone, which take more of a processor and, in a large workspace, seconds; raise the limits, \
+             or let workers work in a copy (copy = true)"
+        }
+    };
+    Finding { name: "inotify", works: has_room, note: note.into() }
 }
 
 /// A system with neither of Linux's means.

@@ -9,20 +9,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 #[cfg(unix)]
-use std::{
-    ffi::CStr,
-    fs::File,
-    io::Read as _,
-    os::fd::BorrowedFd,
-    path::{Component, Path},
-};
+use std::{ffi::CStr, fs::File, io::Read as _, os::fd::BorrowedFd, path::Path};
 
 #[cfg(unix)]
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 #[cfg(unix)]
-use crate::base::limits::PATH_LEN_MAX;
+use crate::base::{limits::PATH_LEN_MAX, plain_path};
 
 /// The repositories that are there before a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -86,11 +80,11 @@ impl Repositories {
         let leads_back = || {
             let trees = self.own.as_ref()?.join("worktrees");
             let text = line_of(folder, name)?;
-            let to = plain(&at.parent()?.join(text.strip_prefix("gitdir: ")?));
+            let to = plain_path(&at.parent()?.join(text.strip_prefix("gitdir: ")?));
             let entry = to.strip_prefix(&trees).ok().filter(|below| below.components().count() == 1)?;
             let entry = trees.join(entry);
             let opened = rustix::fs::openat(CWD, &entry, directory_flags(), Mode::empty()).ok()?;
-            Some(plain(&entry.join(line_of(rustix::fd::AsFd::as_fd(&opened), c"gitdir")?)) == at)
+            Some(plain_path(&entry.join(line_of(rustix::fd::AsFd::as_fd(&opened), c"gitdir")?)) == at)
         };
         leads_back().unwrap_or(false)
     }
@@ -119,18 +113,4 @@ fn line_of(folder: BorrowedFd<'_>, name: &CStr) -> Option<String> {
     File::from(file).take(is_file.then_some(2 * PATH_LEN_MAX as u64)?).read_to_string(&mut text).ok()?;
     let line = text.trim_end_matches(['\n', '\r']);
     (!line.contains('\n')).then(|| line.to_owned())
-}
-
-/// A path without `.` and, by its words, without `..`.
-#[cfg(unix)]
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }

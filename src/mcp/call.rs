@@ -4,6 +4,7 @@ use rmcp::model::{CallToolRequestParams, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 
 use super::beat::Beat;
+use super::places::Files;
 use super::{Mcp, eras};
 use crate::client::Client;
 
@@ -13,6 +14,7 @@ pub(super) struct Call {
     client: Client,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
+    worktree: Option<String>,
 }
 
 impl Call {
@@ -21,12 +23,28 @@ impl Call {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Self {
-        Self { client: mcp.client(&context), request, context }
+        Self { client: mcp.client(&context), request, context, worktree: mcp.worktree.clone() }
     }
 
     /// The way to the daemon, as whoever calls.
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The same about files in this work tree, else in the host's own.
+    pub(super) fn about_files_in(self, files: Files) -> Self {
+        let worktree = match files {
+            Files::Unsaid => self.worktree,
+            Files::Main => None,
+            Files::Linked(top) => Some(top),
+        };
+        Self { worktree, ..self }
+    }
+
+    /// The linked work tree in which the call's files are: the one that it names, else that of its absolute paths, else the
+    /// host's own.
+    pub(super) fn worktree(&self, named: Option<String>) -> Option<String> {
+        named.or_else(|| self.worktree.clone())
     }
 
     /// What it is called with.

@@ -77,7 +77,13 @@ impl Wanted {
             }
         };
         tokio::select! {
-            () = follow(&client, from, || self.places().clone().unwrap_or_default(), tell) => {}
+            over = follow(&client, from, || self.places().clone().unwrap_or_default(), tell) => {
+                // This era has no word for an end; whatever the host asks next is refused with the reason.
+                if let Over::Refused(error) = over {
+                    tracing::warn!(%error, "a host is told of nothing more");
+                    *self.places() = None;
+                }
+            }
             () = gone => {}
         }
     }
@@ -85,6 +91,31 @@ impl Wanted {
 
 fn unavailable(err: ClientError) -> ErrorData {
     ErrorData::internal_error(err.to_string(), None)
+}
+
+/// Why a host is told of nothing more.
+pub(super) enum Over {
+    /// It hears nothing.
+    Gone,
+    /// It is let in no longer: its token has ended, or its name is somebody's.
+    Refused(ClientError),
+}
+
+impl Over {
+    /// In the protocol's words, as the answer to the request that has asked to be told.
+    pub(super) fn answered(self) -> Result<(), ErrorData> {
+        match self {
+            Self::Gone => Ok(()),
+            Self::Refused(error) => {
+                Err(ErrorData::invalid_request(format!("the subscription has ended: {error}"), None))
+            }
+        }
+    }
+}
+
+/// Whether a caller is turned away, as whom it speaks, and not only this question.
+pub(super) fn is_turned_away(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused { status: 401 | 403, .. })
 }
 
 /// The part of what a host of the newer era wants to be told of that there is.
@@ -105,10 +136,9 @@ pub(super) async fn listen(client: &Client, subscription: &SubscriptionContext) 
     let sink = subscription.sink();
     let tell = async |place: Place| sink.notify_resource_updated(place.to_string()).await.is_ok();
     tokio::select! {
-        () = tell_of(client, subscription.accepted(), tell) => {}
-        () = subscription.cancelled() => {}
+        over = tell_of(client, subscription.accepted(), tell) => over.answered(),
+        () = subscription.cancelled() => Ok(()),
     }
-    Ok(())
 }
 
 /// Tells of what was agreed on, until nobody hears it.
@@ -116,22 +146,23 @@ pub(super) async fn tell_of<Telling: Future<Output = bool>>(
     client: &Client,
     accepted: &SubscriptionFilter,
     tell: impl Fn(Place) -> Telling,
-) {
+) -> Over {
     let uris = accepted.resource_subscriptions.iter().flatten();
     let places: BTreeSet<Place> = uris.filter_map(|uri| Place::of(uri, client.agent())).collect();
     let from = loop {
         match newest(client).await {
             Ok(from) => break from,
+            Err(error) if is_turned_away(&error) => return Over::Refused(error),
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     };
     // What has changed since the host was told that it is listened to for it, and before this, is in no news.
     for place in &places {
         if !tell(place.clone()).await {
-            return;
+            return Over::Gone;
         }
     }
-    follow(client, from, || places.clone(), tell).await;
+    follow(client, from, || places.clone(), tell).await
 }
 
 /// Where the log ends.
@@ -140,25 +171,29 @@ async fn newest(client: &Client) -> Result<u64, ClientError> {
     Ok(client.events(&query).await?.next)
 }
 
-/// Tells of each place that has changed since `from`, until nobody hears it.
+/// Tells of each place that has changed since `from`, until nobody hears it or the host is not let in any more.
 async fn follow<Telling: Future<Output = bool>>(
     client: &Client,
     mut from: u64,
     wanted: impl Fn() -> BTreeSet<Place>,
     tell: impl Fn(Place) -> Telling,
-) {
+) -> Over {
     loop {
         let query = wire::EventsQuery { after: Some(from), wait_ms: Some(WAIT_MS), limit: None };
-        let Ok(news) = client.events(&query).await else {
-            // A daemon that comes back goes on with the same log.
-            tokio::time::sleep(PAUSE).await;
-            continue;
+        let news = match client.events(&query).await {
+            Ok(news) => news,
+            Err(error) if is_turned_away(&error) => return Over::Refused(error),
+            Err(_) => {
+                // A daemon that comes back goes on with the same log.
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
         };
         from = news.next;
         for place in wanted() {
             let changed = news.events.iter().any(|event| concerns(event, &place));
             if changed && !tell(place).await {
-                return;
+                return Over::Gone;
             }
         }
     }

@@ -24,7 +24,6 @@ use crate::base::Digest;
 use crate::base::limits::{HOST_DIALOG_MS_MAX, MCP_FORM_CHARS_MAX};
 use crate::client::approvals::{facts, words};
 use crate::client::{Client, wire};
-use crate::jail::plain_text;
 
 /// An approval about which the host can be asked.
 pub(super) struct Question {
@@ -165,7 +164,7 @@ fn form() -> ElicitationSchema {
 fn in_words(it: &wire::Approval) -> String {
     let mut said = format!("Provost: {} asks for approval {}.", it.asked_by, it.id);
     for (name, fact) in facts(it, str::to_owned) {
-        let fact = lines(&fact).join(" ");
+        let fact = fact.replace('\n', " ");
         said.push_str(&match name {
             "" => format!("\n  {fact}"),
             name => format!("\n{name}: {fact}"),
@@ -174,18 +173,12 @@ fn in_words(it: &wire::Approval) -> String {
     for (says, text) in words(it) {
         said.push('\n');
         said.push_str(says);
-        for line in lines(&text) {
+        for line in text.split('\n') {
             said.push_str("\n| ");
-            said.push_str(&line);
+            said.push_str(line);
         }
     }
     said
-}
-
-/// Lines, as whatever shows them may break them.
-fn lines(text: &str) -> Vec<String> {
-    let breaks = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-    plain_text(text).split(breaks).map(str::to_owned).collect()
 }
 
 /// Whether all of a request can be shown in a form. A person answers for all of it.

@@ -141,7 +141,7 @@ async fn listen(
     let also = also.intersection(&there).intersection(&also.supported_by(&mcp.get_info().capabilities));
     let client = mcp.client(&context);
     let tasks = watch::acknowledge(&client, task_ids, &also, &context).await?;
-    whole(&watch::follow(&client, tasks, &also, &context).await)
+    whole(&watch::follow(&client, tasks, &also, &context).await?)
 }
 
 /// What is said in answer to `initialize`, with the older form's capability, for which the library has no member.

@@ -113,6 +113,8 @@ pub struct Mcp {
     /// What the host wants to be told of, where it is one of the older era.
     wanted: Wanted,
     watches: watch::Watches,
+    /// The linked work tree in which the host works, where it does.
+    worktree: Option<String>,
 }
 
 impl Mcp {
@@ -125,7 +127,14 @@ impl Mcp {
             names: None,
             wanted: Wanted::default(),
             watches: watch::Watches::new(),
+            worktree: None,
         }
+    }
+
+    /// The same for a host that works in a linked work tree, by its absolute path: files are looked at there.
+    #[must_use]
+    pub fn in_worktree(self, worktree: Option<String>) -> Self {
+        Self { worktree, ..self }
     }
 
     /// The same for a host without a name: a call that says in which of its sessions it is made is that one's, as these

@@ -1,8 +1,10 @@
 //! Absolute paths in what tools are called with: hosts give them to their models, and they mean the same as those from the
-//! root of the repository, in whichever of its work trees they lie.
+//! root of the repository, in whichever of its work trees they lie. Files are looked at in that one.
+
+mod patterns;
 
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
@@ -10,6 +12,7 @@ use serde_json::Value;
 use super::tool::Fault;
 use super::words::one_line;
 use crate::base::limits::{MCP_FOLDERS_MAX, PATH_LEN_MAX};
+use crate::base::plain_path;
 use crate::client::Client;
 
 /// Members that are paths, or `file:symbol`.
@@ -25,51 +28,75 @@ const MEMBERS: [&str; 12] = [
     "renamed_from",
     "symbol",
     "symbols",
-    "working_dir",
+    WORKING_DIR,
 ];
 
-/// Writes absolute paths as they are from the root.
-pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -> Result<(), Fault> {
+/// Where a task works: in the main work tree.
+const WORKING_DIR: &str = "working_dir";
+
+/// The work tree of the files that a call is about.
+pub(super) enum Files {
+    /// No absolute path says, or several say different ones.
+    Unsaid,
+    /// The daemon's own.
+    Main,
+    /// A linked one, by its absolute path.
+    Linked(String),
+}
+
+/// Writes absolute paths as they are from the root. Answers with the work tree in which all of them lie.
+///
+/// # Errors
+/// A path that leads out of the repository, or is too long, is none that a tool is called with.
+pub(super) async fn from_the_root(client: &Client, arguments: &mut JsonObject) -> Result<Files, Fault> {
     let mut absolute = Vec::new();
     texts(arguments, &mut absolute);
-    if absolute.is_empty() {
-        return Ok(());
+    if absolute.is_empty() && !patterns::has_absolute(arguments) {
+        return Ok(Files::Unsaid);
     }
     let root = PathBuf::from(client.about().await?.root);
-    let worktree = arguments.get("worktree").and_then(Value::as_str).map(PathBuf::from);
+    let named = arguments.get("worktree").and_then(Value::as_str).map(PathBuf::from);
+    let mut trees = Trees::of(root, named).await;
+    let mut tops = Vec::new();
     let mut absolute = Vec::new();
     texts(arguments, &mut absolute);
-    let mut looks = Looks::default();
-    for text in absolute {
+    for (is_folder_of_task, text) in absolute {
         let (path, symbol) = parts(text);
-        if path.len() > PATH_LEN_MAX {
-            let path = one_line(path, 60);
-            return Err(Fault::new(format!("{path} is longer than the {PATH_LEN_MAX} bytes of a path")));
+        let found = trees.find(path).await?;
+        if is_folder_of_task {
+            trees.of_a_task(path, &found)?;
+        } else if found.inside.is_empty() && found.linked.is_some() {
+            let path = one_line(path, 300);
+            return Err(Fault::new(format!(
+                "{path} is a linked work tree of the repository, and no file in it"
+            )));
         }
-        let roots = worktree.iter().chain([&root]);
-        let Some(inside) = inside(Path::new(path), roots, &root, &mut looks).await else {
-            let (path, root) = (one_line(path, 300), root.display());
-            return Err(Fault::new(format!("{path} is outside of the repository, which is {root}")));
-        };
         let symbol = symbol.map(|it| format!(":{it}")).unwrap_or_default();
-        *text = format!("{inside}{symbol}");
+        *text = format!("{}{symbol}", found.inside);
+        tops.push(found.linked);
     }
-    Ok(())
+    patterns::from_the_working_dir(&mut trees, arguments).await?;
+    tops.dedup();
+    Ok(match &tops[..] {
+        [None] => Files::Main,
+        [Some(top)] => top.to_str().map_or(Files::Unsaid, |top| Files::Linked(top.into())),
+        _ => Files::Unsaid,
+    })
 }
 
-/// Every absolute path in them.
-fn texts<'a>(arguments: &'a mut JsonObject, found: &mut Vec<&'a mut String>) {
+/// Every absolute path in them, and whether it is the folder in which a task works.
+fn texts<'a>(arguments: &'a mut JsonObject, found: &mut Vec<(bool, &'a mut String)>) {
     for (name, value) in arguments {
         if MEMBERS.contains(&name.as_str()) {
-            of_value(value, found);
+            of_value(value, name == WORKING_DIR, found);
         }
     }
 }
 
-fn of_value<'a>(value: &'a mut Value, found: &mut Vec<&'a mut String>) {
+fn of_value<'a>(value: &'a mut Value, is_folder: bool, found: &mut Vec<(bool, &'a mut String)>) {
     match value {
-        Value::String(text) if Path::new(text.as_str()).is_absolute() => found.push(text),
-        Value::Array(values) => values.iter_mut().for_each(|it| of_value(it, found)),
+        Value::String(text) if Path::new(text.as_str()).is_absolute() => found.push((is_folder, text)),
+        Value::Array(values) => values.iter_mut().for_each(|it| of_value(it, is_folder, found)),
         Value::Object(members) => texts(members, found),
         _ => {}
     }
@@ -83,52 +110,91 @@ fn parts(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The path from the root of the work tree in which it lies.
-async fn inside(
-    path: &Path,
-    roots: impl Iterator<Item = &PathBuf>,
-    root: &Path,
-    looks: &mut Looks,
-) -> Option<String> {
-    let below =
-        |path: &Path, root: &Path| path.strip_prefix(root).ok()?.to_str().map(|it| it.replace('\\', "/"));
-    // What climbs is understood by nobody but the file system, and then only while no link is on the way.
-    if path.components().any(|it| it == Component::ParentDir) {
-        return None;
-    }
-    for root in roots {
-        if let Some(inside) = below(path, root) {
-            return Some(inside);
-        }
-    }
-    // Another name of the root, or another work tree of the same repository.
-    let common = tokio::fs::canonicalize(root.join(".git")).await.ok()?;
-    let canonical = tokio::fs::canonicalize(root).await.ok()?;
-    for folder in path.ancestors().skip(1) {
-        if looks.is_top(folder, &canonical, &common).await? {
-            return below(path, folder);
-        }
-    }
-    None
+/// Where an absolute path leads.
+struct Found {
+    /// The path from the top of its work tree.
+    inside: String,
+    /// The top, where it is a linked one.
+    linked: Option<PathBuf>,
 }
 
-/// What one call has looked at: paths share their folders, and each of those is looked at once.
-#[derive(Default)]
-struct Looks(HashMap<PathBuf, bool>);
+/// The work trees of the repository, as far as one call asks about them.
+struct Trees {
+    root: PathBuf,
+    /// The one that the call names.
+    named: Option<PathBuf>,
+    /// The root without links, and where the repository's data is; none where either cannot be found out.
+    real: Option<(PathBuf, PathBuf)>,
+    /// What was looked at: paths share their folders, and each of those is looked at once.
+    looks: HashMap<PathBuf, Top>,
+}
 
-impl Looks {
-    /// Whether a folder is the top of one of the repository's work trees; nothing once a call has had so many looked at.
-    async fn is_top(&mut self, folder: &Path, root: &Path, common: &Path) -> Option<bool> {
-        if let Some(known) = self.0.get(folder) {
-            return Some(*known);
+/// Of what a folder is the top.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Top {
+    Main,
+    Linked,
+    Nothing,
+}
+
+impl Trees {
+    async fn of(root: PathBuf, named: Option<PathBuf>) -> Self {
+        let common = tokio::fs::canonicalize(root.join(".git")).await;
+        let canonical = tokio::fs::canonicalize(&root).await;
+        Self { real: canonical.ok().zip(common.ok()), root, named, looks: HashMap::new() }
+    }
+
+    /// Where a path leads, by its words: of work trees within each other the innermost is meant.
+    async fn find(&mut self, text: &str) -> Result<Found, Fault> {
+        if text.len() > PATH_LEN_MAX {
+            let path = one_line(text, 60);
+            return Err(Fault::new(format!("{path} is longer than the {PATH_LEN_MAX} bytes of a path")));
         }
-        if self.0.len() >= MCP_FOLDERS_MAX {
-            return None;
+        let path = plain_path(Path::new(text));
+        for folder in path.ancestors() {
+            let linked = match self.top(folder).await {
+                Top::Main => None,
+                Top::Linked => Some(folder.to_owned()),
+                Top::Nothing => continue,
+            };
+            let inside = path.strip_prefix(folder).ok().and_then(Path::to_str);
+            if let Some(inside) = inside {
+                return Ok(Found { inside: inside.replace('\\', "/"), linked });
+            }
         }
-        let is_root = tokio::fs::canonicalize(folder).await.is_ok_and(|it| it == root);
-        let is_top = is_root || is_worktree(folder, common).await;
-        self.0.insert(folder.to_owned(), is_top);
-        Some(is_top)
+        let (path, root) = (one_line(text, 300), self.root.display());
+        Err(Fault::new(format!("{path} is outside of the repository, which is {root}")))
+    }
+
+    /// A task works in the main work tree, whatever the caller's is.
+    fn of_a_task(&self, path: &str, found: &Found) -> Result<(), Fault> {
+        let Some(top) = &found.linked else { return Ok(()) };
+        let (path, top, root) = (one_line(path, 300), top.display(), self.root.display());
+        Err(Fault::new(format!(
+            "{path} is of {top}, a linked work tree of the repository; a task works in the main one: name a folder below {root}"
+        )))
+    }
+
+    /// Of what a folder is the top; of nothing once a call has had too many looked at, except for those known by name.
+    async fn top(&mut self, folder: &Path) -> Top {
+        if *folder == self.root {
+            return Top::Main;
+        }
+        if let Some(known) = self.looks.get(folder) {
+            return *known;
+        }
+        if self.looks.len() >= MCP_FOLDERS_MAX {
+            return if self.named.as_deref() == Some(folder) { Top::Linked } else { Top::Nothing };
+        }
+        let top = match &self.real {
+            Some((root, _)) if tokio::fs::canonicalize(folder).await.is_ok_and(|it| it == *root) => Top::Main,
+            Some((_, common)) if is_worktree(folder, common).await => Top::Linked,
+            // What is no work tree of the repository is refused by the daemon, which is told its name.
+            _ if self.named.as_deref() == Some(folder) => Top::Linked,
+            _ => Top::Nothing,
+        };
+        self.looks.insert(folder.to_owned(), top);
+        top
     }
 }
 

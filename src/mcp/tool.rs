@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::places::Files;
 use super::words::{marked, one_line};
 use super::{advice, places, shape};
 use crate::base::limits::{MCP_ANSWER_BYTES_MAX, MCP_ARGUMENTS_BYTES_MAX};
@@ -131,10 +132,11 @@ impl About {
         let run: Run = Box::new(move |call| {
             let (act, taken, answered) = (act.clone(), taken.clone(), answered.clone());
             Box::pin(async move {
-                let asked = match taken_from::<In>(&call, &taken).await {
-                    Ok(asked) => asked,
+                let (asked, files) = match taken_from::<In>(&call, &taken).await {
+                    Ok(taken) => taken,
                     Err(fault) => return Ok(failed(fault).into()),
                 };
+                let call = call.about_files_in(files);
                 let mut said = act(call, asked).await.unwrap_or_else(|fault| failed(fault).into());
                 if let CallToolResponse::Complete(result) = &mut said
                     && let Some(answer) = &mut result.structured_content
@@ -208,13 +210,13 @@ fn known(arguments: &JsonObject, taken: &JsonObject) -> Result<(), Fault> {
     }
 }
 
-/// What a tool is called with, with every path from the root of the repository.
-async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<T, Fault> {
+/// What a tool is called with, with every path from the root of the repository, and the work tree of these.
+async fn taken_from<T: DeserializeOwned>(call: &Call, taken: &JsonObject) -> Result<(T, Files), Fault> {
     let mut arguments = call.arguments();
     bounded(&arguments)?;
     known(&arguments, taken)?;
-    places::from_the_root(call.client(), &mut arguments).await?;
-    read(arguments)
+    let files = places::from_the_root(call.client(), &mut arguments).await?;
+    Ok((read(arguments)?, files))
 }
 
 /// Whether the arguments are as small as hosts' calls are.

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::beat::Beat;
+use super::changes::{Over, is_turned_away};
 use super::resources::Place;
 use super::tools::tasks::in_words;
 use super::{changes, dialog, handles, older};
@@ -138,12 +139,15 @@ fn subscription(id: &RequestId) -> NotificationMetaObject {
 }
 
 /// Tells of these tasks until the host has heard enough: how each stands, and every change. Of what else it wants, too.
+///
+/// # Errors
+/// The protocol's, where the host is let in no longer.
 pub(super) async fn follow(
     client: &Client,
     tasks: Vec<wire::Task>,
     also: &SubscriptionFilter,
     context: &RequestContext<RoleServer>,
-) -> SubscriptionsListenResult {
+) -> Result<SubscriptionsListenResult, ErrorData> {
     let mut eyes = JoinSet::new();
     for task in tasks {
         eyes.spawn(tell_of(client.clone(), task, context.clone()));
@@ -156,28 +160,32 @@ pub(super) async fn follow(
     };
     let telling = async {
         if also.resource_subscriptions.as_ref().is_some_and(|uris| !uris.is_empty()) {
-            changes::tell_of(client, also, tell).await;
+            changes::tell_of(client, also, tell).await.answered()?;
+        }
+        while let Some(told) = eyes.join_next().await {
+            told.unwrap_or(Over::Gone).answered()?;
         }
         std::future::pending::<()>().await;
+        Ok(())
     };
     tokio::select! {
-        () = telling => {}
+        over = telling => over?,
         () = context.ct.cancelled() => {}
     }
-    SubscriptionsListenResult::complete(context.id.clone())
+    Ok(SubscriptionsListenResult::complete(context.id.clone()))
 }
 
-async fn tell_of(client: Client, mut task: wire::Task, context: RequestContext<RoleServer>) {
+async fn tell_of(client: Client, mut task: wire::Task, context: RequestContext<RoleServer>) -> Over {
     loop {
         let asks = dialog::about(&client, &task, &context).await.map(|question| question.requests());
         let params = TaskStatusNotificationParams::new(handles::detailed(&task, asks));
         let mut told = TaskStatusNotification::new(params);
         told.extensions.insert(subscription(&context.id));
         if context.peer.send_notification(ServerNotification::TaskStatusNotification(told)).await.is_err() {
-            return;
+            return Over::Gone;
         }
         if handles::is_over(&task) {
-            return;
+            return Over::Gone;
         }
         let seen = task.updated_at.clone();
         while task.updated_at == seen {
@@ -187,7 +195,8 @@ async fn tell_of(client: Client, mut task: wire::Task, context: RequestContext<R
                 Err(ClientError::NotRunning(_) | ClientError::Broken(_) | ClientError::Slow) => {
                     tokio::time::sleep(Beat::interval()).await;
                 }
-                Err(_) => return,
+                Err(error) if is_turned_away(&error) => return Over::Refused(error),
+                Err(_) => return Over::Gone,
             }
         }
     }

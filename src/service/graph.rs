@@ -1,7 +1,8 @@
 //! Questions about the call graph: those of people, who write names as they think of them, and those that come up when
 //! somebody locks or intends to change a symbol. Files count as they are now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::Provost;
 use super::code::{Base, Source};
@@ -9,7 +10,10 @@ use crate::base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use crate::base::{RepoPath, SymbolPath};
 use crate::graph::Asked;
 use crate::index::{Index, State};
-use crate::syntax::{Edge, Reading, Target};
+use crate::syntax::{Edge, Reading, Target, language_of};
+
+/// How long an answer waits for the first reading of the repository, so that it need not be told as incomplete.
+const READING_WAIT: Duration = Duration::from_millis(250);
 
 /// Along calls, or against them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,37 +102,67 @@ impl Provost {
         tokio::task::spawn_blocking(move || ask(&index)).await.unwrap_or_default()
     }
 
-    /// Why callers and callees may be missing: the repository is still being read, or is not read whole.
-    pub(super) async fn graph_gaps(&self) -> Vec<Box<str>> {
-        match self.graph_state().await {
-            Ok(state) if state.complete && state.missing.is_empty() => Vec::new(),
-            Ok(state) if !state.complete => vec!["the call graph is still being read".into()],
-            Ok(state) => vec![format!("the call graph is not whole: {}", state.missing.join("; ")).into()],
-            Err(_) => Vec::new(),
+    /// Why callers and callees of symbols may be missing: the repository is still being read, or some of its files are not
+    /// read whole. Without symbols, of everything in the files. A daemon that has just begun is waited for a moment.
+    pub(super) async fn graph_gaps(&self, sources: &[Source], symbols: &[Box<str>]) -> Vec<Box<str>> {
+        let sources: Vec<Source> =
+            sources.iter().filter(|it| language_of(it.path.as_str()).is_some()).cloned().collect();
+        if sources.is_empty() {
+            return Vec::new();
         }
+        let (index, symbols) = (self.index().clone(), symbols.to_vec());
+        let until = tokio::time::Instant::now() + READING_WAIT;
+        while index.is_reading() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(READING_WAIT / 10).await;
+        }
+        let look = move || {
+            let is_reading = index.is_reading();
+            let State { missing, .. } = index.state();
+            let why: Option<Box<str>> = match () {
+                () if is_reading => Some("the call graph is still being read".into()),
+                () if missing.is_empty() => None,
+                () => Some(format!("the call graph is not whole: {}", missing.join("; ")).into()),
+            };
+            why.into_iter().chain(not_whole(&index, &sources, &symbols)).collect()
+        };
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 
-    /// Who calls some symbols of a file, in any file: the symbol as it was asked for, and its caller.
+    /// Who calls some symbols of a file, in any file: the symbol as it was asked for, and its caller. Without symbols, who
+    /// calls anything in the file from another one.
     pub(super) async fn callers_of_all(
         &self,
         base: &Base,
         source: &Source,
         symbols: &[Box<str>],
     ) -> Vec<(SymbolPath, SymbolPath)> {
+        if symbols.is_empty() {
+            return self.of_whole(source, Way::Callers).await;
+        }
         let Some(reading) = source.reading() else { return Vec::new() };
         let mut found = Vec::new();
         for asked in symbols {
             let Ok(named) = SymbolPath::of(source.path.clone(), asked) else { continue };
-            let paths: std::collections::BTreeSet<&str> =
-                reading.find(asked).into_iter().map(|symbol| &*symbol.path).collect();
+            let paths: BTreeSet<&str> = reading.find(asked).into_iter().map(|symbol| &*symbol.path).collect();
             for path in paths {
                 let Ok(full) = SymbolPath::of(source.path.clone(), path) else { continue };
                 let callers = self.callers_of(base, source, &full).await;
                 found.extend(callers.into_iter().map(|caller| (named.clone(), caller)));
             }
         }
-        found.truncate(CALLERS_MAX);
         found
+    }
+
+    /// Who calls a whole file from others, or what it calls there, as far as the index knows it.
+    pub(super) async fn of_whole(&self, source: &Source, way: Way) -> Vec<(SymbolPath, SymbolPath)> {
+        let Ok(whole) = SymbolPath::of(source.path.clone(), "") else { return Vec::new() };
+        let (index, asked) = (self.index().clone(), whole.clone());
+        let ends = tokio::task::spawn_blocking(move || match way {
+            Way::Callers => index.callers(&asked),
+            Way::Callees => index.callees(&asked),
+        });
+        let ends = ends.await.unwrap_or_default().into_iter();
+        ends.filter(|it| it.file() != whole.file()).map(|it| (whole.clone(), it)).collect()
     }
 
     /// How much of the repository is known.
@@ -148,9 +182,10 @@ fn calls(index: &Index, symbol: &str, way: Way) -> Result<Calls, GraphFault> {
         });
     }
     if of.len() > 1 {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         symbols.retain(|it| seen.insert(it.clone()));
     }
+    symbols.truncate(CALLERS_MAX);
     Ok(Calls { of, symbols, state: index.state() })
 }
 
@@ -183,8 +218,34 @@ fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Ve
         callers.splice(0..0, callers_here(reading, of));
     }
     callers.retain(|caller| caller != of);
-    callers.truncate(CALLERS_MAX);
     callers
+}
+
+/// Which files were not read whole, of those from which calls may be missing here.
+fn not_whole(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Option<Box<str>> {
+    let files = sources.iter().map(|it| it.path.clone()).collect();
+    let last = |path: &str| -> Box<str> { path.rsplit('.').next().unwrap_or(path).into() };
+    let mut names: BTreeSet<Box<str>> = symbols.iter().map(|it| last(it)).collect();
+    for reading in sources.iter().filter_map(Source::reading) {
+        match symbols.is_empty() {
+            true => names.extend(reading.symbols.iter().map(|it| it.name().into())),
+            false => {
+                let meant = symbols.iter().flat_map(|symbol| reading.find(symbol));
+                names.extend(meant.map(|it| it.name().into()));
+            }
+        }
+    }
+    let (count, first) = index.gaps(&files, &names.iter().map(|it| &**it).collect());
+    let first = first?;
+    Some(match count {
+        1 => format!("{first} was not read whole").into(),
+        _ => format!("{count} files were not read whole, such as {first}").into(),
+    })
+}
+
+/// What is said when there are more callers or callees than are looked at.
+pub(super) fn cut() -> Box<str> {
+    format!("only the first {CALLERS_MAX} callers and callees were looked at").into()
 }
 
 fn calls_from(
@@ -199,7 +260,10 @@ fn calls_from(
     }
     let mut found = Vec::new();
     for (number, symbol) in (0u32..).zip(symbols) {
-        found.extend(reading.find(symbol).into_iter().map(|it| (number, &*it.path)));
+        match symbol.is_empty() {
+            true => found.extend(reading.symbols.iter().map(|it| (number, &*it.path))),
+            false => found.extend(reading.find(symbol).into_iter().map(|it| (number, &*it.path))),
+        }
     }
     let asked =
         |number: u32| SymbolPath::of(source.path.clone(), symbols.get(usize::try_from(number).ok()?)?).ok();
@@ -233,7 +297,9 @@ fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
 fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
     let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
     for symbol in symbols {
-        for number in reading.numbers_of(symbol) {
+        let all = 0..u32::try_from(reading.symbols.len()).unwrap_or(u32::MAX);
+        let meant = if symbol.is_empty() { all.collect() } else { reading.numbers_of(symbol) };
+        for number in meant {
             asked.entry(number).or_insert(symbol);
         }
     }
@@ -248,7 +314,7 @@ fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(
         let asked = SymbolPath::of(source.path.clone(), asked.get(&edge.caller)?).ok()?;
         Some((asked, callee(edge.target)?))
     };
-    reading.edges().into_iter().filter_map(call).take(CALLERS_MAX).collect()
+    reading.edges().into_iter().filter_map(call).take(CALLERS_MAX + 1).collect()
 }
 
 /// Where what is called lies when nobody knows: wit's `?:name`.

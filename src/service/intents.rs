@@ -8,9 +8,12 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
+use super::graph::{Way, cut};
 use super::locks::{done, known_as};
-use crate::base::limits::{CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX};
-use crate::base::{IntentId, RepoPath, Span, Ttl};
+use crate::base::limits::{
+    CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
+};
+use crate::base::{Fence, IntentId, RepoPath, Span, Ttl};
 use crate::domain::command::{
     Conflict, DeclareIntent, Declared, FreshSpans, IntendedFile, IntentUpdated, RefreshIntents, UpdateIntent,
 };
@@ -33,6 +36,8 @@ pub struct IntentOrder {
     pub symbols: Vec<Box<str>>,
     /// When it lapses by itself.
     pub ttl: Option<Ttl>,
+    /// The grants of locks that were taken for it.
+    pub grants: Vec<Fence>,
 }
 
 impl Provost {
@@ -70,9 +75,18 @@ impl Provost {
         let (mut calls, mut callers) = (Vec::new(), Vec::new());
         for ((_, asked), source) in order.files.iter().zip(&sources) {
             files.push(intended(source, asked, &order.symbols));
-            calls.extend(self.calls_from(base, source, &order.symbols).await);
+            calls.extend(match order.symbols.is_empty() {
+                true => self.of_whole(source, Way::Callees).await,
+                false => self.calls_from(base, source, &order.symbols).await,
+            });
             callers.extend(self.callers_of_all(base, source, &order.symbols).await);
         }
+        let mut gaps = self.graph_gaps(&sources, &order.symbols).await;
+        if calls.len().max(callers.len()) > CALLERS_MAX {
+            gaps.push(cut());
+        }
+        calls.truncate(CALLERS_MAX);
+        callers.truncate(CALLERS_MAX);
         let on: Vec<RepoPath> = sources.iter().map(|it| it.path.clone()).collect();
         let fresh = self.fresh_spans(&self.view(IntentsOn(on)).await?, &sources);
         Ok(DeclareIntent {
@@ -83,7 +97,9 @@ impl Provost {
             ttl: order.ttl,
             calls,
             callers,
+            gaps,
             fresh,
+            grants: order.grants,
         })
     }
 

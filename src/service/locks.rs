@@ -6,6 +6,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::Provost;
 use super::code::{Base, Content, Source};
+use super::graph::cut;
 use crate::base::limits::CALLERS_MAX;
 use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use crate::domain::command::{
@@ -30,12 +31,16 @@ pub struct LockOrder {
     pub asked: Box<str>,
     /// For how long; without one, the usual time, and no less than a lock of the caller's own has left.
     pub ttl: Option<Ttl>,
+    /// Whether a lock of the caller's own that lasts longer keeps its time.
+    pub at_least: bool,
     /// How long to wait when somebody else has it.
     pub wait: Option<Ttl>,
     /// What for.
     pub reason: Option<Box<str>>,
-    /// The process with which it ends.
+    /// The process with which it ends; none to leave that of a lock of the caller's own.
     pub process: Option<ProcessMark>,
+    /// Whether the door ties it to a session instead.
+    pub in_session: bool,
 }
 
 /// A lock that was granted or refreshed.
@@ -63,11 +68,12 @@ impl Provost {
             at,
             asked: order.asked,
             ttl: order.ttl.unwrap_or(LOCK_TTL),
-            ttl_by_default: order.ttl.is_none(),
+            keeps_longer: order.at_least || order.ttl.is_none(),
             wait: order.wait,
             ticket: None,
             reason: order.reason,
             process: order.process,
+            in_session: order.in_session,
         };
         let mut news = self.engine().subscribe();
         let mut place = PlaceInQueue { provost: self, who, ticket: None };
@@ -161,17 +167,22 @@ impl Provost {
         let (known, names) = known_as(reading, at.symbol());
         let path = names.iter().find(|name| name.contains('.')).map_or(at.symbol(), |name| name);
         let full = SymbolPath::of(at.file().clone(), path);
-        let callers = match &full {
+        let mut callers = match &full {
             Ok(full) => self.callers_of(base, source, full).await,
             Err(_) => Vec::new(),
         };
         let called = self.calls_from(base, source, &[path.into()]).await;
         let mut callees: Vec<SymbolPath> = called.into_iter().map(|(_, callee)| callee).collect();
-        callees.retain(|callee| full.as_ref() != Ok(callee));
-        let mut gaps = self.graph_gaps().await;
-        if callers.len().max(callees.len()) >= CALLERS_MAX {
-            gaps.push(format!("only the first {CALLERS_MAX} callers and callees were looked at").into());
+        // Of a whole file, what others have in it is told as that.
+        let is_whole = at.symbol().is_empty();
+        callees.retain(|callee| full.as_ref() != Ok(callee) && !(is_whole && callee.file() == at.file()));
+        let symbols: &[Box<str>] = if is_whole { &[] } else { &[path.into()] };
+        let mut gaps = self.graph_gaps(std::slice::from_ref(source), symbols).await;
+        if callers.len().max(callees.len()) > CALLERS_MAX {
+            gaps.push(cut());
         }
+        callers.truncate(CALLERS_MAX);
+        callees.truncate(CALLERS_MAX);
         SymbolFacts { known, names, callers, callees, gaps }
     }
 }

@@ -70,8 +70,8 @@ pub use selected::{
 pub use versions::Versions;
 pub use workflows::{Doer, Flow, Inputs, Known, Pattern, Step, Workflow};
 
-use crate::base::AgentId;
 use crate::base::limits::CLAIMED_READERS_MAX;
+use crate::base::{AgentId, Tops};
 use crate::domain::view::View;
 use crate::domain::{Answer, Principal, Refusal, Verb};
 use crate::engine::Engine;
@@ -188,6 +188,11 @@ impl Provost {
     /// The workspace.
     pub fn root(&self) -> &Root {
         self.0.base.root()
+    }
+
+    /// From where absolute paths are understood: this checkout, if one is known, and the daemon's own.
+    pub fn tops(&self, base: Option<&Base>) -> Tops {
+        Tops::new(base.into_iter().chain([&self.0.base]).map(|it| it.root().place().path().to_owned()))
     }
 
     /// The daemon's own checkout.

@@ -16,10 +16,12 @@ use crate::base::TaskId;
 use crate::base::limits::{ANSWER_BYTES_MAX, ARTIFACTS_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
 use crate::domain::artifact::{place_of, shelf};
 use crate::domain::{Artifact, Harvest, Kept};
-use crate::system;
+use crate::system::{self, Ages};
 
 const FOLDER: &str = "artifacts";
 const LIST: &str = "kept.json";
+/// Ends the name of the file that says how old they are.
+const AGES: &str = "ages";
 /// Begins the names of folders that are not finished.
 const UNFINISHED: &str = ".new-";
 /// Largest list, in bytes: every byte of its texts may be spelt out in six.
@@ -148,18 +150,28 @@ impl Artifacts {
         }
     }
 
-    /// Removes what is too old, or too much.
+    /// Removes what is too old, or too much. How old something is goes by time that was seen to pass.
     pub fn remove_old(&self) {
-        let age = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
-        let since = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
         let written = |folder: PathBuf| {
             let at = fs::metadata(folder.join(LIST)).and_then(|meta| meta.modified());
             (at.unwrap_or(SystemTime::UNIX_EPOCH), folder)
         };
         let mut kept: Vec<_> = self.folders().filter(|it| !is_unfinished(it)).map(written).collect();
-        kept.sort_by(|a, b| b.cmp(a));
-        for (number, (at, folder)) in kept.iter().enumerate() {
-            if number >= HARVESTS_KEPT_MAX || *at < since {
+        if kept.is_empty() {
+            return;
+        }
+        let names = kept.iter().map(|(_, folder)| name_of(folder));
+        let ages = Ages::look(self.0.with_extension(AGES), names);
+        if let Err(error) = ages.keep() {
+            // They are as old as before then, and are kept for longer.
+            tracing::warn!(%error, "how old what runs have left is cannot be written down");
+        }
+        kept.sort_by(|(at, a), (other, b)| {
+            (ages.of(&name_of(a)), other, b).cmp(&(ages.of(&name_of(b)), at, a))
+        });
+        for (number, (_, folder)) in kept.iter().enumerate() {
+            if number >= HARVESTS_KEPT_MAX || ages.of(&name_of(folder)) >= most {
                 remove(folder);
             }
         }
@@ -172,6 +184,10 @@ impl Artifacts {
 
 const BASE: &str = "base";
 const BYTES: &str = "bytes";
+
+fn name_of(folder: &Path) -> Box<str> {
+    folder.file_name().unwrap_or_default().to_string_lossy().into()
+}
 
 fn is_unfinished(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()))

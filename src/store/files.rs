@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_ON};
+use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_BACK};
 use crate::base::limits::STORE_CHECKED_BYTES_MAX;
 use crate::base::{Secret, Timestamp};
 use crate::system;
@@ -75,6 +75,14 @@ pub(super) fn must_not_be_gone(dir: &Path, marked: bool) -> Result<(), StoreErro
 /// The database and its companions, as SQLite names them.
 fn companions(dir: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|end| dir.join(format!("{DATABASE}{end}")))
+}
+
+/// Which file lies at a path; none where the system does not tell.
+pub(super) type Identity = private::Stamp;
+
+/// Which file lies at a path now.
+pub(super) fn identity(path: &Path) -> Option<Identity> {
+    private::stamp(path).map(private::Stamp::identity)
 }
 
 /// How the files of an open database look.
@@ -220,7 +228,7 @@ pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     Read::by_ref(&mut file).take(most).read_to_end(&mut bytes).map_err(StoreError::io(&path))?;
     if bytes.len() != KEY_LEN {
         return Err(StoreError::Key(
-            format!("{} is not a journal key: bring it back{WAYS_ON}", path.display()).into(),
+            format!("{} is not a journal key: bring it back{WAYS_BACK}", path.display()).into(),
         ));
     }
     Ok(Some(Secret::new(bytes)))

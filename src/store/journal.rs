@@ -147,6 +147,11 @@ impl Key {
         Ok(self.mac(b"provost-mark-v1", &fields))
     }
 
+    /// Seals a frame of the intake, which continues what is before.
+    pub(super) fn intake(&self, before: &Digest, text: &[u8]) -> Digest {
+        self.mac(b"provost-intake-v1", &[before.as_bytes(), text])
+    }
+
     /// Whether a checkpoint is as it was made.
     pub(super) fn is_sealed(&self, it: &Checkpoint) -> bool {
         self.seal(it) == it.seal

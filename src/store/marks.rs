@@ -5,6 +5,7 @@
 //! happened. The other is for what the kernel alone had: it has to be there as long as the machine was not started since.
 //! Both are sealed with the journal's key. A store that ends before its mark has lost its newest history.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -104,8 +105,8 @@ impl Place {
 pub(super) struct Known {
     durable: Vec<Mark>,
     written: Vec<Mark>,
-    /// Where something was.
-    pub(super) at: Option<PathBuf>,
+    /// Where the marks of each event were first found.
+    at: BTreeMap<EventSeq, PathBuf>,
 }
 
 /// Where marks are: beside the key, and where else the daemon is told.
@@ -131,7 +132,7 @@ pub(super) fn read(places: &[PathBuf], key: &Key) -> Known {
             let text = std::str::from_utf8(place).unwrap_or_default().trim_end_matches(['\n', ' ', '\0']);
             let Ok(mark) = codec::parse::<Mark>(text) else { continue };
             if key.mark(&mark.head, &mark.counters, &mark.boot).is_ok_and(|seal| seal == mark.seal) {
-                known.at.get_or_insert_with(|| path.clone());
+                known.at.entry(mark.head.seq).or_insert_with(|| path.clone());
                 found.push(mark);
             }
         }
@@ -149,7 +150,7 @@ impl Known {
 
     /// What a store that has come to `head` alone is refused with.
     pub(super) fn behind(&self, anchor: Anchor, head: EventSeq) -> StoreError {
-        let at = self.at.as_deref().unwrap_or(Path::new("")).display().to_string().into();
+        let at = self.at.get(&anchor.seq).map(|it| it.display().to_string()).unwrap_or_default().into();
         StoreError::Behind { anchor, head, at }
     }
 
@@ -157,6 +158,7 @@ impl Known {
     pub(super) fn and(mut self, more: Self) -> Self {
         self.durable.extend(more.durable);
         self.written.extend(more.written);
+        self.at.extend(more.at);
         self
     }
 

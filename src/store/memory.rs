@@ -19,9 +19,10 @@ use crate::base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, IntentId, JobId, Json, MailSeq, RuleId,
     Secret, SymbolPath, TaskId, Timestamp,
 };
+use crate::domain::post::Received;
 use crate::domain::{
     Agent, Change, Contract, Counters, Durability, Effect, Event, Intent, Job, JobChange, JobResult, Lock,
-    Mail, Outbox, Owed, Parked, Settings, Share, State, Task, Token, Uses,
+    Mail, Outbox, Owed, Parked, Settings, Share, State, Switched, Task, Token, Uses,
 };
 
 use crew::CrewRows;
@@ -61,7 +62,9 @@ struct Disk {
     fail_at: Option<u64>,
     fail_writes: bool,
     fail_reads: bool,
+    fail_receiving: bool,
     kept: Vec<Kept>,
+    received: Vec<Received>,
 }
 
 #[derive(Clone, Default)]
@@ -78,6 +81,7 @@ struct Rows {
     posts: PostRows,
     crew: CrewRows,
     tokens: BTreeMap<Digest, Arc<Token>>,
+    switched: BTreeMap<AgentId, Switched>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     job_orders: BTreeMap<JobId, Json>,
     job_results: BTreeMap<JobId, Arc<JobResult>>,
@@ -130,6 +134,11 @@ impl MemoryControl {
     /// Fails all reads, loading among them, until told otherwise.
     pub fn fail_reads(&self, fail: bool) {
         lock(&self.0).fail_reads = fail;
+    }
+
+    /// Has nothing kept before its commit, until told otherwise.
+    pub fn fail_receiving(&self, fail: bool) {
+        lock(&self.0).fail_receiving = fail;
     }
 
     /// The commits that were carried out, oldest first.
@@ -204,6 +213,10 @@ impl Rows {
             Change::PutToken(it) => drop(self.tokens.insert(it.digest, it.clone())),
             Change::DropToken(digest) => drop(self.tokens.remove(digest)),
             Change::Job(change) => self.apply_to_jobs(change),
+            Change::Switch(worker, to) => match to.as_ref().filter(|it| it.is_lasting()) {
+                Some(to) => drop(self.switched.insert(worker.clone(), to.clone())),
+                None => drop(self.switched.remove(worker)),
+            },
             Change::StartEffect(id) => {
                 if let Some((_, started)) = self.effects.get_mut(id) {
                     *started = true;
@@ -213,7 +226,6 @@ impl Rows {
             Change::Count(counters) => self.counters = *counters,
             Change::Beat(..)
             | Change::CameBy(..)
-            | Change::Switch(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::Apply(..)
@@ -259,7 +271,9 @@ impl Rows {
         let rows = agents.chain(tasks).chain(mail).chain(approvals).chain(uses);
         let rows = rows.chain(locks).chain(intents).chain(contracts).chain(self.crew.changes());
         let rows = rows.chain(self.posts.changes());
-        let rows = rows.chain(tokens);
+        let switched =
+            self.switched.iter().map(|(worker, to)| Change::Switch(worker.clone(), Some(to.clone())));
+        let rows = rows.chain(tokens).chain(switched);
         let rows = rows.chain(self.jobs.values().cloned().map(|it| JobChange::Put(it).into()));
         rows.chain([Change::Count(self.counters)]).for_each(|change| state.apply(&change));
         let owed = self.effects.iter();
@@ -275,6 +289,7 @@ impl Store for MemoryStore {
     fn load(&mut self, settings: Settings) -> Result<Loaded, StoreError> {
         let mut disk = lock(&self.disk);
         disk.read()?;
+        let mut received = Vec::new();
         if !self.running {
             self.clean = disk.clean || !disk.used;
             let counters = &mut disk.write()?.counters;
@@ -286,11 +301,12 @@ impl Store for MemoryStore {
                 counters.post.0 += NUMBERS_SKIPPED;
             }
             (disk.used, disk.clean, self.running) = (true, false, true);
+            received = disk.received.clone();
         }
         self.head = disk.rows.head();
         let (state, owed) = disk.rows.state(settings);
         let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
-        Ok(Loaded { state, owed, clean: self.clean, until })
+        Ok(Loaded { state, owed, clean: self.clean, until, received })
     }
 
     fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
@@ -316,7 +332,10 @@ impl Store for MemoryStore {
         if rows.head().seq.0 - sealed >= CHECKPOINT_EVERY {
             rows.seal()?;
         }
-        self.head = rows.head();
+        if rows.head() != self.head {
+            self.head = rows.head();
+            disk.received.clear();
+        }
         disk.kept.push(Kept {
             durability: batch.durability,
             changes: batch.changes.len(),
@@ -324,6 +343,15 @@ impl Store for MemoryStore {
             effects: batch.effects.len(),
         });
         Ok(())
+    }
+
+    fn receive(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
+        let mut disk = self.disk();
+        if disk.fail_receiving {
+            return Err(StoreError::Injected);
+        }
+        disk.received.extend_from_slice(messages);
+        Ok(true)
     }
 
     fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {

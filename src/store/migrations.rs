@@ -106,6 +106,9 @@ const STEPS: &[&str] = &[
     "
     DELETE FROM uses;
 ",
+    "
+    CREATE TABLE switched (worker TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- held back by a person
+",
 ];
 
 /// Marks a database file as Provost's: `prvs`.

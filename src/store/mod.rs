@@ -13,6 +13,7 @@
 mod artifacts;
 mod codec;
 mod files;
+mod intake;
 mod job_logs;
 pub mod journal;
 mod marks;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use crate::base::limits::BACKUP_WAIT_MS_MAX;
 use crate::base::{AgentId, Digest, EventSeq, JobId, Json, PostSeq, Slug, TaskId, Timestamp};
+use crate::domain::post::Received;
 use crate::domain::{Event, EventKind, JobResult, Outbox, Owed, Post, Settings, State, Status, Task};
 
 pub use artifacts::Artifacts;
@@ -65,6 +67,15 @@ pub trait Store: Send {
     /// # Errors
     /// Any; then nothing of it is stored.
     fn commit(&mut self, batch: &Outbox) -> Result<(), StoreError>;
+
+    /// Keeps messages whose commit comes later, as safely as a commit that does not wait for the disk; [`Loaded::received`]
+    /// has them if none comes. `false` where a commit has to come first.
+    ///
+    /// # Errors
+    /// Any; then they are not kept.
+    fn receive(&mut self, _messages: &[Received]) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Whether every batch waits for the disk, whatever it asks.
     fn waits_for_disk(&self) -> bool {
@@ -242,6 +253,8 @@ pub struct Loaded {
     pub clean: bool,
     /// When the newest event was; the epoch where there is none.
     pub until: Timestamp,
+    /// Messages that were acknowledged and are not in the journal, in their order. At a start alone.
+    pub received: Vec<Received>,
 }
 
 /// Which finished tasks.
@@ -352,9 +365,13 @@ pub struct Options {
     pub outside: Option<std::path::PathBuf>,
 }
 
-/// What to do about a store that cannot be gone on with.
+/// What to do about a store whose newest history is missing.
 const WAYS_ON: &str = ". `provost restore FILE` brings a backup back; `provost restore --as-it-is` goes on with what is left, \
                        and `provost restore --empty` with nothing, both with numbers that were never given";
+
+/// What to do about a store in which something is wrong, so that it cannot be gone on with as it is.
+const WAYS_BACK: &str = ". `provost restore FILE` brings a backup back; `provost restore --empty` goes on with nothing, with \
+                         numbers that were never given, and keeps what is there beside it";
 
 /// Why something could not be stored or read. The texts are for the person who runs the daemon.
 #[derive(Debug, thiserror::Error)]
@@ -387,15 +404,23 @@ pub enum StoreError {
     #[error("{0}")]
     Key(Box<str>),
     /// Somebody has changed the journal.
-    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_ON}")]
+    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}")]
     Tampered {
         /// The first event that is wrong.
         seq: EventSeq,
         /// How it shows.
         what: Box<str>,
     },
+    /// Somebody has taken the newest events out.
+    #[error(
+        "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
+    )]
+    EndMissing {
+        /// Where it ends.
+        head: EventSeq,
+    },
     /// The database is not there, though it was.
-    #[error("{path} is gone, and {what} shows that there was one{WAYS_ON}")]
+    #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]
     Gone {
         /// The database.
         path: Box<str>,
@@ -422,7 +447,7 @@ pub enum StoreError {
     )]
     Held,
     /// The database's pages are not what they should be.
-    #[error("the database is malformed: {0}{WAYS_ON}")]
+    #[error("the database is malformed: {0}{WAYS_BACK}")]
     Malformed(Box<str>),
     /// A file was moved, removed or written while we have it open.
     #[error(

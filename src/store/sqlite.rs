@@ -20,14 +20,16 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::files::{self, Lease, Stamps};
+use super::intake::Intake;
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, Known, Marks};
 use super::{
-    AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_ON,
+    AnchorSink, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use crate::base::limits::{CHECKPOINT_EVERY, NUMBERS_SKIPPED, STORE_BUSY_MS, WAL_PAGES};
 use crate::base::{ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, TaskId, Timestamp};
+use crate::domain::post::Received;
 use crate::domain::{Counters, Durability, Event, EventKind, Outbox, Settings, Task};
 
 pub use epoch::{Restore, Restored, backup, restore};
@@ -57,6 +59,8 @@ pub struct SqliteStore {
     stamps: Option<Stamps>,
     /// Whether the last write of ours has succeeded, so that it is known how it has left them.
     settled: bool,
+    /// Open while running.
+    intake: Option<Intake>,
     /// Dropped last, when nothing can write any more.
     _lease: Lease,
 }
@@ -129,6 +133,7 @@ impl SqliteStore {
             known,
             stamps: None,
             settled: true,
+            intake: None,
             _lease: lease,
         })
     }
@@ -233,18 +238,24 @@ impl Store for SqliteStore {
             return Err(StoreError::NotRunning);
         }
         self.written = self.take_up()?;
+        let mut received = Vec::new();
         if self.stage == Stage::Opened {
+            if files::is_small(&self.dir) {
+                read::whole_journal(&self.db, &self.key)?;
+            }
             read::reached(&self.db, &self.known, self.written.head)?;
             // A store that never had a daemon has nobody who could have crashed.
             self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
             self.start()?;
+            let (intake, found) = Intake::open(&self.dir, &self.key, &self.written.head)?;
+            (self.intake, received) = (Some(intake), found);
             self.stage = Stage::Running;
             self.wrote(As::Durable);
             self.publish();
         }
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
         let until = read::event_time(&self.db, self.written.head.seq)?;
-        Ok(Loaded { state, owed, clean: self.clean, until })
+        Ok(Loaded { state, owed, clean: self.clean, until, received })
     }
 
     fn begin(&mut self, _head: EventSeq) -> Result<Vec<Event>, StoreError> {
@@ -283,12 +294,23 @@ impl Store for SqliteStore {
             next.checkpoint = checkpoint.head.seq;
         }
         tx.commit()?;
+        if let Some(intake) = self.intake.as_mut().filter(|_| next.head != self.written.head) {
+            intake.begin_at(&next.head);
+        }
         self.written = next;
         self.wrote(if full { As::Durable } else { As::Written });
         if anchored {
             self.publish();
         }
         Ok(())
+    }
+
+    fn receive(&mut self, messages: &[Received]) -> Result<bool, StoreError> {
+        self.must_be_ours()?;
+        match &mut self.intake {
+            Some(intake) if !self.always_durable => intake.write(&self.key, messages),
+            _ => Ok(false),
+        }
     }
 
     fn waits_for_disk(&self) -> bool {
@@ -365,6 +387,9 @@ impl Store for SqliteStore {
         self.stage = Stage::Closed;
         self.wrote(As::Durable);
         self.marks.sync();
+        if let Some(mut intake) = self.intake.take() {
+            intake.clear();
+        }
         self.publish();
         Ok(())
     }
@@ -407,7 +432,7 @@ fn journal_key(dir: &Path, db: &Connection) -> Result<Key, StoreError> {
 fn no_key(dir: &Path) -> Box<str> {
     let path = dir.join(super::JOURNAL_KEY);
     format!(
-        "{} is missing, and the journal cannot be continued without it: bring it back{WAYS_ON}",
+        "{} is missing, and the journal cannot be continued without it: bring it back{WAYS_BACK}",
         path.display()
     )
     .into()
@@ -416,7 +441,7 @@ fn no_key(dir: &Path) -> Box<str> {
 fn wrong_key(dir: &Path) -> Box<str> {
     let path = dir.join(super::JOURNAL_KEY);
     format!(
-        "{} is not the key that this journal was begun with: bring that one back{WAYS_ON}",
+        "{} is not the key that this journal was begun with: bring that one back{WAYS_BACK}",
         path.display()
     )
     .into()

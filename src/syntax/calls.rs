@@ -43,6 +43,9 @@ pub enum Receiver {
     Instance(Box<str>),
     /// A value of a type that the language brings: `[].f()`.
     BuiltIn,
+    /// A value that may be of several classes, as far as the file shows, or of one that it does not show: `s.f()` after
+    /// `s = x ? new S() : new T()`, `new S().f()` in `function g(S) {}`. Nothing is guessed of it.
+    Several,
     /// Nothing, and the name is that of a parameter or a variable: `f()` in `function g(f) {}`.
     Local,
     /// Anything else: `g().f()`, `this.a.f()` with an `a` of unknown type.
@@ -84,7 +87,37 @@ pub enum Target<'a> {
     Elsewhere(&'a str),
 }
 
+/// What a name is for a caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Near {
+    /// A symbol of the file.
+    Symbol(u32),
+    /// Something that a function around the caller has imported for itself.
+    Import {
+        /// The function.
+        within: u32,
+        /// The import, as a number in [`Reading::imports`].
+        number: u32,
+    },
+    /// Nothing of those: imported at the top, or not known.
+    Nothing,
+}
+
 impl Reading {
+    /// Whether a caller knows a symbol: every function around that is around the caller as well.
+    fn is_known_to(&self, caller: Option<u32>, symbol: Option<u32>) -> bool {
+        let mut around = symbol;
+        for _ in 0..SCOPES_MAX {
+            let Some(at) = around else { return true };
+            let symbol = &self.symbols[at as usize];
+            if symbol.kind.is_callable() {
+                return caller.is_some_and(|caller| self.is_within(caller, at));
+            }
+            around = symbol.parent;
+        }
+        false
+    }
+
     /// To what in this file a call leads, by scope and receiver; none if to nothing here. Of several definitions of
     /// one path the first is named.
     pub fn resolve(&self, call: &Call) -> Option<u32> {
@@ -105,7 +138,7 @@ impl Reading {
                         .and_then(|of| self.member_of(of, name)),
                     None => None,
                 }
-                .or_else(|| self.only_member(name))
+                .or_else(|| self.only_member(call.caller, name))
             }
             Receiver::Instance(class) => {
                 let mut names = class.split('.');
@@ -113,8 +146,8 @@ impl Reading {
                 let class = names.try_fold(first, |of, name| self.member_of(of, name))?;
                 self.member_of(class, name)
             }
-            Receiver::BuiltIn | Receiver::Local => None,
-            Receiver::Other => self.only_member(name),
+            Receiver::BuiltIn | Receiver::Several | Receiver::Local => None,
+            Receiver::Other => self.only_member(call.caller, name),
         }
     }
 
@@ -137,19 +170,34 @@ impl Reading {
         edges
     }
 
-    /// The nearest symbol of this name, looking outwards from a caller through functions, not through classes.
+    /// The nearest symbol of this name, looking outwards from a caller through functions, not through classes; none where
+    /// an import is nearer.
     pub(super) fn in_scope(&self, caller: Option<u32>, name: &str) -> Option<u32> {
+        match self.nearest(caller, name) {
+            Near::Symbol(found) => Some(found),
+            Near::Import { .. } | Near::Nothing => None,
+        }
+    }
+
+    /// What a name is for a caller, as far as this file says: a symbol, or what a function around has imported.
+    pub(super) fn nearest(&self, caller: Option<u32>, name: &str) -> Near {
         let mut around = caller;
         for _ in 0..SCOPES_MAX {
             let Some(at) = around else { break };
             let scope = &self.symbols[at as usize];
             let opens = scope.kind.is_callable() || scope.kind == Kind::Namespace;
             if let Some(found) = opens.then(|| self.child(Some(at), name)).flatten() {
-                return Some(found);
+                return Near::Symbol(found);
+            }
+            // What a class imports, its methods do not know.
+            if scope.kind != Kind::Class
+                && let Some(number) = self.imported_within(at, name)
+            {
+                return Near::Import { within: at, number };
             }
             around = scope.parent;
         }
-        self.child(None, name).or_else(|| self.alias(name))
+        self.child(None, name).or_else(|| self.alias(name)).map_or(Near::Nothing, Near::Symbol)
     }
 
     /// The first symbol of this name directly within another, or at the top.
@@ -201,15 +249,17 @@ impl Reading {
     }
 
     /// The member with this name, if all that have it share one path: the best guess for a receiver of unknown type.
-    /// None for names that members of the language's own types have.
-    fn only_member(&self, name: &str) -> Option<u32> {
+    /// None for names that members of the language's own types have. Classes that a function has for itself are known
+    /// within that function alone.
+    fn only_member(&self, caller: Option<u32>, name: &str) -> Option<u32> {
         if self.language.has_built_in(name) {
             return None;
         }
         let mut found: Option<u32> = None;
         for at in self.numbers(name).take(NAMESAKES_MAX) {
             let symbol = &self.symbols[at as usize];
-            if !matches!(symbol.kind, Kind::Method | Kind::Getter | Kind::Setter) || symbol.declared {
+            let is_method = matches!(symbol.kind, Kind::Method | Kind::Getter | Kind::Setter);
+            if !is_method || symbol.declared || !self.is_known_to(caller, symbol.parent) {
                 continue;
             }
             match found {

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::calls::Near;
 use super::{Call, Kind, Reading, Receiver};
 use crate::base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
 
@@ -21,6 +22,8 @@ pub(super) enum Seen {
     BuiltIn,
     /// An instance of the class of this name, as it is written: `Store`, `ns.Store`.
     Of(Box<str>),
+    /// Values of several classes, or of one that a parameter or a variable stands for.
+    Several,
 }
 
 impl Seen {
@@ -29,8 +32,39 @@ impl Seen {
         match self {
             Self::Of(class) => Some(Receiver::Instance(class)),
             Self::BuiltIn => Some(Receiver::BuiltIn),
+            Self::Several => Some(Receiver::Several),
             Self::Unset | Self::Unknown => None,
         }
+    }
+
+    /// What it is when it may be either.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unset, seen) | (seen, Self::Unset) => seen,
+            (one, other) if one == other => one,
+            (Self::Several, _) | (_, Self::Several) => Self::Several,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Of(_) | Self::BuiltIn, Self::Of(_) | Self::BuiltIn) => Self::Several,
+        }
+    }
+}
+
+/// What is known of a value, and whether its type stands there, so that no assignment changes it.
+#[derive(Clone, Debug)]
+struct Known {
+    seen: Seen,
+    typed: bool,
+}
+
+impl Known {
+    fn more(&mut self, seen: Seen, typed: bool) {
+        let before = std::mem::replace(&mut self.seen, Seen::Unknown);
+        self.seen = match () {
+            () if typed => seen,
+            () if self.typed => before,
+            () => before.or(seen),
+        };
+        self.typed |= typed;
     }
 }
 
@@ -40,9 +74,17 @@ struct Local {
     name: Box<str>,
     /// The part of the file that knows it, in bytes.
     scope: Range<u32>,
+    known: Known,
+}
+
+/// That a name is given a value where no local of this name was known.
+#[derive(Debug)]
+struct Assigned {
+    name: Box<str>,
+    at: u32,
+    /// The symbol around.
+    owner: Option<u32>,
     seen: Seen,
-    /// Its type stands there, so that no assignment changes it.
-    typed: bool,
 }
 
 /// All locals of a file.
@@ -50,6 +92,11 @@ struct Local {
 pub(super) struct Locals {
     all: Vec<Local>,
     by_name: HashMap<Box<str>, Vec<u32>>,
+    /// What is seen of the values of symbols: constants and fields.
+    values: Vec<(u32, Known)>,
+    assigned: Vec<Assigned>,
+    /// Names that functions have from outside though they assign to them, with the part of the file where that is so.
+    outside: HashMap<Box<str>, Vec<Range<u32>>>,
 }
 
 impl Locals {
@@ -60,36 +107,43 @@ impl Locals {
         }
         let same = self.named(name).find(|at| self.all[*at as usize].scope == scope);
         if let Some(same) = same {
-            return self.more(same, seen, typed);
+            return self.all[same as usize].known.more(seen, typed);
         }
         let at = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        self.all.push(Local { name: name.into(), scope, seen, typed });
+        self.all.push(Local { name: name.into(), scope, known: Known { seen, typed } });
         self.by_name.entry(name.into()).or_default().push(at);
     }
 
-    /// Takes in that a name is given a value at a place.
-    pub(super) fn assign(&mut self, name: &str, at: u32, seen: Seen) {
-        if let Some(known) = self.around(name, at) {
-            self.more(known, seen, false);
+    /// Takes in what is seen of the value of a symbol.
+    pub(super) fn value(&mut self, symbol: u32, seen: Seen, typed: bool) {
+        self.values.push((symbol, Known { seen, typed }));
+    }
+
+    /// Takes in that a name is given a value at a place, within a symbol.
+    pub(super) fn assign(&mut self, name: &str, at: u32, owner: Option<u32>, seen: Seen) {
+        match self.around(name, at) {
+            Some(known) => self.all[known as usize].known.more(seen, false),
+            None if self.assigned.len() < SOURCE_FACTS_MAX => {
+                self.assigned.push(Assigned { name: name.into(), at, owner, seen });
+            }
+            None => {}
         }
+    }
+
+    /// Takes in that a function assigns to a name from outside of it.
+    pub(super) fn assigns_outside(&mut self, name: &str, scope: Range<u32>) {
+        self.outside.entry(name.into()).or_default().push(scope);
+    }
+
+    /// Whether a name is one from outside of the function around.
+    pub(super) fn is_outside(&self, name: &str, at: u32) -> bool {
+        let scopes = self.outside.get(name).into_iter().flatten();
+        scopes.rev().take(NAMESAKES_MAX).any(|scope| scope.contains(&at))
     }
 
     /// What is known so far of a name at a place.
     pub(super) fn seen(&self, name: &str, at: u32) -> Option<&Seen> {
-        self.around(name, at).map(|known| &self.all[known as usize].seen)
-    }
-
-    fn more(&mut self, known: u32, seen: Seen, typed: bool) {
-        let local = &mut self.all[known as usize];
-        local.seen = match (&local.seen, seen) {
-            (_, seen) if typed => seen,
-            (before, _) if local.typed => before.clone(),
-            (Seen::Unset, seen) => seen,
-            (before, Seen::Unset) => before.clone(),
-            (before, seen) if *before == seen => seen,
-            _ => Seen::Unknown,
-        };
-        local.typed |= typed;
+        self.around(name, at).map(|known| &self.all[known as usize].known.seen)
     }
 
     /// The last ones of a name, the latest first.
@@ -137,6 +191,10 @@ impl Sorted {
 
     /// The innermost local of a name around a place.
     fn around(&self, name: &str, at: u32) -> Option<&Local> {
+        self.number_around(name, at).map(|number| &self.all[number as usize])
+    }
+
+    fn number_around(&self, name: &str, at: u32) -> Option<u32> {
         let behind = self.all.partition_point(|it| (&*it.name, it.scope.start) <= (name, at));
         let mut next = behind.checked_sub(1).and_then(|last| u32::try_from(last).ok());
         while let Some(number) = next {
@@ -145,7 +203,7 @@ impl Sorted {
                 return None;
             }
             if local.scope.contains(&at) {
-                return Some(local);
+                return Some(number);
             }
             next = self.outer[number as usize];
         }
@@ -154,8 +212,10 @@ impl Sorted {
 }
 
 /// Says of each call what the locals make of the name that it begins with.
-pub(super) fn settle(reading: &mut Reading, locals: Locals) {
-    let locals = Sorted::of(locals);
+pub(super) fn settle(reading: &mut Reading, mut locals: Locals) {
+    let (values, assigned) = (std::mem::take(&mut locals.values), std::mem::take(&mut locals.assigned));
+    let mut locals = Sorted::of(locals);
+    settle_values(reading, &mut locals, values, assigned);
     let mut calls = std::mem::take(&mut reading.calls);
     for call in &mut calls {
         if let Some(receiver) = settled(reading, &locals, call) {
@@ -163,6 +223,41 @@ pub(super) fn settle(reading: &mut Reading, locals: Locals) {
         }
     }
     reading.calls = calls;
+}
+
+/// Says of constants and fields what they are by all the values that the file gives them.
+fn settle_values(
+    reading: &mut Reading,
+    locals: &mut Sorted,
+    values: Vec<(u32, Known)>,
+    assigned: Vec<Assigned>,
+) {
+    let symbols: Vec<u32> = values.iter().map(|(symbol, _)| *symbol).collect();
+    let mut all: HashMap<Box<str>, Known> = HashMap::new();
+    for (symbol, known) in values {
+        let symbol = &reading.symbols[symbol as usize];
+        match all.get_mut(&symbol.path) {
+            Some(before) => before.more(known.seen, known.typed),
+            None => drop(all.insert(symbol.path.clone(), known)),
+        }
+    }
+    for it in assigned {
+        if let Some(local) = locals.number_around(&it.name, it.at) {
+            locals.all[local as usize].known.more(it.seen, false);
+        } else if let Some(found) = reading.in_scope(it.owner, &it.name)
+            && let Some(known) = all.get_mut(&reading.symbols[found as usize].path)
+        {
+            known.more(it.seen, false);
+        }
+    }
+    for symbol in symbols {
+        let it = &reading.symbols[symbol as usize];
+        let Some(known) = all.get_mut(&it.path) else { continue };
+        if let Some(set) = locals.around(&format!("this.{}", it.name()), it.range.start) {
+            known.more(set.known.seen.clone(), set.known.typed);
+        }
+        reading.symbols[symbol as usize].instance = known.seen.clone().receiver();
+    }
 }
 
 /// What stands before a call, where that is something else than what is written there.
@@ -173,22 +268,42 @@ fn settled(reading: &Reading, locals: &Sorted, call: &Call) -> Option<Receiver> 
             Some(("this", field)) => Some(of_field(reading, locals, call, path, field)),
             Some((first, _)) => local(reading, locals, call, first).map(|_| Receiver::Other),
             None => match local(reading, locals, call, path) {
-                Some(local) => Some(local.seen.clone().receiver().unwrap_or(Receiver::Other)),
+                Some(local) => Some(local.known.seen.clone().receiver().unwrap_or(Receiver::Other)),
                 None => {
                     let found = reading.in_scope(call.caller, path)?;
-                    reading.symbols[found as usize].instance.clone()
+                    let symbol = &reading.symbols[found as usize];
+                    // Else it is looked up from there.
+                    symbol
+                        .instance
+                        .clone()
+                        .filter(|it| means_the_same(reading, call.caller, symbol.parent, it))
                 }
             },
         },
+        Receiver::Instance(class) => {
+            let first = class.split('.').next().unwrap_or(class);
+            local(reading, locals, call, first).map(|_| Receiver::Several)
+        }
         _ => None,
     }
+}
+
+/// Whether the class of a value is the same one for a caller and where the value is.
+fn means_the_same(reading: &Reading, caller: Option<u32>, there: Option<u32>, value: &Receiver) -> bool {
+    let Receiver::Instance(class) = value else { return true };
+    let first = class.split('.').next().unwrap_or(class);
+    reading.nearest(caller, first) == reading.nearest(there, first)
 }
 
 /// The local that a name stands for at a call, unless something that is defined within its reach has the name.
 fn local<'l>(reading: &Reading, locals: &'l Sorted, call: &Call, name: &str) -> Option<&'l Local> {
     let local = locals.around(name, call.at)?;
-    let found = reading.in_scope(call.caller, name);
-    let nearer = found.is_some_and(|at| local.scope.contains(&reading.symbols[at as usize].range.start));
+    let begins = |at: u32| reading.symbols[at as usize].range.start;
+    let nearer = match reading.nearest(call.caller, name) {
+        Near::Symbol(found) => local.scope.contains(&begins(found)),
+        Near::Import { within, .. } => local.scope.contains(&begins(within)),
+        Near::Nothing => false,
+    };
     (!nearer).then_some(local)
 }
 
@@ -197,11 +312,16 @@ fn of_field(reading: &Reading, locals: &Sorted, call: &Call, path: &str, field: 
     if field.contains('.') {
         return Receiver::Other;
     }
-    let declared = reading.class_around(call.caller).and_then(|class| {
+    let class = reading.class_around(call.caller);
+    let declared = class.and_then(|class| {
         let symbol = &reading.symbols[reading.child(Some(class), field)? as usize];
-        let is_value = matches!(symbol.kind, Kind::Field | Kind::Variable);
-        symbol.instance.clone().filter(|_| is_value)
+        matches!(symbol.kind, Kind::Field | Kind::Variable).then(|| symbol.instance.clone())
     });
-    let set = || locals.around(path, call.at).and_then(|local| local.seen.clone().receiver());
-    declared.or_else(set).unwrap_or(Receiver::Other)
+    let set = || locals.around(path, call.at).and_then(|local| local.known.seen.clone().receiver());
+    // What stands in the class has been compared with what its methods set.
+    match declared.unwrap_or_else(set) {
+        Some(value) if means_the_same(reading, call.caller, class, &value) => value,
+        Some(_) => Receiver::Several,
+        None => Receiver::Other,
+    }
 }

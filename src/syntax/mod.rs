@@ -27,7 +27,7 @@ pub use cache::Cache;
 pub use calls::{Call, Callee, Edge, Form, Receiver, Target};
 pub use imports::{Export, Exported, Import, ImportForm, Imported, ImportedName};
 pub use language::{Language, language_of};
-pub use reading::{Reading, read};
+pub use reading::{Reading, Unread, read};
 pub use signature::{NoSignature, Signature};
 pub use symbols::{Kind, Symbol};
 pub use trouble::{Patience, Trouble};

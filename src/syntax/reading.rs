@@ -35,8 +35,22 @@ pub struct Reading {
     by_name: Vec<u32>,
     /// Other names by which symbols are known: the inner name of `f = function g() {}`.
     aliases: Vec<(Box<str>, u32)>,
+    /// Names that functions import for themselves: the function, the import and the place among its names. By function and
+    /// name.
+    inner_imports: Vec<(u32, u32, u32)>,
     /// Names within what does not parse; none if there are too many to tell.
     lost: Option<BTreeSet<Box<str>>>,
+}
+
+/// What of a file may be missing from its reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unread<'a> {
+    /// Nothing.
+    Nothing,
+    /// What has to do with these names: they stand within what does not parse.
+    Beside(&'a BTreeSet<Box<str>>),
+    /// Anything.
+    Anything,
 }
 
 /// For whom a reading is good.
@@ -142,8 +156,20 @@ impl Reading {
         };
         let (by_path, by_name) = (sorted(|symbol| &symbol.path), sorted(Symbol::name));
         let lost = (!lost_too_many).then_some(lost);
-        let mut reading =
-            Self { language, symbols, calls, imports, exports, trouble, by_path, by_name, aliases, lost };
+        let inner_imports = inner_imports(&imports);
+        let mut reading = Self {
+            language,
+            symbols,
+            calls,
+            imports,
+            exports,
+            trouble,
+            by_path,
+            by_name,
+            aliases,
+            inner_imports,
+            lost,
+        };
         locals::settle(&mut reading, locals);
         reading
     }
@@ -239,6 +265,17 @@ impl Reading {
         self.trouble.is_empty()
     }
 
+    /// What of it may be missing.
+    pub fn unread(&self) -> Unread<'_> {
+        let beside_errors =
+            self.trouble.iter().all(|it| matches!(it, Trouble::ParseErrors { .. } | Trouble::NotUtf8 { .. }));
+        match &self.lost {
+            _ if self.trouble.is_empty() => Unread::Nothing,
+            Some(names) if beside_errors => Unread::Beside(names),
+            _ => Unread::Anything,
+        }
+    }
+
     /// Whether reading the same bytes again would say the same; at another time it may.
     pub(super) fn holds(&self) -> Holds {
         match () {
@@ -297,6 +334,7 @@ impl Reading {
             size_of_val(&*self.by_path),
             size_of_val(&*self.by_name),
             size_of_val(&*self.aliases),
+            size_of_val(&*self.inner_imports),
         ];
         let within = symbols.chain(calls).chain(imports).chain(exports).chain(lost).chain(aliases);
         piece(size_of::<Self>()) + lists.map(piece).iter().sum::<usize>() + within.sum::<usize>()
@@ -310,6 +348,14 @@ impl Reading {
     /// Symbols of this path, in order.
     pub(super) fn at_path(&self, path: &str) -> impl Iterator<Item = u32> + '_ {
         equal(&self.by_path, |at| (*self.symbols[at as usize].path).cmp(path))
+    }
+
+    /// The last import of this name by a function for itself.
+    pub(super) fn imported_within(&self, function: u32, name: &str) -> Option<u32> {
+        let key = |it: &(u32, u32, u32)| (it.0, local_name(&self.imports, it));
+        let end = self.inner_imports.partition_point(|it| key(it) <= (function, name));
+        let last = self.inner_imports.get(end.checked_sub(1)?)?;
+        (key(last) == (function, name)).then_some(last.1)
     }
 
     /// The symbol whose code has this name for itself.
@@ -344,6 +390,23 @@ impl Reading {
         }
         parts
     }
+}
+
+fn local_name<'i>(imports: &'i [Import], it: &(u32, u32, u32)) -> &'i str {
+    imports[it.1 as usize].names[it.2 as usize].local.as_deref().unwrap_or_default()
+}
+
+/// What functions import for themselves, in order.
+fn inner_imports(imports: &[Import]) -> Vec<(u32, u32, u32)> {
+    let mut found = Vec::new();
+    for (number, import) in (0..).zip(imports) {
+        let Some(within) = import.within else { continue };
+        let named = (0..).zip(&import.names).filter(|(_, name)| name.local.is_some());
+        found.extend(named.map(|(name, _)| (within, number, name)));
+    }
+    found.sort_by(|a, b| (a.0, local_name(imports, a), a.1).cmp(&(b.0, local_name(imports, b), b.1)));
+    found.shrink_to_fit();
+    found
 }
 
 /// What a piece of so many bytes takes of the allocator: a word more, in steps of two words, and four words at least.

@@ -78,11 +78,22 @@ pub(super) struct Found<'n> {
     pub(super) overload: bool,
     pub(super) declared: bool,
     pub(super) seen: Seen,
+    /// Whether its type stands there.
+    pub(super) typed: bool,
 }
 
 impl<'n> Found<'n> {
     pub(super) fn new(name: &'n str, kind: Kind, range: Range<usize>) -> Self {
-        Self { name, kind, range, signature: None, overload: false, declared: false, seen: Seen::Unknown }
+        Self {
+            name,
+            kind,
+            range,
+            signature: None,
+            overload: false,
+            declared: false,
+            seen: Seen::Unknown,
+            typed: false,
+        }
     }
 }
 
@@ -233,6 +244,13 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Records that a function assigns to a name from outside of it.
+    pub(super) fn outside(&mut self, name: &str, scope: Range<u32>) {
+        if self.spend(name.len()) {
+            self.facts.locals.assigns_outside(name, scope);
+        }
+    }
+
     // Opening scopes. They end with the current node.
 
     /// A symbol around everything in the current node.
@@ -316,8 +334,11 @@ impl<'a> Walk<'a> {
             declared: found.declared,
             exported: false,
             bases: Box::default(),
-            instance: found.seen.receiver(),
+            instance: None,
         });
+        if matches!(found.kind, Kind::Variable | Kind::Field) {
+            self.facts.locals.value(at, found.seen, found.typed);
+        }
         // Outside functions nothing calls a decorator but what it decorates.
         if let Some(decorators) = decorators.filter(|_| self.scope.caller.is_none()) {
             for call in

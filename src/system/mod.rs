@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod ages;
 mod clock;
 pub mod descriptor;
 #[cfg(unix)]
@@ -27,6 +28,7 @@ mod windows;
 #[cfg(windows)]
 pub use windows::*;
 
+pub use ages::Ages;
 pub use clock::{boot_name, boot_time, wall_time};
 #[cfg(unix)]
 pub use headroom::check_headroom;

@@ -273,3 +273,33 @@ fn what_a_person_holds_back_begins_again_when_a_person_says_so_and_no_agent() {
     let (code, said) = by_person("worker on nobody-ai");
     assert!(code != Some(0) && said.contains("not in the configuration"), "{said}");
 }
+
+#[test]
+fn what_a_person_holds_back_stays_so_over_restarts() {
+    let world = world();
+    let mut daemon = world.start();
+    let by_person = |line: &str| {
+        let output = crate::permissions::at_the_terminal(&world, line);
+        assert!(output.status.success(), "{line}: {output:?}");
+    };
+    by_person("worker off first-ai");
+    by_person("worker off second-ai");
+    by_person("worker on second-ai");
+    daemon.kill();
+    daemon = world.start();
+    let mut editor = socket(&world);
+    assert_eq!(status_of(&mut editor, "agents.list", "first-ai"), "offline");
+    assert_eq!(status_of(&mut editor, "agents.list", "second-ai"), "available");
+    let refused = editor.error("fleet.command", &json!({ "agentId": "first-ai", "command": "start" }));
+    assert!(refused.contains("a person has it begin again"), "{refused}");
+    // What an agent holds back is the daemon's that it has said so to.
+    command(&mut editor, "second-ai", "pause");
+    drop(editor);
+    daemon.stop();
+    let _daemon = world.start();
+    let mut editor = socket(&world);
+    assert_eq!(status_of(&mut editor, "agents.list", "first-ai"), "offline");
+    assert_eq!(status_of(&mut editor, "agents.list", "second-ai"), "available");
+    by_person("worker on first-ai");
+    assert_eq!(status_of(&mut editor, "agents.list", "first-ai"), "available");
+}

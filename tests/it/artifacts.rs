@@ -64,12 +64,18 @@ fn what_is_old_or_was_not_finished_goes() {
     let state = tempfile::tempdir().unwrap();
     let store = Artifacts::at(state.path());
     let (old, new) = (task("old"), task("new"));
-    for task in [&old, &new] {
-        store.keep(task, &harvest(task), "").unwrap();
-    }
     let folder = state.path().join("artifacts");
-    let list = File::options().write(true).open(folder.join(shelf(&old)).join("kept.json")).unwrap();
-    list.set_modified(SystemTime::now() - Duration::from_secs(8 * 24 * 60 * 60)).unwrap();
+    store.keep(&old, &harvest(&old), "").unwrap();
+    store.remove_old();
+    // Eight days pass.
+    let ages = state.path().join("artifacts.ages");
+    let mut seen: serde_json::Value = serde_json::from_slice(&fs::read(&ages).unwrap()).unwrap();
+    seen["passed"] = (seen["passed"].as_u64().unwrap() + 8 * 24 * 60 * 60).into();
+    fs::write(&ages, seen.to_string()).unwrap();
+    store.keep(&new, &harvest(&new), "").unwrap();
+    // What the files themselves say of their time is the system's clock, which can be set.
+    let list = File::options().write(true).open(folder.join(shelf(&new)).join("kept.json")).unwrap();
+    list.set_modified(SystemTime::now() - Duration::from_secs(80 * 24 * 60 * 60)).unwrap();
     fs::create_dir(folder.join(".new-1")).unwrap();
     store.remove_old();
     assert!(folder.join(".new-1").exists(), "somebody may be at it");

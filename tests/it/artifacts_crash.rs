@@ -103,6 +103,7 @@ fn what_a_crash_has_left_beside_a_file_is_settled_at_the_next_start() {
     // As if it had died before the two changed places: the new content is half written, and nothing was told.
     let text = fs::read_to_string(&record).unwrap();
     let step = text.find("{\"done\"").unwrap();
+    let name = text.split("\"beside\":\"").nth(1).and_then(|it| it.split('"').next()).unwrap().to_owned();
     let whole = |keep: usize, more: &str| fs::write(&record, format!("{}{more}", &text[..keep])).unwrap();
     for (beside, says, after) in [
         ("ne", "old", "old"),
@@ -112,7 +113,7 @@ fn what_a_crash_has_left_beside_a_file_is_settled_at_the_next_start() {
     ] {
         whole(step, "{\"step\":{\"n\":2,\"path\":\"torn");
         desk.put("a", says);
-        desk.put(".provost-1-1", beside);
+        desk.put(&name, beside);
         desk.daemon = desk.world.start();
         assert_eq!((desk.files(), desk.text("a")), (vec!["a".into()], after.into()), "{beside}");
         assert_eq!(desk.applies()[0]["state"], "broken off");

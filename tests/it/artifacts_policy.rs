@@ -181,6 +181,30 @@ fn who_is_asked_sees_the_difference_and_what_runs_later_apart() {
 }
 
 #[test]
+fn nothing_hides_in_what_a_person_is_shown() {
+    let asked = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.ask\"\ndecision = \"approve\"\nreason = \"r\"\n\
+                 when.action = [\"apply\", \"delegate\"]\napprove.by = [\"human\"]\napprove.expires = \"5m\"\n";
+    let desk = Desk::with(asked, "");
+    let hides = "echo building \u{1b}]; id > out\necho \u{90}more\n";
+    desk.apply(&json!([file("mk.sh", hides), file("src/\u{202e}sr.niam", "x")]));
+    let goal = "echo ok \u{1b}]; touch HIDDEN\u{200b}";
+    let asked = json!({ "task": "t-1", "worker": "shell", "goal": goal, "watch_patterns": [] });
+    let (_, answer) = desk.ask("ed", "POST /delegate", &asked);
+    assert_eq!(answer["state"], "awaiting", "{answer}");
+    let said = desk.world.command(&["approvals"]).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    for whole in [
+        "+echo building \\u{1b}]; id > out\n",
+        "+echo \\u{90}more\n",
+        "src/\\u{202e}sr.niam",
+        "echo ok \\u{1b}]; touch HIDDEN\\u{200b}",
+    ] {
+        assert!(said.contains(whole), "{whole:?} is not in {said}");
+    }
+    assert!(!said.contains(['\u{1b}', '\u{90}', '\u{202e}', '\u{200b}']), "{said:?}");
+}
+
+#[test]
 fn a_word_is_for_what_was_shown_and_for_no_file_that_has_changed_since() {
     let desk = Desk::with("", "");
     desk.put("a", "old");

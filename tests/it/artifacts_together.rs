@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::applying::{Desk, FREELY, errors, file, file_for, gone};
+use crate::applying::{Desk, FREELY, errors, file, file_for, gone, sha};
 use crate::loopback_client::Http;
 use crate::support::eventually;
 
@@ -219,4 +219,32 @@ fn what_belongs_together_comes_back_when_the_rest_cannot_be_done() {
     assert_eq!((&undone["applied"], errors(&undone).len()), (&json!(1), 0), "{undone}");
     names.iter().for_each(|it| assert_eq!(desk.text(it), format!("old {it}\n")));
     assert_eq!(desk.text("other"), "-");
+}
+
+/// Removes a folder for a file in its place, and somebody saves another file there before its turn has come.
+#[test]
+fn nothing_of_a_change_is_removed_that_does_not_fit_any_more() {
+    use std::os::unix::fs::MetadataExt as _;
+    for spoilt in ["g/two", "g/three"] {
+        let desk = Desk::new();
+        let others: Vec<String> = (0..150).map(|n| format!("a{n:03}")).collect();
+        others.iter().for_each(|it| desk.put(it, "old\n"));
+        ["g/one", "g/two"].iter().for_each(|it| desk.put(it, "old\n"));
+        let one = fs::metadata(desk.at("g/one")).unwrap().ino();
+        let mut work: Vec<Value> = others.iter().map(|it| gone(it)).collect();
+        let mut two = gone("g/two");
+        two["base_hash"] = json!(sha("old\n"));
+        work.extend([gone("g/one"), two]);
+        work.push(file("g", "a file now\n"));
+        let answer = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                eventually("the first removal", || !desk.at("a000").exists());
+                fs::write(desk.at(spoilt), "saved meanwhile").unwrap();
+            });
+            desk.apply(&json!(work))
+        });
+        assert_eq!((answer["applied"].as_u64(), errors(&answer).len()), (Some(150), 3), "{spoilt}: {answer}");
+        assert_eq!(desk.text(spoilt), "saved meanwhile");
+        assert_eq!(fs::metadata(desk.at("g/one")).unwrap().ino(), one, "{spoilt}: it was gone for a moment");
+    }
 }

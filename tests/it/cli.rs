@@ -21,7 +21,7 @@ const NOT_RUNNING: i32 = 3;
 const REFUSED: i32 = 4;
 
 /// Every command, with enough to ask for its help.
-const COMMANDS: [&str; 104] = [
+const COMMANDS: [&str; 105] = [
     "init",
     "up",
     "down",
@@ -82,6 +82,7 @@ const COMMANDS: [&str; 104] = [
     "intents",
     "intent",
     "claim",
+    "claims",
     "release",
     "adapt",
     "lead",

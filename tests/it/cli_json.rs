@@ -35,6 +35,7 @@ fn every_command_answers_a_program_in_json() {
         "lock a.ts:f",
         "locks",
         "unlock a.ts:f",
+        "claims",
         "intend tidy --file a.ts",
         "intents",
         "contract list",

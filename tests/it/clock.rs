@@ -217,3 +217,31 @@ fn a_clock_that_is_set_ahead_makes_no_agent_at_the_broker_door_look_silent() {
     let row = broker.get("/status").json()["agents"][0].clone();
     assert!(row["last_seen_seconds"].as_u64().unwrap() < 60, "{row}");
 }
+
+#[test]
+fn a_clock_that_is_set_ahead_takes_nothing_away_of_what_runs_have_changed() {
+    let clocks = Clocks::new();
+    let config = WORKER.replace("timeout", "copy = \"kept\"\ntimeout");
+    clocks.0.configure(&config);
+    let daemon = clocks.start();
+    let done = delegate(&clocks.0, "echo new > made.txt").output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let kept = clocks.0.state_dir().join("artifacts");
+    let count =
+        || fs::read_dir(&kept).unwrap().flatten().filter(|it| it.path().join("kept.json").exists()).count();
+    assert_eq!(count(), 1);
+    // While it runs, and over a start.
+    clocks.set(30 * 24 * HOUR, 0);
+    let done = delegate(&clocks.0, "echo more > made.txt").output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(count(), 2);
+    daemon.stop();
+    clocks.set(400 * 24 * HOUR, 0);
+    let daemon = clocks.start();
+    assert_eq!(count(), 2);
+    daemon.stop();
+    // Time that passes takes it away as ever.
+    clocks.set(0, 8 * 24 * HOUR);
+    let _daemon = clocks.start();
+    assert_eq!(count(), 0);
+}

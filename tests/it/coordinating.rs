@@ -30,12 +30,13 @@ pub(crate) fn acquire(symbol: &str) -> AcquireLock {
         at: at(symbol),
         asked: symbol.into(),
         ttl: Ttl::minutes(30),
-        ttl_by_default: false,
+        keeps_longer: false,
         wait: None,
         ticket: None,
         reason: None,
         process: None,
         seen: SymbolFacts { known: Known::Found, ..SymbolFacts::default() },
+        in_session: false,
     }
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn release(symbol: &str) -> ReleaseLock {
     ReleaseLock { at: at(symbol), fence: None, force: false }
 }
 
-fn held(said: Result<Answer<Reply>, Refusal>) -> (Arc<Lock>, Vec<Warning>) {
+pub(crate) fn held(said: Result<Answer<Reply>, Refusal>) -> (Arc<Lock>, Vec<Warning>) {
     match said.unwrap() {
         Answer::Done(Reply::Locked(Locked::Held { lock, warnings, .. })) => (lock, warnings),
         other => panic!("{other:?}"),
@@ -366,6 +367,8 @@ pub(crate) fn intent(number: u64, files: &[(&str, &[(u32, u32)])], symbols: &[&s
         calls: Vec::new(),
         callers: Vec::new(),
         fresh: Vec::new(),
+        gaps: Vec::new(),
+        grants: Vec::new(),
     }
 }
 
@@ -495,7 +498,7 @@ fn settled_intents_are_kept_up_to_a_bound() {
     assert!(s.core.state().intents.get(&IntentId::parse("i-2009").unwrap()).is_some(), "the newest stay");
 }
 
-fn propose(number: u64, symbol: &str, canon: &str) -> ProposeContract {
+pub(crate) fn propose(number: u64, symbol: &str, canon: &str) -> ProposeContract {
     ProposeContract {
         id: contract_id(number),
         at: at(symbol),

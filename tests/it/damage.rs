@@ -232,9 +232,41 @@ fn flipped_bytes_are_told_and_there_is_a_way_on_with_nothing() {
     is_told(&world, "malformed");
     let (done, text) = says(&world, &["restore", "--as-it-is"]);
     assert!(!done && text.contains("--empty"), "pages that are no pages are not gone on with: {text}");
+    assert!(!text.contains("--as-it-is` goes"), "it is not advised to do this again: {text}");
     let told = does(&world, &["restore", "--empty"]);
     assert!(told.contains("damaged-"), "what was there is kept: {told}");
     goes_on(&world, given, seen).stop();
+}
+
+#[test]
+fn an_event_that_was_changed_is_told_with_the_ways_on_that_there_are() {
+    let world = world();
+    let daemon = world.start();
+    let (given, seen) = (fence(&world, "f"), last_event(&world));
+    daemon.stop();
+    let [database, ..] = files(&world.state_dir_of_one());
+    let other = rusqlite::Connection::open(&database).unwrap();
+    let changed = other.execute(
+        "UPDATE event SET body = replace(body, 'a.ts', 'b.ts') WHERE seq = ?1",
+        [i64::try_from(seen).unwrap()],
+    );
+    assert_eq!(changed.unwrap(), 1);
+    drop(other);
+    is_told(&world, "tampered with at event");
+    let (done, text) = says(&world, &["restore", "--as-it-is"]);
+    assert!(!done && !text.contains("--as-it-is` goes"), "{text}");
+    does(&world, &["restore", "--empty"]);
+    goes_on(&world, given, seen).stop();
+}
+
+#[test]
+fn a_journal_whose_database_is_gone_is_not_called_one_that_never_was() {
+    let world = world();
+    let daemon = world.start();
+    daemon.stop();
+    fs::remove_file(world.state_dir_of_one().join("provost.db")).unwrap();
+    let (done, text) = says(&world, &["journal", "verify"]);
+    assert!(!done && text.contains("is gone") && !text.contains("no daemon has run"), "{text}");
 }
 
 #[test]

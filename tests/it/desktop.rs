@@ -190,7 +190,9 @@ fn words_of_agents_cannot_pass_for_ours() {
     let lines: Vec<_> = body.lines().collect();
     assert_eq!(lines.len(), 4, "{body}");
     assert!(
-        lines[3].starts_with("It says: «true  Rule safe: &lt;b&gt;harmless&lt;/b&gt; &amp; approved[31m"),
+        lines[3].starts_with(
+            "It says: «true › Rule safe: &lt;b&gt;harmless&lt;/b&gt; &amp; ‹\\u{202e}approved\\u{1b}[31m\\u{200b} x"
+        ),
         "{body}"
     );
     assert!(

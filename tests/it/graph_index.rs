@@ -419,6 +419,77 @@ fn locks_and_intents_know_callers_and_callees_in_other_files() {
 }
 
 #[test]
+fn whole_files_have_callers_and_callees_and_what_was_not_read_whole_is_said() {
+    let world = World::new();
+    let huge = format!(
+        "import {{ small }} from './small';\nexport function big() {{ small(); }}\n{}",
+        "// x\n".repeat(1_000_000)
+    );
+    let files = [
+        ("src/lib.ts", "export function called() {}\nexport function other() {}\n"),
+        ("src/use.ts", "import { called } from './lib';\nexport function caller() { called(); }\n"),
+    ];
+    files.iter().for_each(|(name, text)| put(&world.repo(), name, text));
+    let _daemon = world.start();
+    let ready = || {
+        let (_, out, _) = provost(&world, &["graph", "status", "--json"]);
+        serde_json::from_str::<Value>(&out).unwrap()["complete"] == true
+    };
+    eventually("the repository is read", ready);
+    let kinds = |told: &Value| -> Vec<String> {
+        told.as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap().into()).collect()
+    };
+    let lock = |symbol: &str| kinds(&world.done("b", &["lock", symbol])["warnings"]);
+    let intend = |file: &str| kinds(&world.done("b", &["intend", "x", "--file", file])["conflicts"]);
+    world.done("a", &["lock", "src/lib.ts:called"]);
+    assert_eq!(lock("src/use.ts"), ["callee_locked"]);
+    world.done("b", &["unlock", "--all"]);
+    assert_eq!(intend("src/use.ts"), ["callee_locked"]);
+    world.done("b", &["unlock", "--all", "--intents"]);
+    world.done("a", &["unlock", "--all"]);
+    world.done("a", &["lock", "src/use.ts:caller"]);
+    assert_eq!(lock("src/lib.ts"), ["caller_locked"]);
+    world.done("b", &["unlock", "--all"]);
+    assert_eq!(intend("src/lib.ts"), ["caller_locked"]);
+    world.done("b", &["unlock", "--all", "--intents"]);
+    world.done("a", &["unlock", "--all"]);
+
+    put(&world.repo(), "src/small.ts", "export function small() {}\n");
+    put(&world.repo(), "src/huge.ts", &huge);
+    let unread = || provost(&world, &["graph", "status"]).1.contains("not read whole  1 files");
+    eventually("the file is known", || unread() && ready());
+    let taken = world.done("b", &["lock", "src/small.ts:small"]);
+    assert_eq!(kinds(&taken["warnings"]), ["incomplete"]);
+    assert!(taken["warnings"][0]["message"].as_str().unwrap().contains("src/huge.ts"), "{taken}");
+    let meant = world.done("b", &["intend", "x", "--file", "src/small.ts", "--symbol", "small"]);
+    assert_eq!(kinds(&meant["conflicts"]), ["incomplete"], "{meant}");
+    let mut host = crate::mcp_host::Host::old(&world, "c");
+    let asked = json!({ "files": ["src/lib.ts"] });
+    let found = host.does("conflicts_check", asked)["conflicts"].clone();
+    assert!(kinds(&found).contains(&"incomplete".into()), "{found}");
+}
+
+#[test]
+fn a_list_of_callers_that_was_cut_says_so_to_those_who_lock_and_those_who_intend() {
+    let world = World::new();
+    put(&world.repo(), "src/lib.ts", "export function called() {}\nexport function other() {}\n");
+    let calls: String = (0..4_200).map(|at| format!("export function f{at}() {{ called(); }}\n")).collect();
+    put(&world.repo(), "src/use.ts", &format!("import {{ called }} from './lib';\n{calls}"));
+    let _daemon = world.start();
+    let callers = || provost(&world, &["graph", "callers", "src/lib.ts:called"]).1.lines().count();
+    eventually("the repository is read", || callers() > 0);
+    for asked in [["lock", "src/lib.ts:called"], ["lock", "src/lib.ts"]] {
+        let taken = world.done("b", &asked);
+        assert_eq!(taken["warnings"][0]["kind"], "incomplete", "{asked:?}: {taken}");
+    }
+    for more in [&["--symbol", "called"][..], &[]] {
+        let meant = world.done("c", &[&["intend", "x", "--file", "src/lib.ts"], more].concat());
+        let cut = meant["conflicts"].as_array().unwrap().iter().any(|it| it["kind"] == "incomplete");
+        assert!(cut, "{more:?}: {meant}");
+    }
+}
+
+#[test]
 fn an_intent_follows_its_symbol_when_the_file_changes() {
     let world = wit_client::world();
     put(&world.repo(), AUTH.0, AUTH.1);

@@ -448,3 +448,18 @@ fn no_worker_listens_where_git_asks_what_has_changed_but_one_that_may_write_ther
         assert_eq!(socket.exists(), worker == "writer");
     }
 }
+
+#[test]
+fn many_findings_of_one_kind_hide_none_of_another() {
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "for i in $(seq 200); do mkdir -p a$i; echo x > a$i/.gitattributes; done; \
+                mkdir -p z/.vscode; echo x > z/.vscode/tasks.json; echo x > z/Makefile; ln -s /etc z/out";
+    let (_, metadata) = left_by(&client, "shell", goal);
+    let found = findings(&metadata);
+    for one in ["new setting z/.vscode/tasks.json", "new build z/Makefile", "new link z/out"] {
+        assert!(found.contains(one), "{one}: {found:?}");
+    }
+    assert_eq!((found.len(), &metadata["handoff"]["more"]), (64, &json!(139)), "{metadata}");
+}

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use provost::auth::testing::caller;
-use provost::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX};
+use provost::auth::testing::{caller, from_tree};
+use provost::base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use provost::base::{Digest, JobId, Json, Ttl};
 use provost::domain::command::{CancelJob, EndJob, MoveJob, NoteFeedback, OpenJob, Status};
 use provost::domain::{
@@ -230,8 +230,13 @@ fn what_was_thought_of_a_job_is_kept_with_it() {
 #[test]
 fn as_many_jobs_as_there_is_room_for() {
     let mut s = Script::new();
-    for n in 0..JOBS_LIVE_MAX {
-        s.say(&editor(), opening(&format!("j{n}"))).unwrap();
+    // Each tree of processes has a share of it.
+    for tree in 0..JOBS_LIVE_MAX / JOBS_OF_ONE_MAX {
+        let from = from_tree(editor(), 7 + u32::try_from(tree).unwrap());
+        for n in 0..JOBS_OF_ONE_MAX {
+            s.say(&from, opening(&format!("j{}", tree * JOBS_OF_ONE_MAX + n))).unwrap();
+        }
+        assert!(matches!(s.say(&from, opening("more")), Err(Refusal::Busy { .. })), "{tree}");
     }
     assert!(matches!(s.say(&editor(), opening("more")), Err(Refusal::Busy { .. })));
     for n in 0..=JOBS_KEPT_MAX {

@@ -1,8 +1,11 @@
 //! Workers that speak with a model: they work in a private copy, and what they change comes in by an apply.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::applying::FREELY;
+use crate::mcp_host::Host;
 use crate::support::{Client, World, eventually};
 
 /// An entry as the README has it, without the network that a test cannot have.
@@ -28,6 +31,13 @@ fn ran(world: &World, args: &[&str], code: i32) -> String {
     let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
     assert_eq!(done.status.code(), Some(code), "{args:?}: {said}");
     said
+}
+
+/// A file in a private copy.
+fn in_copies(world: &World, name: &str) -> Option<PathBuf> {
+    let copies = world.state_dir().with_extension("copies");
+    let folders = std::fs::read_dir(copies).into_iter().flatten().flatten();
+    folders.map(|it| it.path().join(name)).find(|it| it.exists())
 }
 
 #[test]
@@ -134,6 +144,25 @@ fn an_entry_says_itself_where_its_worker_works() {
 }
 
 #[test]
+fn a_part_of_a_change_is_no_success_and_is_told_with_what_can_be_applied() {
+    let world = World::new();
+    world.configure(&entry("kept", "copy = \"kept\""));
+    world.repo();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let many = ended(&client, "kept", "for n in $(seq 500); do echo $n > f$n; done");
+    assert_eq!(many["status"], "failed", "300 of 500 files are not kept: {many}");
+    let id = many["task_id"].as_str().unwrap();
+    let said = ran(&world, &["task", id], 0);
+    assert!(said.contains("its changes: provost apply") && said.contains("not kept: "), "{said}");
+    let mut host = Host::old(&world, "coder");
+    let asked = json!({ "name": "task_status", "arguments": { "task_id": id } });
+    let told = host.ask("tools/call", asked);
+    let text = told["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("Not kept of what it has changed: ") && text.contains("provost apply"), "{text}");
+}
+
+#[test]
 fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     let world = World::new();
     world.configure(&entry("agent", MODEL));
@@ -142,27 +171,23 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     let goal = "echo hours-of-work > done.txt; echo up; sleep 1000";
     let (task, reply) = client.delegate("agent", goal, json!({ "timeout": 600 }));
     reply.ack();
-    let copies = world.state_dir().with_extension("copies");
-    let in_copies = |name: &str| {
-        let folders = std::fs::read_dir(&copies).into_iter().flatten().flatten();
-        folders.map(|it| it.path().join(name)).find(|it| it.exists())
-    };
-    eventually("its work", || in_copies("done.txt").is_some());
+    eventually("its work", || in_copies(&world, "done.txt").is_some());
     daemon.kill();
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
     let result = client.result_of(&task);
     assert_eq!(result["status"], "failed", "{result}");
     let said = result["artifacts"]["details"]["left_out"].to_string();
-    let kept = in_copies("done.txt").expect("the copy is kept");
+    let kept = in_copies(&world, "done.txt").expect("the copy is kept");
     assert!(said.contains(kept.parent().unwrap().to_str().unwrap()), "{said}");
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "hours-of-work\n");
     let shown = ran(&world, &["task", &task], 0);
     assert!(shown.contains("the private copy in which it worked is at"), "{shown}");
     // What is not needed goes at the next start, and this stays.
-    std::fs::create_dir(copies.join("leftover")).unwrap();
+    let leftover = world.state_dir().with_extension("copies").join("leftover");
+    std::fs::create_dir(&leftover).unwrap();
     daemon.stop();
     let _daemon = world.start();
-    eventually("the sweep", || !copies.join("leftover").exists());
-    assert!(in_copies("done.txt").is_some());
+    eventually("the sweep", || !leftover.exists());
+    assert!(in_copies(&world, "done.txt").is_some());
 }

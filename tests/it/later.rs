@@ -229,3 +229,61 @@ fn what_is_read_only_is_so_also_in_what_is_only_reported() {
     let row = row_over(b".rules/x/AGENTS.md").unwrap();
     assert_eq!((row.pattern, row.held), (".rules", Held::Reported));
 }
+
+#[test]
+fn whatever_links_among_settings_lead_over_is_held_or_told() {
+    let world = World::new();
+    for path in ["two/tasks.json", "real.json", "attributes", "scripts/check.sh"] {
+        put(&world, path, "mine\n");
+    }
+    let links = [
+        // Over another link, to what is not there, and a link in a folder of settings.
+        ("packages/a/.vscode", "../../one"),
+        ("one", "two"),
+        ("packages/b/.vscode", "../../gone"),
+        ("packages/c/.vscode/tasks.json", "../../../real.json"),
+        (".git/hooks/pre-commit", "../../scripts/check.sh"),
+        (".git/info/attributes", "../../attributes"),
+    ];
+    for (link, to) in links {
+        let at = world.repo().join(link);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        symlink(to, at).unwrap();
+    }
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "for f in two/tasks.json one/tasks.json real.json attributes packages/c/.vscode/tasks.json scripts/check.sh; do \
+                echo x > $f; mv $f moved; done; mkdir gone; echo x > gone/tasks.json; true";
+    let nothing = found(&client, goal);
+    for path in ["two/tasks.json", "real.json", "attributes", "scripts/check.sh"] {
+        assert_eq!(text(&world, path).as_deref(), Some("mine\n"), "{path}");
+    }
+    assert!(!world.repo().join("gone").exists() && nothing.is_empty(), "{nothing:?}");
+    let turned = found(&client, "mkdir e; echo x > e/tasks.json; ln -sfn e one");
+    assert!(turned.contains(&("one".into(), "protected".into())), "{turned:?}");
+}
+
+#[test]
+fn what_links_from_outside_of_the_tasks_folder_lead_to_is_held() {
+    let world = World::new();
+    put(&world, "sub/conf/settings.json", "mine\n");
+    put(&world, "sub/more", "");
+    symlink("sub/conf", world.repo().join(".claude")).unwrap();
+    symlink("sub/fresh.json", world.repo().join(".mcp.json")).unwrap();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "echo x > conf/settings.json; mv conf c2; echo x > fresh.json; true";
+    let (task, reply) = client.delegate("shell", goal, json!({ "working_dir": "sub" }));
+    reply.ack();
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "completed", "{result}");
+    assert_eq!(text(&world, "sub/conf/settings.json").as_deref(), Some("mine\n"));
+    assert!(!world.repo().join("sub/fresh.json").exists());
+    // One that leads to the folder itself leaves nothing to work in.
+    symlink("sub", world.repo().join(".vscode")).unwrap();
+    let (task, reply) = client.delegate("shell", goal, json!({ "working_dir": "sub" }));
+    reply.ack();
+    let result = client.result_of(&task);
+    assert_eq!(result["status"], "failed", "{result}");
+    assert!(result.to_string().contains(".vscode leads"), "{result}");
+}

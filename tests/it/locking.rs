@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::mcp_host::Host;
 use crate::support::{World, eventually, fresh};
 
 const CODE: &str = "export class Session {\n  renew(a: string): string { return a }\n}\n\
@@ -246,6 +247,30 @@ fn a_lock_ends_with_its_process_and_with_no_other_of_its_number() {
     assert_eq!(code, 0);
     assert!(taken["lock"]["pid"].is_u64());
     eventually("the lock is freed", || world.locked() == ["src/auth.ts:Session"]);
+}
+
+#[test]
+fn a_renewal_keeps_the_process_and_the_reason_that_it_does_not_name() {
+    let world = world();
+    let _daemon = world.start();
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    world.done("a", &["lock", "src/auth.ts:login", "--pid", &pid, "--reason", "new token"]);
+    let mut host = Host::old(&world, "b");
+    host.does("lock_acquire", json!({ "symbol": "src/auth.ts:other", "reason": "mine" }));
+    for (agent, symbol, pid, reason) in [
+        ("a", "src/auth.ts:login", sleeper.id(), "new token"),
+        ("b", "src/auth.ts:other", host.pid(), "mine"),
+    ] {
+        let again = world.done(agent, &["lock", symbol])["lock"].clone();
+        assert_eq!((&again["pid"], &again["reason"]), (&json!(pid), &json!(reason)), "{again}");
+    }
+    let other = world.done("a", &["lock", "src/auth.ts:login", "--reason", "newer"])["lock"].clone();
+    assert_eq!((&other["pid"], &other["reason"]), (&json!(sleeper.id()), &json!("newer")), "{other}");
+    sleeper.kill().unwrap();
+    host.kill();
+    eventually("both locks are freed", || world.locked() == [""; 0]);
+    sleeper.wait().unwrap();
 }
 
 #[test]

@@ -45,7 +45,7 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA="
 pub(crate) fn serve(dir: &Path, stop: CancellationToken) -> String {
     let bound = bind(0).unwrap();
     let port = bound.port();
-    let nobody = |_| Client::at(std::path::PathBuf::new());
+    let nobody = |_, _| Client::at(std::path::PathBuf::new());
     let door = McpHttp::serving(Arc::new(nobody), || Fixtures, stop.clone());
     let keys = Arc::new(KeyRing::open(&dir.join("keys")).unwrap());
     let names = Arc::new(Names::by_keys(keys));

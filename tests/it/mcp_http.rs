@@ -486,6 +486,30 @@ fn a_session_that_is_closed_gives_back_what_was_taken_in_it_within_two_seconds()
     assert_eq!(held(&world), 5);
 }
 
+#[test]
+fn what_is_refreshed_in_another_session_or_by_a_process_is_that_ones() {
+    let world = world(ALLOW);
+    let _daemon = world.start();
+    let mut ada = Host::old(&world, "ada");
+    let mut process = crate::mcp_host::Host::old(&world, "ada");
+    let lock = |file: &str| json!({ "symbol": format!("{file}:f") });
+    for file in ["a.rs", "b.rs"] {
+        ada.does("lock_acquire", lock(file));
+        process.does("lock_acquire", lock(file));
+    }
+    // The session has it from the process, and the process from the session.
+    ada.does("lock_acquire", lock("b.rs"));
+    process.kill();
+    eventually("what the process had last is given back", || held(&world) == 1);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(held(&world), 1, "what the session has refreshed stays");
+    let mut process = crate::mcp_host::Host::old(&world, "ada");
+    process.does("lock_acquire", lock("b.rs"));
+    assert_eq!(ada.raw("DELETE", "").status, 200);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(held(&world), 1, "what the process has refreshed stays");
+}
+
 /// A host in a process of its own, which begins a session, takes a file, and stays until it is ended.
 const HOST: &str = r#"
 import http.client, json, sys, time

@@ -169,6 +169,46 @@ fn a_change_begins_and_ends_in_one_call_each() {
     assert!(one.fails("work_begin", json!({ "description": "x", "places": [] })).contains("places"));
 }
 
+/// The caller's own locks, by symbol.
+fn mine(host: &mut Host) -> Vec<String> {
+    let listed = host.does("locks_list", json!({ "mine": true }));
+    listed["locks"].as_array().unwrap().iter().map(|it| it["symbol"].as_str().unwrap().into()).collect()
+}
+
+#[test]
+fn work_gives_back_what_it_has_taken_and_no_lock_from_before() {
+    let world = World::new();
+    std::fs::write(world.repo().join("a.py"), CODE).unwrap();
+    std::fs::write(world.repo().join("b.py"), CODE).unwrap();
+    let daemon = world.start();
+    let mut one = Host::old(&world, "one");
+    one.does("lock_acquire", json!({ "symbol": "a.py:parse", "ttl_s": 7_200 }));
+    let begin = |host: &mut Host, places: Value| {
+        let begun = host.does("work_begin", json!({ "description": "x", "places": places }));
+        begun["intent_id"].clone()
+    };
+    let end =
+        |host: &mut Host, id: &Value| host.does("work_end", json!({ "intent_id": id }))["released"].clone();
+    // Beside the places of the work in the same file, and one of them.
+    for places in [json!(["a.py:render", "b.py"]), json!(["a.py:parse", "a.py:render", "b.py"])] {
+        let work = begin(&mut one, places);
+        assert_eq!(end(&mut one, &work), json!(["a.py:render", "b.py:"]));
+        assert_eq!(mine(&mut one), ["a.py:parse"]);
+    }
+    // What two works of one agent have, the last of them gives back.
+    let (first, second) = (begin(&mut one, json!(["b.py"])), begin(&mut one, json!(["b.py", "a.py:render"])));
+    assert_eq!(end(&mut one, &first), json!([]));
+    assert_eq!(end(&mut one, &second), json!(["b.py:", "a.py:render"]));
+    // A later grant is not the work's, and the daemon may be another one by its end.
+    let work = begin(&mut one, json!(["b.py", "a.py:render"]));
+    one.does("lock_release", json!({ "symbol": "b.py" }));
+    one.does("lock_acquire", json!({ "symbol": "b.py" }));
+    daemon.stop();
+    let _daemon = world.start();
+    assert_eq!(end(&mut one, &work), json!(["a.py:render"]));
+    assert_eq!(mine(&mut one), ["a.py:parse", "b.py:"]);
+}
+
 #[test]
 fn work_is_given_to_workers_that_there_are() {
     let world = World::new();
@@ -270,4 +310,126 @@ fn the_holder_of_a_lock_is_told_once_that_an_agent_waits_for_it() {
     holder.does("lock_release", json!({ "symbol": "a.py:parse" }));
     let answer = other.answer_to(again);
     assert_eq!(answer["result"]["structuredContent"]["lock"]["holder"], "other", "{answer}");
+}
+
+#[test]
+fn work_shortens_no_lock_from_before_and_lengthens_one_that_ends_earlier() {
+    let world = World::new();
+    std::fs::write(world.repo().join("a.py"), CODE).unwrap();
+    let _daemon = world.start();
+    let mut one = Host::old(&world, "one");
+    let until = |locked: &Value| locked["until"].as_str().unwrap().to_owned();
+    let long = one.does("lock_acquire", json!({ "symbol": "a.py:parse", "ttl_s": 7_200 }))["lock"].clone();
+    let short = one.does("lock_acquire", json!({ "symbol": "a.py:render", "ttl_s": 60 }))["lock"].clone();
+    let asked = json!({ "description": "x", "places": ["a.py:parse", "a.py:render"], "ttl_s": 600 });
+    let locks = one.does("work_begin", asked)["locks"].clone();
+    assert_eq!(until(&locks[0]), until(&long));
+    assert!(until(&locks[1]) > until(&short), "{locks}");
+}
+
+/// A repository with a commit and a linked work tree.
+fn with_linked(world: &World) -> std::path::PathBuf {
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(arguments);
+        let done = git.current_dir(world.repo()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["add", "."]);
+    git(&["commit", "-qm", "one", "--allow-empty"]);
+    let linked = world.path("linked");
+    git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    linked
+}
+
+#[test]
+fn a_server_in_a_linked_work_tree_looks_at_that_and_an_absolute_path_at_its_own() {
+    let world = World::new();
+    std::fs::write(world.repo().join("a.py"), CODE).unwrap();
+    let linked = with_linked(&world);
+    std::fs::write(linked.join("only.py"), CODE).unwrap();
+    let _daemon = world.start();
+    let mut command = world.command(&["mcp", "--as", "there", "--tools", "all"]);
+    command.current_dir(&linked);
+    let there = Host::of(command).greeting(json!({}));
+    let main = Host::old(&world, "main");
+    let absolute = linked.join("only.py").display().to_string();
+    let mut hosts = [there, main];
+    for (host, file) in [(0, "only.py"), (0, &*absolute), (1, &*absolute)] {
+        let host = &mut hosts[host];
+        let symbol = format!("{file}:parse");
+        assert_eq!(host.does("lock_acquire", json!({ "symbol": symbol }))["warnings"], json!([]), "{file}");
+        assert_eq!(host.does("lock_release", json!({ "symbol": symbol }))["symbol"], "only.py:parse");
+        let offered = host.does("contract_propose", json!({ "symbol": symbol }));
+        assert_eq!(offered["symbol"], "only.py:parse");
+        host.does("contract_respond", json!({ "contract_id": offered["contract_id"], "answer": "withdraw" }));
+        let begun = host.does("work_begin", json!({ "description": "x", "places": [symbol] }));
+        assert_eq!(begun["conflicts"], json!([]), "{file}");
+        host.does("work_end", json!({ "intent_id": begun["intent_id"] }));
+    }
+    let [mut there, mut main] = hosts;
+    // The file of another work tree is not there for a server in the main one, nor where a call says so.
+    let kind = |locked: Value| locked["warnings"][0]["kind"].clone();
+    assert_eq!(kind(main.does("lock_acquire", json!({ "symbol": "only.py:parse" }))), "no_file");
+    let declared = there
+        .does("intent_declare", json!({ "description": "x", "files": ["only.py"], "symbols": ["render"] }));
+    assert_eq!(declared["conflicts"][0]["kind"], "callee_locked", "{declared}");
+    let top = world.repo().display().to_string();
+    let asked = json!({ "files": ["only.py"], "symbols": ["render"], "worktree": top });
+    assert_eq!(
+        there.does("conflicts_check", asked)["conflicts"],
+        json!([]),
+        "there is no such file in that one"
+    );
+}
+
+#[test]
+fn absolute_patterns_and_paths_with_dots_are_understood_or_refused_at_the_call() {
+    let world = World::new();
+    world.rule(ALLOW);
+    for folder in ["src/deep", "docs"] {
+        std::fs::create_dir_all(world.repo().join(folder)).unwrap();
+    }
+    std::fs::write(world.repo().join("src/a.py"), CODE).unwrap();
+    let linked = with_linked(&world);
+    let _daemon = world.start();
+    let mut host = Host::old(&world, "one");
+    let at = |name: &str| format!("{}/{name}", world.repo().display());
+    let goal = "for it in a.txt src/a.txt src/deep/a.txt docs/a.txt; do date +%s%N > $it; done";
+    let mut watched = |folder: &str, goal: &str, pattern: String| {
+        let asked =
+            json!({ "goal": goal, "worker": "shell", "working_dir": folder, "watch_patterns": [pattern] });
+        let task = host.does("delegate", asked)["task_id"].as_str().unwrap().to_owned();
+        host.follow(&task);
+        let rows = host.does("task_status", json!({ "task_id": task }));
+        let text = rows.to_string();
+        (["a.txt", "src/a.txt", "src/deep/a.txt", "docs/a.txt"].into_iter())
+            .filter(|it| text.contains(&format!("\"{it}\"")))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(watched(".", goal, at("src/*.txt")), ["src/a.txt"]);
+    assert_eq!(watched(".", goal, at("docs/../src/**/*.txt")), ["src/a.txt", "src/deep/a.txt"]);
+    assert_eq!(watched(".", goal, at("*.txt")), ["a.txt"], "not of the folders below");
+    assert_eq!(
+        watched(&at("src"), "date +%s%N > a.txt; date +%s%N > deep/a.txt", at("src/*.txt")),
+        ["a.txt"]
+    );
+    let locked = host.does("lock_acquire", json!({ "symbol": at("docs/../src/./a.py:parse") }));
+    assert_eq!(locked["lock"]["symbol"], "src/a.py:parse");
+    let delegate = |folder: &str, pattern: &str| json!({ "goal": "true", "worker": "shell", "working_dir": folder, "watch_patterns": [pattern] });
+    let top = linked.display().to_string();
+    for (folder, pattern, says) in [
+        (".", "/etc/*.conf", "outside of the repository"),
+        (".", "../*.txt", "climb"),
+        ("src", &*at("docs/*.txt"), "working_dir"),
+        (&*top, "*.txt", "a linked work tree"),
+        (&*format!("{top}/src"), "*.txt", "a linked work tree"),
+        (".", &*format!("{top}/src/*.txt"), "a linked work tree"),
+    ] {
+        let why = host.fails("delegate", delegate(folder, pattern));
+        assert!(why.contains(says), "{folder} {pattern}: {why}");
+    }
+    let why = host.fails("lock_acquire", json!({ "symbol": top }));
+    assert!(why.contains("a linked work tree"), "{why}");
 }

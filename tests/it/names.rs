@@ -30,7 +30,12 @@ fn ok(world: &World, args: &[&str]) -> String {
 }
 
 /// One request to the own API as an agent: the status and the error's code.
-fn own(world: &World, (method, path): (&str, &str), headers: &[(&str, &str)], body: &Value) -> (u16, Value) {
+pub(crate) fn own(
+    world: &World,
+    (method, path): (&str, &str),
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> (u16, Value) {
     let mut stream = UnixStream::connect(world.own_socket()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -338,6 +343,19 @@ fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
         "feat-free\u{fe0f}",
         "feat-free\u{e0041}",
         "\u{3164}",
+        "\u{fa30}\u{90ce}",
+        "\u{1112}\u{1161}\u{11ab}",
+        "\u{ff76}\u{ff85}",
+        // Letters of scripts that few know: Coptic, Lisu, Cherokee, Hebrew, Devanagari, Latin of dialects.
+        "c\u{2c9f}dex",
+        "\u{a4d0}ob",
+        "\u{abaf}odex",
+        "c\u{5e1}dex",
+        "c\u{966}dex",
+        "c\u{ab3d}dex",
+        "\u{441}\u{2c9f}\u{501}\u{435}\u{445}",
+        // Greek within Cyrillic.
+        "\u{410}\u{43d}\u{3b4}\u{440}\u{435}\u{439}",
     ];
     let mut open = Vec::new();
     for name in unclear {
@@ -365,12 +383,19 @@ fn a_name_that_cannot_be_told_from_another_is_refused_at_every_door() {
     for args in [["token", "mint"], ["key", "add"]] {
         assert!(!said(&world, &[args[0], args[1], "\u{430}da"]).0);
     }
+    // What is read as a name of the daemon's or of people is theirs.
+    for name in ["pr0vost", "0rchestrator", "h0st", "Pr0v0st", "hurnan", "user:me"] {
+        assert!(!said(&world, &["intend", "--as", name, "--file", "README.md", "x"]).0, "{name}");
+    }
     // Names of other scripts are names.
     for name in [
         "zo\u{eb}",
         "\u{421}\u{435}\u{440}\u{433}\u{435}\u{439}",
         "\u{30b5}\u{30fc}\u{30d0}\u{30fc}",
         "M\u{fc}ller",
+        "k\u{e6}mper",
+        "agent-\u{592a}\u{90ce}",
+        "\u{645}\u{62d}\u{645}\u{62f}",
         "\u{0391}\u{03b8}\u{03b7}\u{03bd}\u{03ac}",
     ] {
         ok(&world, &["intend", "--as", name, "--file", "README.md", "x"]);
@@ -469,4 +494,68 @@ fn what_people_are_shown_as_a_name_at_the_wit_door_can_be_told_from_others() {
             Wit::of(&world).call("register", Some(&json!({ "sessionId": format!("t{nth}"), "name": name })));
         assert!(called["error"].is_null(), "{name:?}: {called}");
     }
+}
+
+/// Names of which a spelling in letters of ASCII would leave nothing, or the same.
+const FOREIGN: [&str; 9] = [
+    "\u{592a}\u{90ce}",
+    "\u{82b1}\u{5b50}",
+    "---",
+    "!!",
+    "\u{2026}",
+    "\u{1f916}",
+    "feat-\u{1f47e}",
+    "feat/\u{65e5}\u{672c}",
+    "feat",
+];
+
+#[test]
+fn names_without_letters_of_ascii_have_each_an_inbox_and_tokens_of_their_own() {
+    let world = World::new();
+    let _daemon = world.start();
+    let as_name = |name: &str, route: (&str, &str), body: Value| {
+        own(&world, route, &[("x-provost-agent", name)], &body)
+    };
+    for name in FOREIGN.into_iter().chain(["agent"]) {
+        let letter = json!({ "to": name, "kind": "message", "text": format!("for {name} alone") });
+        assert_eq!(as_name("friend", ("POST", "/send-message"), letter).0, 200, "{name}");
+    }
+    let texts = |name: &str| {
+        let read = as_name(name, ("POST", "/read-inbox"), json!({}));
+        assert_eq!(read.0, 200, "{name}: {read:?}");
+        let entries = read.1["entries"].as_array().unwrap().clone();
+        entries.iter().filter_map(|it| Some(it["text"].as_str()?.to_owned())).collect::<Vec<_>>()
+    };
+    for name in FOREIGN.into_iter().chain(["agent"]) {
+        assert_eq!(texts(name), [format!("for {name} alone")], "{name}");
+    }
+    // A token keeps its own name alone, in all its spellings.
+    ok(&world, &["token", "mint", "\u{c9}lan"]);
+    ok(&world, &["token", "mint", "\u{592a}\u{90ce}"]);
+    for name in ["\u{c9}lan", "\u{e9}LAN", "\u{592a}\u{90ce}", "\u{592a}\u{90ce}!", "-\u{592a}\u{90ce}"] {
+        let read = as_name(name, ("POST", "/read-inbox"), json!({}));
+        assert!(is_kept_out(&read), "{name}: {read:?}");
+    }
+    for name in ["\u{82b1}\u{5b50}", "---", "agent", "lan", "\u{592a}"] {
+        let read = as_name(name, ("POST", "/read-inbox"), json!({}));
+        assert_eq!(read.0, 200, "{name}: {read:?}");
+    }
+    // Each has a key of its own, too.
+    ok(&world, &["key", "add", "\u{6b21}\u{90ce}"]);
+    ok(&world, &["key", "add", "\u{4e09}\u{90ce}"]);
+}
+
+#[test]
+fn an_inbox_at_the_broker_door_is_nobodys_because_its_name_has_dashes_alone() {
+    let world = World::new();
+    world.configure(OPEN);
+    let _daemon = world.start();
+    ok(&world, &["token", "mint", "agent"]);
+    let http = Http::broker(&world);
+    assert_eq!(http.get("/messages/agent").status, 403);
+    assert_eq!(http.get("/messages/---").status, 200);
+    // What git-paw's clients would call `agent` gets no instructions in that name.
+    let (fine, text) = said(&world, &["broker", "boot-block", "\u{592a}\u{90ce}"]);
+    assert!(!fine && text.contains("neither a letter"), "{text}");
+    assert!(ok(&world, &["broker", "boot-block", "feat/\u{592a}\u{90ce}-1"]).contains("You are feat-1"));
 }

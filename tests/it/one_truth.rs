@@ -122,6 +122,8 @@ fn have(s: &mut Script, name: &str, how: How, place: &str) -> Said {
                 calls: Vec::new(),
                 callers: Vec::new(),
                 fresh: Vec::new(),
+                gaps: Vec::new(),
+                grants: Vec::new(),
             };
             s.say(&client(name), verb)
         }

@@ -28,7 +28,7 @@ when.action = ["approve"]
 when.proof = ["own_key"]
 "#;
 
-fn world() -> (World, Daemon) {
+pub(crate) fn world() -> (World, Daemon) {
     let world = World::new();
     world.rule(ASKED);
     let daemon = world.start();
@@ -71,7 +71,7 @@ impl Drop for Way {
 }
 
 /// Asks, and says which approval waits.
-fn ask(client: &Client) -> String {
+pub(crate) fn ask(client: &Client) -> String {
     let (_, reply) = client.delegate("shell", "true", json!({}));
     reply.ack()["approval_id"].as_str().unwrap().to_owned()
 }
@@ -83,13 +83,15 @@ fn answers(approver: &Client, approval: &str) -> Reply {
 /// Whether an answer was refused for where it comes from, in words that say what to do.
 fn is_refused(reply: Reply) -> bool {
     let Reply::Message(message) = reply else { return false };
-    let text = message["payload"].to_string();
-    message["msg_type"] == "ERR"
-        && text.contains("the session that the answer comes from")
-        && text.contains("another terminal")
+    message["msg_type"] == "ERR" && is_refused_for_its_place(&message["payload"].to_string())
 }
 
-fn waiting(world: &World) -> usize {
+/// The same of an answer's text.
+pub(crate) fn is_refused_for_its_place(text: &str) -> bool {
+    text.contains("the session that the answer comes from") && text.contains("another terminal")
+}
+
+pub(crate) fn waiting(world: &World) -> usize {
     let output = world.command(&["approvals", "--json"]).output().unwrap();
     let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     all.len()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Client, World, eventually};
 
 /// As a person types it: with nothing switched off.
-fn git(folder: &Path, args: &[&str]) -> Output {
+pub(crate) fn git(folder: &Path, args: &[&str]) -> Output {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always"]);
     git.args(args).current_dir(folder).env("HOME", folder.parent().unwrap()).output().unwrap()
@@ -116,7 +116,7 @@ fn a_new_repository_of_any_kind_ends_the_run() {
 }
 
 /// What makes `at` a repository that is not called `.git`, as git itself takes it for one.
-const BARE: &str =
+pub(crate) const BARE: &str =
     "git init -q --bare at && git -C at config core.bare false && git -C at config core.worktree ..";
 
 #[test]

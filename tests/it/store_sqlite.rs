@@ -62,6 +62,7 @@ fn every_file_is_private_whatever_the_umask() {
         names.sort();
         let expected = [
             "daemon.lock",
+            "intake.log",
             "journal.anchor",
             "journal.key",
             "provost.db",
@@ -124,7 +125,7 @@ fn links_are_not_followed() {
 }
 
 /// The newest version of the tables.
-const SCHEMA: u32 = 11;
+const SCHEMA: u32 = 12;
 
 #[test]
 fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it() {
@@ -139,7 +140,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
                 DROP TABLE footprint; DROP TABLE standoff; DROP TABLE question;
                 DROP TABLE member; DROP TABLE claim; DROP TABLE assignment; DROP TABLE transfer; DROP TABLE timeline;
                 DROP TABLE imported; DROP TABLE emptied; DROP TABLE job; DROP TABLE job_result; DROP TABLE job_order;
-                DROP TABLE token; DROP TABLE gap;
+                DROP TABLE token; DROP TABLE gap; DROP TABLE switched;
                 DELETE FROM counter WHERE name IN ('fence', 'ticket', 'named'); PRAGMA user_version = 1";
     db.execute_batch(undo).expect("the tables of version 1");
     fs::remove_file(dir.path().join("journal.anchor")).expect("version 1 had none");
@@ -224,6 +225,25 @@ fn a_row_that_cannot_be_read_refuses_the_start_and_is_named() {
     db.execute_batch("UPDATE approval SET body = '{}'").expect("changed");
     match refusal(dir.path()) {
         StoreError::Damaged(what) => assert!(what.contains("`approval`"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_event_that_was_changed_long_before_the_last_checkpoint_refuses_the_start() {
+    let (dir, mut store, mut storm) = sqlite();
+    for _ in 0..3 {
+        store.commit(&records(&mut storm, 1_000)).expect("the commit");
+    }
+    store.close().expect("a stop");
+    drop(store);
+    let db = rusqlite::Connection::open(dir.path().join("provost.db")).expect("SQLite");
+    let changed =
+        db.execute("UPDATE event SET body = replace(body, 'main.rs', 'mail.rs') WHERE seq = 500", []);
+    assert_eq!(changed.expect("changed"), 1);
+    drop(db);
+    match refusal(dir.path()) {
+        StoreError::Tampered { seq: EventSeq(500), .. } => {}
         other => panic!("{other:?}"),
     }
 }

@@ -46,6 +46,10 @@ pub const HARVESTS_KEPT_MAX: usize = 500;
 /// For how long they are kept, in days.
 pub const HARVESTS_KEPT_DAYS: u64 = 7;
 
+/// What the time between two starts of the machine counts for at most, in seconds, when something that is kept grows old: the
+/// clock may have been set meanwhile.
+pub const AGE_OVER_A_START_S_MAX: u64 = 24 * 60 * 60;
+
 /// Most private copies that are kept of runs whose daemon was killed; the newest are.
 pub const REMAINS_KEPT_MAX: usize = 10;
 

@@ -11,6 +11,9 @@ pub const CLAIMS_MAX: usize = 20_000;
 /// Files that one agent may have claimed at once.
 pub const CLAIMS_PER_AGENT_MAX: usize = 4_000;
 
+/// Files that may be claimed at once under all names of one tree of processes.
+pub const CLAIMS_OF_ONE_MAX: usize = CLAIMS_MAX / 4;
+
 /// Assignments that are remembered; the oldest that is done gives way.
 pub const ASSIGNMENTS_MAX: usize = 10_000;
 

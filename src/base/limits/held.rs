@@ -19,3 +19,6 @@ pub const XATTR_BYTES_MAX: usize = 64 << 10;
 
 /// Findings listed in a hand-off report. Who is told of so many looks at everything anyway.
 pub const FINDINGS_MAX: usize = 64;
+
+/// Findings of each kind that are listed in any case, however many there are of others.
+pub const FINDINGS_OF_A_KIND_MIN: usize = 5;

@@ -3,6 +3,9 @@
 /// Jobs that are not over.
 pub const JOBS_LIVE_MAX: usize = 1_000;
 
+/// Those of them that were asked for from one tree of processes.
+pub const JOBS_OF_ONE_MAX: usize = JOBS_LIVE_MAX / 4;
+
 /// Jobs that are over and remembered; the oldest are forgotten first.
 pub const JOBS_KEPT_MAX: usize = 500;
 

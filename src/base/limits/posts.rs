@@ -19,7 +19,7 @@ pub const ROSTER_TEXT_MAX: usize = 1_024;
 /// Longest pattern of files in a broker message that is taken for a pattern, in bytes.
 pub const POST_PATTERN_LEN_MAX: usize = 256;
 
-/// Questions at the broker door that nobody has answered; the oldest goes first.
+/// Questions at the broker door that nobody has answered; of those who have most of them, the oldest goes first.
 pub const QUESTIONS_MAX: usize = 1_000;
 
 /// How much of a question is shown, in bytes. Its message has all of it.
@@ -62,6 +62,16 @@ pub const REPEATS_SOON: usize = 512;
 
 /// How long the first of them waits at most, in milliseconds: less than an agent needs to notice.
 pub const REPEATS_TOLD_MS_MAX: u64 = 100;
+
+/// How long an acknowledged message waits for its commit at most, in milliseconds: a commit takes one at most, and no
+/// reader waits for this.
+pub const RECEIVED_TOLD_MS_MAX: u64 = 5;
+
+/// So many messages that wait for their commit are committed at once: one commit of them takes a few milliseconds.
+pub const RECEIVED_MAX: usize = 512;
+
+/// Size of the file of messages that wait for their commit, in bytes. What finds no room there is committed first.
+pub const INTAKE_BYTES_MAX: usize = 4 << 20;
 
 /// The largest status that is kept in mind to be compared with the next one, in bytes. There are as many as inboxes.
 pub const REPEATED_BYTES_MAX: usize = 8 << 10;

@@ -85,7 +85,8 @@ pub(super) async fn tell_commit(here: &Here, client: &Client) -> Result<(), Comp
     let Some(branch) = branch().await else { return Ok(()) };
     let named = marker.as_ref().and_then(|it| it.agent.clone());
     let linked = here.places.worktree != here.places.root;
-    let agent = named.clone().unwrap_or_else(|| crate::cli::broker::dashed(&branch));
+    // A branch of which no name is left is no agent's.
+    let Some(agent) = named.clone().or_else(|| crate::cli::broker::dashed(&branch)) else { return Ok(()) };
     if named.is_none() && !linked && !is_known(client, &agent).await? {
         return Ok(());
     }

@@ -228,7 +228,7 @@ impl Arguments<'_> {
                 }
                 Written::Path(path) => targets.push(Target { path, change: None }),
                 Written::Below(folder, patterns) => wide.push(Wide::Below(folder, patterns)),
-                Written::Changed(folder, to) => wide.push(Wide::Changed(folder, to)),
+                Written::Changed(folder, between) => wide.push(Wide::Changed(folder, between)),
                 Written::Patched(patch, folder, strip) => {
                     let patch = content(&patch).filter(|it| !it.is_empty());
                     match patch {

@@ -23,7 +23,7 @@ pub(in crate::cli) enum Event {
     PreToolUse,
     /// A person is about to be asked whether a tool may be used
     PermissionRequest,
-    /// A tool was used
+    /// A tool was used, whatever came of it
     PostToolUse,
     /// A person has said something
     UserPromptSubmit,
@@ -125,6 +125,7 @@ impl Host {
                     ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, block)),
                     ("PermissionRequest", group(None, Event::PermissionRequest, ask_for, json!({}))),
                     ("PostToolUse", group(None, Event::PostToolUse, TIMEOUT_S, json!({}))),
+                    ("PostToolUseFailure", group(None, Event::PostToolUse, TIMEOUT_S, json!({}))),
                     ("UserPromptSubmit", group(None, Event::UserPromptSubmit, TIMEOUT_S, json!({}))),
                     ("SessionStart", group(None, Event::SessionStart, TIMEOUT_S, json!({}))),
                     ("SessionEnd", group(None, Event::SessionEnd, TIMEOUT_S, json!({}))),
@@ -147,7 +148,8 @@ impl Host {
                 ("sessionEnd", plain(Event::SessionEnd, json!({}))),
             ],
         };
-        let about_permissions = ["PermissionRequest", "PostToolUse", "UserPromptSubmit"];
+        let about_permissions =
+            ["PermissionRequest", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"];
         all.retain(|(event, _)| wish.patience_s > 0 || !about_permissions.contains(event));
         all
     }

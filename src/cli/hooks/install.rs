@@ -273,7 +273,9 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
     };
     let ours = ours(host, &read);
     let program = program()?;
-    let wish = Wish { program: &program, shared: false, agent: None, patience_s: 0 };
+    // Who has its permission requests answered here has all that belongs to that.
+    let patience_s = ours.iter().any(|(event, _)| *event == "PermissionRequest").into();
+    let wish = Wish { program: &program, shared: false, agent: None, patience_s };
     let wanted = host.entries(&wish);
     let state = match () {
         () if ours.is_empty() => "missing",
@@ -281,8 +283,10 @@ fn standing(here: &Here, host: Host, path: &'static str) -> Result<Standing, Com
         () if ours.iter().all(|(_, entry)| host.names(&entry.to_string(), &program)) => "installed",
         () => "outdated",
     };
-    if state == "installed" && host == Host::Codex && !trust::trusts(here, &file.shown, &read.seen.text) {
-        let why = "Codex runs none of them before you trust them; start codex here, and say so at /hooks";
+    if state == "installed"
+        && host == Host::Codex
+        && let Some(why) = trust::of(here, &file.shown, &read.seen.text).advice()
+    {
         return Ok(stands("untrusted", Some(why.into())));
     }
     Ok(stands(state, None))

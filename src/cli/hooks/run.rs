@@ -180,7 +180,7 @@ fn check(asked: &Run, told: &Told, until: Instant) -> Result<Checked, Complaint>
     let guarded = within(until, async {
         let client = daemon(&here, agent).await?;
         if !targets.wide.is_empty() {
-            let held = held_by_others(&client).await?;
+            let held = known_of_others(&client).await?;
             edits.extend(among_those(&here, &targets.wide, &held));
         }
         Ok(client.guard(&wire::Guard { edits }).await?)
@@ -192,8 +192,8 @@ fn check(asked: &Run, told: &Told, until: Instant) -> Result<Checked, Complaint>
     })
 }
 
-/// Files that others have, or have a part of.
-async fn held_by_others(client: &Client) -> Result<BTreeSet<String>, Complaint> {
+/// Files that others have, or have a part of, or intend to change.
+async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, Complaint> {
     let me = client.who_am_i().await?.agent;
     let locks = client.locks(&wire::Whose::default()).await?.locks;
     let locked = locks.into_iter().filter(|it| it.holder != me);
@@ -201,7 +201,9 @@ async fn held_by_others(client: &Client) -> Result<BTreeSet<String>, Complaint> 
         locked.map(|it| it.symbol.split_once(':').map_or(it.symbol.clone(), |(file, _)| file.to_owned()));
     let claims = client.claims(&wire::ClaimsQuery::default()).await?;
     let claimed = claims.into_iter().filter(|it| it.holder != me).map(|it| it.file);
-    Ok(locked.chain(claimed).collect())
+    let intents = client.intents(&wire::Whose::default()).await?;
+    let intended = intents.into_iter().filter(|it| it.agent != me).flat_map(|it| it.files).map(|it| it.path);
+    Ok(locked.chain(claimed).chain(intended).collect())
 }
 
 /// Those of them that a write to many files would write.

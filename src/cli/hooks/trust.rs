@@ -1,7 +1,9 @@
-//! Whether Codex trusts our hooks: it runs none before its person has said so, and is silent about that.
+//! Whether Codex trusts our hooks: it runs none before its person has said so, at the start of its screen or at `/hooks`, and
+//! where it has no screen it is silent about that. Of a repository that it does not trust it reads none (`[projects]`).
 //!
 //! It keeps in `[hooks.state]` of its own configuration, for each hook by its file, event and place, a digest of what was
-//! trusted. A hook that has changed since is not trusted any more. Tried with Codex 0.169.
+//! trusted. A hook that has changed since is not trusted any more. Tried with the screen of
+//! Codex 0.169.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,15 +18,74 @@ use crate::cli::Here;
 /// Time that it gives a hook which names none, in seconds.
 const TIMEOUT_S: u64 = 600;
 
-/// Whether all of ours in its file are trusted as they are, and switched on.
-pub(super) fn trusts(here: &Here, file: &Path, text: &str) -> bool {
-    let (Some(state), Ok(said)) = (state(here), serde_json::from_str::<Value>(text)) else { return false };
+/// Why Codex runs our hooks or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Trust {
+    /// It runs them.
+    Given,
+    /// The repository is not one that it trusts, and what it says about hooks is not read.
+    NoProject,
+    /// One of them was never trusted.
+    New,
+    /// One of them has changed since it was.
+    Changed,
+    /// One of them is switched off.
+    Off,
+}
+
+impl Trust {
+    /// What is so and what to do, for a person; `None` where nothing is to be done.
+    pub(super) fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Given => None,
+            Self::NoProject => Some(
+                "Codex reads no hooks of a repository that it does not trust; start codex here, and say that you trust it",
+            ),
+            Self::New => Some(
+                "Codex runs none of them before you trust them; start codex here, and say so when it asks, or at /hooks",
+            ),
+            Self::Changed => Some(
+                "they have changed since you trusted them, and Codex runs none that has; start codex here, and say so when \
+                 it asks, or at /hooks",
+            ),
+            Self::Off => {
+                Some("they are switched off in Codex; start codex here, and switch them on at /hooks")
+            }
+        }
+    }
+}
+
+/// Whether Codex runs all of ours in its file as they are.
+pub(super) fn of(here: &Here, file: &Path, text: &str) -> Trust {
+    let (Some(config), Ok(said)) = (config(here), serde_json::from_str::<Value>(text)) else {
+        return Trust::New;
+    };
+    let places = &here.places;
+    let trusts = |top: &Path| {
+        let project = config.get("projects").and_then(|it| it.get(top.to_str()?));
+        project.and_then(|it| it.get("trust_level")).and_then(toml::Value::as_str) == Some("trusted")
+    };
+    if ![&places.worktree, &places.root].into_iter().any(|it| trusts(it)) {
+        return Trust::NoProject;
+    }
+    let state = config.get("hooks").and_then(|it| it.get("state"));
     let events = said["hooks"].as_object().into_iter().flatten();
-    events.flat_map(|(event, groups)| hooks_of(&snake(event), groups)).all(|(place, digest)| {
-        let Some(known) = state.get(&format!("{}:{place}", file.display())) else { return false };
-        known.get("trusted_hash").and_then(toml::Value::as_str) == Some(&digest)
-            && known.get("enabled").and_then(toml::Value::as_bool) != Some(false)
-    })
+    let ours = events.flat_map(|(event, groups)| hooks_of(&snake(event), groups));
+    let each = ours.map(|(place, digest)| {
+        let known = state.and_then(|it| it.get(format!("{}:{place}", file.display())));
+        let trusted = known.as_ref().and_then(|it| it.get("trusted_hash")).and_then(toml::Value::as_str);
+        match trusted {
+            None => Trust::New,
+            Some(known) if known != digest => Trust::Changed,
+            Some(_)
+                if known.and_then(|it| it.get("enabled")).and_then(toml::Value::as_bool) == Some(false) =>
+            {
+                Trust::Off
+            }
+            Some(_) => Trust::Given,
+        }
+    });
+    each.into_iter().find(|it| *it != Trust::Given).unwrap_or(Trust::Given)
 }
 
 /// Ours among the hooks of an event: place and digest of each.
@@ -69,15 +130,10 @@ pub(super) fn home(here: &Here) -> Option<PathBuf> {
     home.or_else(|| Some(here.environment.home.as_ref()?.join(".codex")))
 }
 
-/// What Codex has on record about hooks.
-fn state(here: &Here) -> Option<toml::Table> {
+/// What Codex has on record.
+fn config(here: &Here) -> Option<toml::Table> {
     let mut text = String::new();
     let file = std::fs::File::open(home(here)?.join("config.toml")).ok()?;
     file.take(HOST_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let mut config: toml::Table = text.parse().ok()?;
-    let toml::Value::Table(mut hooks) = config.remove("hooks")? else { return None };
-    match hooks.remove("state")? {
-        toml::Value::Table(state) => Some(state),
-        _ => None,
-    }
+    text.parse().ok()
 }

@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{branch, look};
 use crate::auth::role;
+use crate::base::AgentId;
 use crate::base::limits::{BROKER_LOOKS_MAX, WIT_WORKTREES_MAX};
-use crate::base::{AgentId, Slug};
 use crate::config::{Places, WorkTree};
 use crate::daemon::ears::{Covered, Ears};
 use crate::domain::command::Publish;
-use crate::domain::post::{Post, Source, slug};
+use crate::domain::post::{Post, Source, slug, slug_of_branch};
 use crate::domain::view::SeenFiles;
 use crate::service::Provost;
 use look::{Looked, look};
@@ -228,9 +228,9 @@ impl Watch {
     }
 
     fn by_branch(&self, branch: &str) -> Option<AgentId> {
-        let name: Slug = slug(branch);
+        let name = slug_of_branch(branch)?;
         let known = self.provost.engine().letterboxes().has(&name);
-        known.then(|| AgentId::parse(name.as_str()).ok()).flatten()
+        known.then(|| AgentId::from(&name))
     }
 
     /// What was seen is told if it is news.

@@ -30,17 +30,20 @@ pub struct AcquireLock {
     pub asked: Box<str>,
     /// For how long, from now.
     pub ttl: Ttl,
-    /// Whether the caller has named no time of its own: then a refresh never ends before the lock would have.
+    /// Whether a refresh never ends before the lock would have: the caller has named no time of its own, or wants no less.
     #[serde(default)]
-    pub ttl_by_default: bool,
+    pub keeps_longer: bool,
     /// How long to wait for it when somebody else has it; `None` to be refused at once.
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
     pub ticket: Option<Ticket>,
-    /// What for, for others to read.
+    /// What for, for others to read; a refresh without one keeps the lock's.
     pub reason: Option<Box<str>>,
-    /// The process with which it ends.
+    /// The process with which it ends; a refresh without one keeps the lock's.
     pub process: Option<ProcessMark>,
+    /// Whether the door ties it to a session instead, so that a refresh keeps no process.
+    #[serde(default)]
+    pub in_session: bool,
     /// What the file says about it.
     pub seen: SymbolFacts,
 }
@@ -235,8 +238,14 @@ pub struct DeclareIntent {
     /// Calls of one of those symbols: which symbol, and its caller.
     #[serde(default)]
     pub callers: Vec<(SymbolPath, SymbolPath)>,
+    /// Why some of these may be missing.
+    #[serde(default)]
+    pub gaps: Vec<Box<str>>,
     /// Where the symbols of others' intents in the same files are by now.
     pub fresh: Vec<FreshSpans>,
+    /// The grants of locks that were taken for this change.
+    #[serde(default)]
+    pub grants: Vec<Fence>,
 }
 
 /// One file of an intent, as found before it was declared.
@@ -277,6 +286,8 @@ pub struct Declared {
 /// Something that an intent collides with. Never a refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Conflict {
+    /// None is known to be there, but callers and callees may be missing, for this reason.
+    Incomplete(Box<str>),
     /// Another's intent for the same place.
     Overlap(Arc<Intent>),
     /// Another's lock on one of its symbols.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::{LAPSED_KEEP, Lock, Waiter};
 use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, encloses};
+use crate::domain::Share;
+use crate::domain::tally::Tally;
 
 /// All locks, and those who wait for one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -12,6 +14,7 @@ pub struct Locks {
     files: BTreeMap<RepoPath, FileLocks>,
     places: BTreeMap<Fence, SymbolPath>,
     by_holder: BTreeMap<AgentId, BTreeSet<SymbolPath>>,
+    by_share: Tally,
     due: BTreeSet<(Timestamp, SymbolPath)>,
     waiters: BTreeMap<Ticket, Arc<Waiter>>,
     waits_by_file: BTreeMap<RepoPath, BTreeSet<Ticket>>,
@@ -52,6 +55,7 @@ impl Locks {
         self.remove(&lock.at);
         self.places.insert(lock.place, lock.at.clone());
         self.by_holder.entry(lock.holder.clone()).or_default().insert(lock.at.clone());
+        self.by_share.add(lock.share.as_ref());
         self.due.insert((deadline(&lock), lock.at.clone()));
         let file = self.files.entry(lock.at.file().clone()).or_default();
         for name in lock.all_names() {
@@ -76,6 +80,7 @@ impl Locks {
         }
         self.places.remove(&lock.place);
         self.due.remove(&(deadline(&lock), at.clone()));
+        self.by_share.take(lock.share.as_ref());
         if let Some(held) = self.by_holder.get_mut(&lock.holder) {
             held.remove(at);
             if held.is_empty() {
@@ -194,6 +199,16 @@ impl Locks {
     /// How many locks an agent has, lapsed ones included.
     pub(super) fn count_of(&self, agent: &AgentId) -> usize {
         self.by_holder.get(agent).map_or(0, BTreeSet::len)
+    }
+
+    /// How many locks those have who share, lapsed ones included.
+    pub(super) fn count_of_share(&self, share: &Share) -> usize {
+        self.by_share.of(share)
+    }
+
+    /// How many wait who share.
+    pub(super) fn waiting_of(&self, share: &Share) -> usize {
+        self.waiters.values().filter(|it| it.share == *share).count()
     }
 
     pub(super) fn held_by(&self, agent: &AgentId) -> impl Iterator<Item = &Arc<Lock>> {

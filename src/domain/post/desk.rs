@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::standoff::Key;
 use super::{Correspondent, Footprint, Place, Post, Standoff, roster, slug};
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
+use crate::domain::Share;
 
 /// How long a question that was asked again is taken for the same.
 pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
@@ -31,6 +32,16 @@ pub struct Question {
     pub whole: Digest,
     /// When it was asked.
     pub at: Timestamp,
+    /// With whom its agent shares; `None` for those that the daemon asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+}
+
+impl Question {
+    /// Among whose it is counted.
+    fn counts_for(&self) -> Share {
+        self.share.clone().unwrap_or_else(|| Share::Name(slug(self.agent.as_str())))
+    }
 }
 
 /// Who means which files.
@@ -292,6 +303,17 @@ impl Desk {
         let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
         let gone = self.correspondents.values().filter(|it| last(it).after(SILENT_FOR) <= now);
         gone.map(|it| it.slug.clone()).collect()
+    }
+
+    /// The question that gives way to another one when there is no room: the oldest of those who have most, so that an agent which
+    /// asks much loses its own.
+    pub(super) fn question_to_drop(&self) -> Option<&Arc<Question>> {
+        let mut counts: BTreeMap<Share, usize> = BTreeMap::new();
+        for it in self.questions.values() {
+            *counts.entry(it.counts_for()).or_default() += 1;
+        }
+        let most = counts.values().max()?;
+        self.questions.values().find(|it| counts.get(&it.counts_for()) == Some(most))
     }
 
     pub(super) fn questions_too_old(&self, now: Timestamp) -> Vec<PostSeq> {

@@ -278,7 +278,7 @@ impl<'a> Rule<'a> {
 }
 
 fn named(slug: &Slug) -> AgentId {
-    AgentId::parse(slug.as_str()).expect("both kinds of id accept the same text")
+    AgentId::from(slug)
 }
 
 impl State {

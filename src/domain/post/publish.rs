@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::desk::SAME_FOR;
 use super::footprint::of;
 use super::{
-    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, shortened, slug,
-    supervisor,
+    Absent, Audience, Correspondent, Footprint, Place, Post, PostChange, Question, Source, shortened,
+    slug_of_branch, supervisor,
 };
 use crate::base::limits::{
     PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, QUESTION_SHOWN_MAX, QUESTIONS_MAX,
@@ -18,7 +18,7 @@ use crate::domain::command::{
     AddressAgent, AgentAddressed, LogBegun, Publish, Published, Republish, Republished,
 };
 use crate::domain::conflict::plan;
-use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, State, Title};
+use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Share, State, Title};
 
 /// Nobody who has said something within this time is forgotten to make room for others.
 const RECENT: Ttl = Ttl::minutes(60);
@@ -32,11 +32,13 @@ pub(in crate::domain) struct Round<'a> {
     fresh: BTreeSet<Slug>,
     /// Who was forgotten in this step.
     gone: BTreeSet<Slug>,
+    /// With whom those share who speak in this step; `None` for the daemon itself.
+    share: Option<Share>,
 }
 
 impl<'a> Round<'a> {
     pub(in crate::domain) fn new(now: Timestamp, state: &'a State, out: &'a mut Outbox) -> Self {
-        Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new() }
+        Self { now, state, out, fresh: BTreeSet::new(), gone: BTreeSet::new(), share: None }
     }
 
     fn put(&mut self, change: PostChange) {
@@ -111,20 +113,19 @@ impl<'a> Round<'a> {
         let whole = Digest::of(question.as_bytes());
         let open = self.same_question(agent, whole);
         let full = self.state.desk.questions().count() >= QUESTIONS_MAX;
-        let oldest = self.state.desk.questions().next().filter(|_| full);
-        let drop: BTreeSet<PostSeq> = open.into_iter().chain(oldest).map(|it| it.n).collect();
+        let other = if full { self.state.desk.question_to_drop() } else { None };
+        let drop: BTreeSet<PostSeq> = open.into_iter().chain(other).map(|it| it.n).collect();
         drop.into_iter().for_each(|n| self.put(PostChange::DropQuestion(n)));
         let text = shortened(question, QUESTION_SHOWN_MAX);
-        let question = Question { n, agent: agent.clone(), text, whole, at: self.now };
+        let question =
+            Question { n, agent: agent.clone(), text, whole, at: self.now, share: self.share.clone() };
         self.put(PostChange::PutQuestion(Arc::new(question)));
     }
 
     /// Gives somebody an inbox, with what has waited for them.
     fn open(&mut self, slug: &Slug, name: Option<&AgentId>) -> Result<(), Refusal> {
         self.make_room()?;
-        let name = name
-            .cloned()
-            .unwrap_or_else(|| AgentId::parse(slug.as_str()).expect("both kinds of id accept the same text"));
+        let name = name.cloned().unwrap_or_else(|| AgentId::from(slug));
         let new = Correspondent::new(slug.clone(), name, self.now);
         self.put(PostChange::PutCorrespondent(Arc::new(new)));
         self.fresh.insert(slug.clone());
@@ -219,7 +220,7 @@ impl State {
         if verb.source == Source::Client {
             self.agents.beat(now, who.agent(), out);
         }
-        let mut round = Round::new(now, self, out);
+        let mut round = Round { share: Some(who.share()), ..Round::new(now, self, out) };
         let post = &verb.post;
         if post.is_of_roster() {
             round.seat(post, verb.source)?;
@@ -228,7 +229,9 @@ impl State {
         match post {
             Post::Answer { agent, .. } | Post::Feedback { agent, .. } => round.answered(agent),
             Post::Verified { agent, .. } => round.settled(&of(agent)),
-            Post::Advanced { branch, .. } => round.settled(&slug(branch)),
+            Post::Advanced { branch, .. } => {
+                slug_of_branch(branch).into_iter().for_each(|it| round.settled(&it));
+            }
             Post::Artifact { agent, status, .. } if &**status == "committed" && self.settings.posts.nudge => {
                 round.file(Post::VerifyNow { branch: agent.clone() })?;
             }

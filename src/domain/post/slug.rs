@@ -1,23 +1,42 @@
-//! One name for all spellings of an agent's name at the broker door: a branch, or what was made of it.
+//! One name for all spellings of an agent's name, and what the broker's clients make of a branch.
 
 use crate::base::Slug;
 use crate::base::limits::ID_LEN_MAX;
+use crate::base::small;
 
-/// Small letters; what is no letter, digit or underscore becomes a dash, several of them one, none at the ends.
-/// `feat/x` and `feat-x` are the same agent.
+/// Small letters; what is of ASCII and no letter, digit or underscore becomes a dash, several of them one, none at the
+/// ends. `feat/x` and `feat-x` are the same agent. Other characters stay, and so does a name as a whole that would have
+/// nothing but dashes: different names are different inboxes, and have different owners.
 pub fn slug(name: &str) -> Slug {
-    let mut text = String::with_capacity(name.len().min(ID_LEN_MAX));
-    for c in name.chars() {
-        let c = c.to_ascii_lowercase();
-        if c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' {
+    let kept = |c: char| if is_plain(c) || !(c.is_ascii() || c.is_control()) { c } else { '-' };
+    let text = dashed(name.chars().map(|c| kept(small(c))));
+    let whole = || if name.is_empty() { "-".to_owned() } else { cut(name).replace(char::is_control, "-") };
+    let text = if text.is_empty() { whole() } else { text };
+    Slug::parse(&text).expect("text that is not empty, without control characters, is an id")
+}
+
+/// What git-paw's clients make of a branch and go by: what is not of ASCII becomes a dash, too. `None` where nothing is
+/// left of it; they all say `agent` then, under which git-paw's own broker takes no message.
+pub fn slug_of_branch(branch: &str) -> Option<Slug> {
+    let kept = |c: char| if is_plain(c) { c } else { '-' };
+    Slug::parse(&dashed(branch.chars().map(|c| kept(c.to_ascii_lowercase())))).ok()
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'
+}
+
+/// With one dash for several and none at the ends, no longer than an id may be.
+fn dashed(chars: impl Iterator<Item = char>) -> String {
+    let mut text = String::new();
+    for c in chars {
+        if c != '-' || !(text.is_empty() || text.ends_with('-')) {
             text.push(c);
-        } else if !text.ends_with('-') && !text.is_empty() {
-            text.push('-');
-        }
-        if text.len() >= ID_LEN_MAX {
-            break;
         }
     }
-    let text = text.trim_end_matches('-');
-    Slug::parse(if text.is_empty() { "agent" } else { text }).expect("letters, digits and dashes are an id")
+    cut(&text).trim_end_matches('-').to_owned()
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ID_LEN_MAX)]
 }

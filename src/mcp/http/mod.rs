@@ -25,16 +25,16 @@ use super::kept::kept;
 use super::{Mcp, Settings, session, stdio};
 use crate::auth::Rejected;
 use crate::auth::caller::Caller;
-use crate::base::AgentId;
 use crate::base::limits::{MCP_BODY_BYTES_MAX, MCP_COMMENT_EVERY_S};
+use crate::base::{AgentId, Digest};
 use crate::client::{Client, wire};
 use crate::domain::{Door, Principal};
 use crate::protocols::loopback::{Answer, Asked, LoopbackDoor, closing, foreign, whole};
 use crate::transport::http::Untaken;
 use sessions::Sessions;
 
-/// Makes the way to the daemon for whoever asks.
-pub type Clients = Arc<dyn Fn(Principal) -> Client + Send + Sync>;
+/// Makes the way to the daemon for whoever asks, by this token if by one.
+pub type Clients = Arc<dyn Fn(Principal, Option<Digest>) -> Client + Send + Sync>;
 
 /// What the session of a host is called, by its process, where its hooks have put that on record.
 pub type Called = Arc<dyn Fn(u32) -> Option<AgentId> + Send + Sync>;
@@ -98,7 +98,7 @@ impl<S: ServerHandler> McpHttp<S> {
         let path = head.uri.path();
         if path == "/approvals" || path.starts_with("/approvals/") {
             let reader = caller.agent().map_or(page::READER, AgentId::as_str).to_owned();
-            let client = (self.clients)(named(&caller, &reader)?);
+            let client = (self.clients)(named(&caller, &reader)?, shown(&caller));
             return page::answer(&client, &head).await;
         }
         if path != "/mcp" {
@@ -116,7 +116,10 @@ impl<S: ServerHandler> McpHttp<S> {
         // Nobody has named it; its hooks and its shells go by its session.
         let called = process.and_then(|pid| session::of_message(&taken.bytes).or_else(|| (self.called)(pid)));
         let who = called.map_or(Ok(who), |called| named(&caller, called.as_str()))?;
-        let client = (self.clients)(who);
+        let client = (self.clients)(who, shown(&caller));
+        if let Some(session) = &session {
+            self.sessions.speaks(session, &client);
+        }
         head.extensions.insert(match session {
             Some(session) => client.clone().in_session(session),
             None => client.clone(),
@@ -148,6 +151,11 @@ impl<S: ServerHandler> McpHttp<S> {
         }
         Ok(foreign(answer))
     }
+}
+
+/// The token that a request has shown.
+fn shown(caller: &Caller) -> Option<Digest> {
+    caller.token().map(|token| token.digest)
 }
 
 /// As whom a request speaks, and from which process where nobody has said a name.

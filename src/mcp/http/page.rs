@@ -8,6 +8,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use super::Fault;
+use crate::base::visible;
 use crate::client::approvals::{facts, words};
 use crate::client::{Client, wire};
 use crate::protocols::loopback::html::{CONTENT_POLICY, escaped};
@@ -51,7 +52,7 @@ fn list(waiting: &[wire::Approval]) -> String {
     }
     let row = |it: &wire::Approval| {
         let says = format!("{} wants {}: {}", it.asked_by, it.tool, it.reason);
-        format!("<li><a href=\"/approvals/{id}\">{id}</a>: {}</li>\n", escaped(&says), id = it.id)
+        format!("<li><a href=\"/approvals/{id}\">{id}</a>: {}</li>\n", escaped(&visible(&says)), id = it.id)
     };
     format!("<ul>\n{}</ul>\n", waiting.iter().map(row).collect::<String>())
 }

@@ -92,6 +92,8 @@ struct Session {
     heard: Instant,
     /// The process that was heard last, where that is known.
     process: Option<ProcessMark>,
+    /// The way to the daemon of what was said last.
+    client: Client,
 }
 
 /// How often it is looked whether a session is still there.
@@ -128,6 +130,13 @@ impl Sessions {
         Ok(named.map(Arc::from))
     }
 
+    /// Notes by what somebody goes who has said something in a session.
+    pub(super) fn speaks(&self, session: &str, client: &Client) {
+        if let Some(session) = self.known().get_mut(session) {
+            session.client = client.clone();
+        }
+    }
+
     /// Notes the session that an answer has begun, and ends the one that was silent for longest where there are too many.
     /// Through `client` what was taken in it is given back when it is over.
     pub(super) async fn begun<B>(
@@ -143,7 +152,10 @@ impl Sessions {
             let mut known = self.known();
             known.retain(|id, _| there.iter().any(|it| **it == **id));
             if !known.contains_key(id) {
-                known.insert(id.into(), Session { agent, heard: Instant::now(), process });
+                known.insert(
+                    id.into(),
+                    Session { agent, heard: Instant::now(), process, client: client.clone() },
+                );
                 let (manager, known, id) = (self.manager(), Arc::clone(&self.known), Arc::from(id));
                 tokio::spawn(look_on(manager, known, id, client));
             }
@@ -164,8 +176,8 @@ impl Sessions {
     }
 }
 
-/// Waits for a session to end, be it by its host's word, by its silence, or with the last process that spoke in it, and has
-/// given back what was taken in it. A session whose process has ended is there for a further one, with nothing taken.
+/// Waits for a session to end, be it by its host's word, by its silence, with the token that was shown in it last, or with
+/// the last process that spoke in it, and has given back what was taken in it. A session whose process has ended is there for a further one, with nothing taken.
 async fn look_on(
     manager: Arc<Manager>,
     known: Arc<Mutex<HashMap<Box<str>, Session>>>,
@@ -177,10 +189,19 @@ async fn look_on(
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let is_there = manager.has_session(&id).await.unwrap_or(false);
-        let process = {
+        let (process, shut_out) = {
             let known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.get(&*id).and_then(|it| it.process)
+            let session = known.get(&*id);
+            (session.and_then(|it| it.process), session.is_some_and(|it| it.client.is_shut_out()))
         };
+        if shut_out && is_there {
+            tracing::info!(door = "mcp", "a session ends, since its name is not its host's any more");
+            known.lock().unwrap_or_else(PoisonError::into_inner).remove(&*id);
+            if let Err(err) = manager.close_session(&id).await {
+                tracing::debug!(door = "mcp", %err, "the session had ended");
+            }
+            continue;
+        }
         let ended = process.filter(|it| gone != Some(*it) && process_of_ours(it.pid) != Some(*it));
         if is_there && ended.is_none() {
             continue;

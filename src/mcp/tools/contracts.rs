@@ -114,7 +114,7 @@ fn in_words(it: &Contract) -> String {
 }
 
 async fn propose(call: Call, asked: Propose) -> Result<Said<Contract>, Fault> {
-    let request = wire::Propose { symbol: asked.symbol, worktree: asked.worktree };
+    let request = wire::Propose { symbol: asked.symbol, worktree: call.worktree(asked.worktree) };
     let made = contract(call.client().propose(&request).await?);
     Ok(Said { text: in_words(&made), answer: made })
 }
@@ -245,7 +245,7 @@ async fn check(call: Call, asked: Check) -> Result<Said<Checked>, Fault> {
         files: asked.given.into_iter().map(staged).collect(),
         on_disk: asked.files,
         deleted: asked.deleted,
-        worktree: asked.worktree,
+        worktree: call.worktree(asked.worktree),
     };
     let checked = call.client().check_contracts(&request).await?;
     let broken = checked.violations.len();

@@ -157,9 +157,19 @@ pub(super) fn told(conflicts: Vec<wire::Told>, more: usize) -> (Vec<Told>, usize
     (shown, more + left)
 }
 
+/// The kind of what is no conflict: that some may be missing.
+const INCOMPLETE: &str = "incomplete";
+
 pub(super) fn in_words(conflicts: &[Told], more: usize) -> String {
-    match conflicts.len() + more {
-        0 => "Nothing is in the way.".into(),
+    let incomplete = |it: &&Told| it.kind == INCOMPLETE;
+    match conflicts.iter().filter(|it| !incomplete(it)).count() + more {
+        0 => {
+            let gaps = conflicts.iter().map(|it| one_line(&it.message, SHOWN_CHARS));
+            match gaps.len() {
+                0 => "Nothing is in the way.".into(),
+                _ => listed("Nothing is in the way as far as is known:", gaps),
+            }
+        }
         many => {
             let head = if many == 1 { "One conflict:".into() } else { format!("{many} conflicts:") };
             listed(&head, conflicts.iter().map(|it| one_line(&it.message, SHOWN_CHARS)))
@@ -173,7 +183,8 @@ async fn declare(call: Call, asked: Declare) -> Result<Said<Declared>, Fault> {
         files: asked.files,
         symbols: asked.symbols,
         ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
-        worktree: asked.worktree,
+        worktree: call.worktree(asked.worktree),
+        grants: Vec::new(),
     };
     let done = call.client().declare(&request).await?;
     let (conflicts, more) = told(done.conflicts, done.more);
@@ -260,6 +271,7 @@ struct Conflicts {
 
 async fn check(call: Call, asked: Check) -> Result<Said<Conflicts>, Fault> {
     let Check { files, symbols, worktree } = asked;
+    let worktree = call.worktree(worktree);
     let found = call.client().check_conflicts(&wire::CheckConflicts { files, symbols, worktree }).await?;
     let (conflicts, more) = told(found.conflicts, found.more);
     Ok(Said { text: in_words(&conflicts, more), answer: Conflicts { conflicts, more } })

@@ -102,6 +102,7 @@ async fn acquire(call: Call, asked: Acquire) -> Result<Said<Locked>, Fault> {
         ttl_ms: asked.ttl_s.map(|it| it.saturating_mul(1_000)),
         wait_ms: asked.wait_s.map(|it| it.min(MCP_WAIT_S_MAX) * 1_000),
         reason: asked.reason,
+        worktree: call.worktree(None),
         ..wire::TakeLock::default()
     };
     let waits = format!("Waiting for the lock on {}.", request.symbol);
@@ -124,7 +125,12 @@ struct Release {
 }
 
 async fn release(call: Call, asked: Release) -> Result<Said<Held>, Fault> {
-    let request = wire::Unlock { symbol: asked.symbol, fence: asked.fence, ..wire::Unlock::default() };
+    let request = wire::Unlock {
+        symbol: asked.symbol,
+        fence: asked.fence,
+        worktree: call.worktree(None),
+        ..wire::Unlock::default()
+    };
     let lock = call.client().unlock(&request).await?;
     Ok(Said { text: format!("{} is free.", lock.symbol), answer: lock.into() })
 }

@@ -211,6 +211,16 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     if let Some(used) = used {
         text.push_str(&format!("\nUsed: {}.", words::one_line(&used, USED_CHARS)));
     }
+    let (can_apply, left_out) = it.changes_kept();
+    for it in left_out {
+        text.push_str(&format!("\nNot kept of what it has changed: {}.", words::one_line(it, USED_CHARS)));
+    }
+    if can_apply {
+        let id = &row.task_id;
+        text.push_str(&format!(
+            "\nWhat it has changed is in its private copy. A person writes it into the work tree: provost apply {id}"
+        ));
+    }
     text.push_str(&match row.is_over {
         true => format!("\nIt is over; task_output with task_id {} has what the worker said.", row.task_id),
         false => format!("\nIt is not over: call task_wait again with cursor {}", row.cursor),

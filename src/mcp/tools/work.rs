@@ -1,7 +1,7 @@
 //! A change from its beginning to its end: announced, locked, and given back, in one call each.
 //!
-//! Nothing is remembered here. What belongs to a piece of work is its intent's: the locks that its end gives back are the
-//! caller's own on the places that the intent names.
+//! Nothing is remembered here. What belongs to a piece of work is its intent's, which has the grants of the locks that were
+//! taken for it: its end gives these back, and no lock from before.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -73,6 +73,12 @@ fn parts(place: &str) -> (&str, &str) {
     place.split_once(':').unwrap_or((place, ""))
 }
 
+/// The files of places, each once.
+fn files_of(places: &BTreeSet<String>) -> Vec<String> {
+    let files: BTreeSet<&str> = places.iter().map(|it| parts(it).0).collect();
+    files.into_iter().map(str::to_owned).collect()
+}
+
 /// The symbols by which a change is announced. Where one of its places is a whole file, whole files are: an intent's symbols
 /// are those of all of its files.
 fn symbols_of(places: &BTreeSet<String>) -> Vec<String> {
@@ -88,7 +94,7 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
             "`places` has 1 to {MCP_PLACES_MAX} entries, such as `src/app.py:parse`"
         )));
     }
-    // Without a time of the caller's, a lock that it has already keeps its own where that is longer.
+    let worktree = call.worktree(asked.worktree);
     let ttl_ms = asked.ttl_s.map(|it| it.saturating_mul(1_000));
     let had = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
     let had: BTreeSet<u64> = had.locks.iter().map(|it| it.fence).collect();
@@ -98,7 +104,7 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
         had,
         taken: BTreeSet::new(),
         places: places.clone(),
-        worktree: asked.worktree.clone(),
+        worktree: worktree.clone(),
         is_open: true,
     };
     let (mut locks, mut known, mut more) = (Vec::new(), Vec::new(), 0);
@@ -107,9 +113,10 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
         let request = wire::TakeLock {
             symbol: place.clone(),
             ttl_ms,
+            at_least: true,
             wait_ms: u64::try_from(left.as_millis()).ok().filter(|it| *it > 0),
             reason: Some(asked.description.clone()),
-            worktree: asked.worktree.clone(),
+            worktree: worktree.clone(),
             ..wire::TakeLock::default()
         };
         let waits = format!("Waiting for the lock on {}.", one_line(place, 200));
@@ -123,13 +130,17 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
             Err(error) => return Err(begun.undone(place, error).await),
         }
     }
-    let files: BTreeSet<&str> = places.iter().map(|it| parts(it).0).collect();
+    let grants = match of_works(&begun).await {
+        Ok(grants) => grants,
+        Err(error) => return Err(begun.undone("the announcement", error).await),
+    };
     let declare = wire::Declare {
         description: asked.description,
-        files: files.into_iter().map(str::to_owned).collect(),
+        files: files_of(&places),
         symbols: symbols_of(&places),
         ttl_ms: Some(asked.ttl_s.unwrap_or(TTL_S).saturating_mul(1_000)),
-        worktree: asked.worktree,
+        worktree,
+        grants,
     };
     let declared = match announced(call.client().clone(), declare).await {
         Ok(declared) => declared,
@@ -144,6 +155,23 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, Fault> {
     let head = format!("Work {} has begun; end it with work_end.", intent.intent_id);
     let text = format!("{}\n{}", listed(&head, lines), in_words(&conflicts, more));
     Ok(Said { text, answer: Begun { intent_id: intent.intent_id, locks, conflicts, more } })
+}
+
+/// The grants of the beginning work: those that are new, and those that another work of the caller was given before. The last
+/// of several works gives them back.
+async fn of_works(begun: &Beginning) -> Result<Vec<u64>, ClientError> {
+    let (new, known): (Vec<u64>, Vec<u64>) = begun.taken.iter().partition(|it| !begun.had.contains(it));
+    if known.is_empty() {
+        return Ok(new);
+    }
+    let shared = grants_of_works(&begun.client).await?;
+    Ok(new.into_iter().chain(known.into_iter().filter(|it| shared.contains(it))).collect())
+}
+
+/// The grants of all works of the caller that go on.
+async fn grants_of_works(client: &Client) -> Result<BTreeSet<u64>, ClientError> {
+    let works = client.intents(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
+    Ok(works.into_iter().flat_map(|it| it.grants).collect())
 }
 
 /// Announces a change. A call that its host gives up meanwhile leaves no announcement behind.
@@ -261,12 +289,8 @@ async fn end(call: Call, asked: End) -> Result<Said<Ended>, Fault> {
     // Who may end it is decided here, before anything is given back.
     let ended = call.client().update_intent(&request).await?;
     let mine = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
-    let files: BTreeSet<&str> = ended.files.iter().map(|it| it.path.as_str()).collect();
-    let its = |lock: &wire::Lock| {
-        let (file, symbol) = parts(&lock.symbol);
-        let named = |it: &String| it == symbol || it == parts(&lock.asked).1;
-        files.contains(file) && (ended.symbols.is_empty() || ended.symbols.iter().any(named))
-    };
+    let shared = grants_of_works(call.client()).await?;
+    let its = |lock: &wire::Lock| ended.grants.contains(&lock.fence) && !shared.contains(&lock.fence);
     let mut released = Vec::new();
     for lock in mine.locks.iter().filter(|it| its(it)) {
         let request =

@@ -337,10 +337,11 @@ impl AgentProtocol {
     /// a conflict is over.
     pub(super) async fn new_event(&self, caller: &Caller, body: &Members) -> Said {
         body.require(&["agent_id", "action"], "agent_id and action are required")?;
+        let tops = self.provost().tops(None);
         let who = speaks_as(caller, body.agent("agent_id")?)?;
         let note = Note {
             action: body.given("action")?,
-            plain: body.text("resource")?.and_then(|it| RepoPath::parse(&it).ok()),
+            plain: body.text("resource")?.and_then(|it| RepoPath::parse(&tops.inside(&it)).ok()),
             file: body.text("resource")?,
             assignment: body.text("task_id")?,
             before: body.text("before_hash")?,

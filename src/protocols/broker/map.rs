@@ -9,7 +9,7 @@ use super::wire::{
 };
 use super::{names, wire};
 use crate::auth::Rejected;
-use crate::base::{AgentId, Json, Slug, Timestamp};
+use crate::base::{AgentId, Json, Slug, Timestamp, Tops, is_absolute};
 use crate::domain::Refusal;
 use crate::domain::post::{Correspondent, IntendedFile, Post, Region};
 use crate::service::Letter;
@@ -65,6 +65,17 @@ impl Fault {
                 "detail": "a name has 1 to 200 bytes and no control characters",
                 "error": format!("invalid {field}"),
                 "value": shortened(value),
+            }),
+        )
+    }
+
+    fn outside(path: &str) -> Self {
+        Self(
+            400,
+            json!({
+                "detail": "write paths from the top of the repository, or absolute ones in one of its work trees",
+                "error": "path is outside of the repository",
+                "value": shortened(path),
             }),
         )
     }
@@ -133,17 +144,59 @@ pub(super) fn post(
     translated(message, now)
 }
 
-/// A message that comes through another door, in our words.
+/// The files that a message is about.
+fn files(message: &mut BrokerMessage) -> Vec<&mut String> {
+    match message {
+        BrokerMessage::Status { payload, .. } => payload.modified_files.iter_mut().collect(),
+        BrokerMessage::Artifact { payload, .. } => payload.modified_files.iter_mut().collect(),
+        BrokerMessage::Intent { payload, .. } => payload.files.iter_mut().map(intended_path).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn intended_path(file: &mut FileIntent) -> &mut String {
+    match file {
+        FileIntent::Path(path) | FileIntent::Parts { path, .. } => path,
+    }
+}
+
+/// Whether a message names a file by an absolute path.
+pub(super) fn names_absolute(message: &mut BrokerMessage) -> bool {
+    files(message).iter().any(|it| is_absolute(it))
+}
+
+/// Writes absolute paths as they are from the top of the repository, or of the work tree in which they are.
+///
+/// # Errors
+/// For the first that is in none.
+pub(super) fn from_the_top(message: &mut BrokerMessage, tops: &Tops) -> Result<(), Fault> {
+    for path in files(message).into_iter().filter(|it| is_absolute(it)) {
+        let inside = tops.inside(path).into_owned();
+        if is_absolute(&inside) {
+            return Err(Fault::outside(path));
+        }
+        *path = inside;
+    }
+    Ok(())
+}
+
+/// A message that comes through another door, in our words; its absolute paths are understood from these folders.
 ///
 /// # Errors
 /// The status and the sentence with which this door would answer.
-pub fn read(message: Value, now: Timestamp, knows: impl Fn(&Slug) -> bool) -> Result<Post, (u16, String)> {
+pub fn read(
+    message: Value,
+    now: Timestamp,
+    tops: &Tops,
+    knows: impl Fn(&Slug) -> bool,
+) -> Result<Post, (u16, String)> {
     let text = |fault: Fault| {
         let said = |member: &str| fault.1[member].as_str().map(str::to_owned);
         let all: Vec<String> = [said("error"), said("value"), said("detail")].into_iter().flatten().collect();
         (fault.0, all.join(": "))
     };
-    let message = serde_json::from_value(message).map_err(|err| (400, err.to_string()))?;
+    let mut message = serde_json::from_value(message).map_err(|err| (400, err.to_string()))?;
+    from_the_top(&mut message, tops).map_err(text)?;
     post(message, now, knows).map_err(text)
 }
 

@@ -27,9 +27,9 @@ pub use map::{entry, message, read};
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
 use crate::auth::caller::Caller;
 use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
-use crate::base::{AgentId, PostSeq, Slug, Timestamp};
+use crate::base::{AgentId, PostSeq, Slug, Timestamp, Tops};
 use crate::domain::command::AddressAgent;
-use crate::domain::post::slug;
+use crate::domain::post::{slug, slug_of_branch};
 use crate::domain::view::Roster;
 use crate::domain::{Door, Principal};
 use crate::service::{Letter, Letters, Provost};
@@ -217,7 +217,7 @@ impl Broker {
     /// doors, too.
     fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, Fault> {
         let name = slug(agent.as_str());
-        let plain = AgentId::parse(name.as_str()).map_err(|_| Fault::bad_id(agent.as_str()))?;
+        let plain = AgentId::from(&name);
         caller.speaks_as(plain).map_err(|why| Fault::reserved(agent, why))
     }
 
@@ -236,20 +236,25 @@ impl Broker {
         if strange.is_empty() {
             return known;
         }
-        let here = self.trees().await.into_iter().filter_map(|(_, branch)| Some(slug(&branch?)));
+        let here = self.trees().await.into_iter().filter_map(|(_, branch)| slug_of_branch(&branch?));
         known.into_iter().chain(here.filter(|it| strange.contains(it))).collect()
     }
 
     async fn publish(&self, headers: &HeaderMap, body: Body, caller: &Caller) -> Answered {
         let text = taken(headers, body).await?;
-        let message: BrokerMessage =
+        let mut message: BrokerMessage =
             serde_json::from_str(&text).map_err(|err| Fault::new(format!("invalid message JSON: {err}")))?;
         drop(text);
         let known = self.known(names::single(map::ids(&message))).await;
+        if map::names_absolute(&mut message) {
+            let trees = self.trees().await.into_iter().map(|(top, _)| top);
+            let root = self.0.provost.root().place().path().to_owned();
+            map::from_the_top(&mut message, &Tops::new(trees.chain([root])))?;
+        }
         let post = map::post(message, (self.0.now)(), |it| known.contains(it))?;
         let who = Self::speaks_as(caller, post.sender())?;
         if !self.0.provost.engine().repeats(&who, &post) {
-            self.0.provost.publish(&who, post).await?;
+            self.0.provost.engine().publish(&who, post).await?;
         }
         Ok(empty(StatusCode::ACCEPTED))
     }
@@ -301,7 +306,7 @@ impl Broker {
         };
         let query = Query::read(query)?;
         let to = names::inbox(&name).ok_or_else(|| Fault::new("agent_id must match [a-z0-9-_]+"))?;
-        let whose = AgentId::parse(to.as_str()).map_err(|_| Fault::bad_id(to.as_str()))?;
+        let whose = AgentId::from(&to);
         caller.reads(&whose).map_err(|why| Fault::reserved(&whose, why))?;
         let since = query.since()?.unwrap_or(0);
         if let Some(wait) = query.wait()? {

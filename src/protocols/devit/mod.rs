@@ -23,7 +23,6 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::FrontDoor;
-use crate::auth::Rejected;
 use crate::auth::frame::{Form, Frame, Outgoing};
 use crate::auth::keys::KeyRing;
 use crate::auth::names::Names;
@@ -31,6 +30,7 @@ use crate::auth::peer::PeerId;
 use crate::auth::replay::ReplayGuard;
 use crate::auth::role::Standing;
 use crate::auth::token::Tokens;
+use crate::auth::{Rejected, UNSEEN};
 use crate::base::limits::TTL_MAX_MS;
 use crate::base::{AgentId, Digest, Secret, Timestamp};
 use crate::domain::{Mail, Principal, Refusal};
@@ -180,6 +180,7 @@ impl Devit {
             None => {
                 peer.check_same_user(self.0.options.uid)?;
                 peer.check_not_jailed()?;
+                peer.check_seen()?;
             }
             Some(run) if !run.is_inherited() => {
                 peer.check_same_user(self.0.options.uid)?;
@@ -480,7 +481,8 @@ fn refusal(rejected: Rejected) -> Fault {
     if rejected == Rejected::Busy {
         return Fault::new(wire::Code::Busy, format!("{}; try again", rejected.cause()));
     }
-    Fault::new(wire::Code::Auth, rejected.to_string())
+    let why = if rejected == Rejected::Unseen { UNSEEN.to_owned() } else { rejected.to_string() };
+    Fault::new(wire::Code::Auth, why)
 }
 
 /// An error for a peer with whom no key is shared: it can be read, and proves nothing.

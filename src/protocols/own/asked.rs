@@ -1,7 +1,9 @@
 //! What every handler takes from its request: who asks, and the members of its query or body. What is wrong with them is
 //! answered in this door's own form, in the order in which a handler names them.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -21,14 +23,20 @@ use crate::domain::Principal;
 /// The caller of a request, whom [`prove`] has found out.
 pub(super) struct Caller(pub(super) Principal);
 
+/// How often it is looked whether somebody who waits may still go by that name.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Routes whose own work may end the proof of whoever asks for it.
+const CHANGE_PROOF: [&str; 2] = ["/mint-token", "/revoke-tokens"];
+
 /// Finds out who asks, before any handler runs and whichever it is: there is no route without it. Whoever another door of
-/// this process has let in is asked for their name once more, since it may have become somebody's meanwhile.
+/// this process has let in is asked for their name once more, since it may have become somebody's meanwhile; and so is
+/// whoever has waited, before the answer is given, and now and then while they wait.
 pub(super) async fn prove(State(own): State<Own>, mut request: Request, next: Next) -> Response {
     let who = match request.extensions().get::<Known>() {
-        Some(Known(who)) => {
-            let still = own.0.names.still(who);
-            still.map(|()| Principal::clone(who)).map_err(|why| not_ones_own(why, who.agent(), None))
-        }
+        // A door of this process gives back what a session has taken whose host has lost its name.
+        Some(known) if request.uri().path() == "/end-session" => Ok(known.clone()),
+        Some(known) => own.still(known).map(|()| known.clone()),
         None => match request.extensions().get::<Arc<PeerId>>().cloned() {
             Some(peer) => own.caller(request.headers(), &peer).await,
             None => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no peer")),
@@ -36,10 +44,32 @@ pub(super) async fn prove(State(own): State<Own>, mut request: Request, next: Ne
     };
     match who {
         Ok(who) => {
-            request.extensions_mut().insert(Proven(who));
-            next.run(request).await
+            request.extensions_mut().insert(Proven(Principal::clone(&who.who)));
+            let changes_proof = CHANGE_PROOF.contains(&request.uri().path());
+            let answer = next.run(request);
+            if changes_proof { answer.await } else { own.answer_while_proven(answer, &who).await }
         }
         Err(fault) => fault.into_response(),
+    }
+}
+
+impl Own {
+    fn still(&self, known: &Known) -> Result<(), Fault> {
+        let still = self.0.names.still(&known.who, known.token.as_ref());
+        still.map_err(|why| not_ones_own(why, known.who.agent(), None))
+    }
+
+    /// The answer, if the name is still the caller's when it is there.
+    async fn answer_while_proven(&self, answer: impl Future<Output = Response>, who: &Known) -> Response {
+        let mut answer = pin!(answer);
+        loop {
+            let answered = tokio::time::timeout(LOOK_EVERY, answer.as_mut()).await;
+            match (self.still(who), answered) {
+                (Err(fault), _) => return fault.into_response(),
+                (Ok(()), Ok(answer)) => return answer,
+                (Ok(()), Err(_)) => {}
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::routes::Answered;
 use super::ties::{Taken, Tied};
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
-use crate::base::IntentId;
+use crate::base::{Fence, IntentId};
 use crate::domain::command::AppointLead;
 use crate::domain::view::{ClaimsOn, ContractsOn};
 use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
@@ -74,12 +74,19 @@ async fn lock(
         asked: at.to_string().into(),
         at,
         ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
+        at_least: body.at_least,
         wait: words::ttl(body.wait_ms.filter(|it| *it > 0), "wait_ms")?,
         reason: body.reason.map(|it| words::words(&it, "reason")).transpose()?,
         process,
+        in_session: process.is_none() && tied.is_session(),
     };
     let granted = own.0.provost.lock(&who, order).await.map_err(map::fault)?;
-    own.tie(&tied.in_session(), &who, Taken::Lock(granted.lock.fence));
+    let taken = Taken::Lock(granted.lock.fence);
+    match process {
+        // The core sees to that from now on.
+        Some(_) => own.untie(&taken),
+        None => own.tie(&tied, &who, taken),
+    }
     Ok(Json(words::granted(&granted)))
 }
 
@@ -106,13 +113,15 @@ async fn locks(
     let holder = words::whose(&query, who.agent())?;
     let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
     let files: Vec<_> = files.into_iter().collect();
-    let waiting = own.0.provost.lock_waiters().await.map_err(map::fault)?;
+    // Asked together, both are answered in one step of the engine.
+    let (waiting, locks) =
+        tokio::join!(own.0.provost.lock_waiters(), own.0.provost.locks(holder.clone(), files.clone()));
+    let (waiting, (locks, _)) = (waiting.map_err(map::fault)?, locks.map_err(map::fault)?);
     let wanted = |it: &&std::sync::Arc<crate::domain::Waiter>| {
         holder.as_ref().is_none_or(|agent| it.agent == *agent)
             && (files.is_empty() || files.contains(it.at.file()))
     };
     let waiting = waiting.iter().filter(wanted).map(|it| words::waiter(it)).collect();
-    let (locks, _) = own.0.provost.locks(holder, files).await.map_err(map::fault)?;
     Ok(Json(wire::Locks { locks: locks.iter().map(words::named_lock).collect(), waiting }))
 }
 
@@ -142,6 +151,7 @@ async fn order(own: &Own, body: wire::Declare) -> Result<IntentOrder, Fault> {
         files: files.into_iter().map(named).collect(),
         symbols: body.symbols.iter().map(|it| words::words(it, "symbols")).collect::<Result<_, _>>()?,
         ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
+        grants: body.grants.into_iter().map(Fence).collect(),
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::wire;
 use crate::base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
-use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl};
+use crate::base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns};
 use crate::domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use crate::domain::view::KnownAgent;
 use crate::domain::{
@@ -150,6 +150,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, Fault> {
     if let Some(context) = &context {
         order["context"] = context.clone();
     }
+    WatchPatterns::check(&it.watch_patterns).map_err(|err| Fault::invalid(err.to_string()))?;
     if !it.watch_patterns.is_empty() {
         order["watch_patterns"] = json!(it.watch_patterns);
     }

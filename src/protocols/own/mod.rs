@@ -45,7 +45,7 @@ use crate::service::{Base, Provost};
 use crate::transport::Stream;
 use crate::transport::accept::Guard;
 use crate::transport::http::{Kept, converse};
-pub use inside::Inside;
+pub use inside::{Inside, Known};
 use map::Fault;
 
 /// How long a request's head may take; also how long a connection may be silent.
@@ -113,13 +113,16 @@ impl Own {
         let peer = match PeerId::of(&stream).and_then(|peer| {
             peer.check_same_user(self.0.uid)?;
             peer.check_not_jailed()?;
+            peer.check_seen()?;
             Ok(peer)
         }) {
             Ok(peer) => peer,
             Err(rejected) => {
                 tracing::warn!(door = "own", cause = rejected.cause(), "connection refused");
-                if rejected == Rejected::Busy {
-                    turn_away(stream, &guard).await;
+                match rejected {
+                    Rejected::Busy => turn_away(stream, &guard, crowded).await,
+                    Rejected::Unseen => turn_away(stream, &guard, unseen).await,
+                    _ => {}
                 }
                 return;
             }
@@ -129,7 +132,7 @@ impl Own {
         guard.is_process(peer.pid);
         if !guard.makes_room(LOOPBACK_SPARE_MAX) {
             tracing::warn!(door = "own", cause = "its process has too many", "connection refused");
-            return turn_away(stream, &guard).await;
+            return turn_away(stream, &guard, crowded).await;
         }
         let router = routes::router(self.clone()).layer(Extension(Arc::new(peer)));
         let (routes, busy) = (TowerToHyperService::new(router), guard.clone());
@@ -143,23 +146,33 @@ impl Own {
     }
 
     /// Who is asking: the user, a person at a terminal, or an agent of this user.
-    async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<Principal, Fault> {
+    async fn caller(&self, headers: &HeaderMap, peer: &PeerId) -> Result<Known, Fault> {
         let token = self.token(headers).await?;
+        let who = self.named(headers, peer, token.as_deref()).await?;
+        Ok(Known { who: Arc::new(who), token: token.map(|it| it.digest) })
+    }
+
+    async fn named(
+        &self,
+        headers: &HeaderMap,
+        peer: &PeerId,
+        token: Option<&Token>,
+    ) -> Result<Principal, Fault> {
         let named = match headers.get(wire::AGENT_HEADER) {
             Some(name) => {
                 let name = std::str::from_utf8(name.as_bytes())
                     .map_err(|_| Fault::invalid("the agent's name is not UTF-8"))?;
                 Some(AgentId::parse(name).map_err(|err| Fault::invalid(format!("the agent's name {err}")))?)
             }
-            None => token.as_ref().map(|token| token.agent.clone()),
+            None => token.map(|token| token.agent.clone()),
         };
         if let Some(agent) = named {
             if token.is_none() && agent == self.0.user {
                 let who = role::user(agent, false);
                 return Ok(who.coming_from(self.0.names.origin(peer.line())));
             }
-            let who = self.0.names.local(agent.clone(), Door::Own, token.as_deref(), peer.line());
-            return who.map_err(|why| not_ones_own(why, &agent, token.as_deref()));
+            let who = self.0.names.local(agent.clone(), Door::Own, token, peer.line());
+            return who.map_err(|why| not_ones_own(why, &agent, token));
         }
         let agents = self.0.provost.view(AgentPids).await.map_err(map::fault)?;
         let agents = agents.into_iter().filter_map(|pid| i32::try_from(pid).ok());
@@ -180,24 +193,34 @@ impl Own {
 
     /// The token that a request shows.
     async fn token(&self, headers: &HeaderMap) -> Result<Option<Arc<Token>>, Fault> {
-        let bad = || {
-            Fault::new(StatusCode::UNAUTHORIZED, "unproven", "the token is not good")
-                .hint("unset PROVOST_TOKEN, or have another one made: provost token mint AGENT")
-        };
         let shown = bearer::shown(headers.get_all(AUTHORIZATION).iter().map(|it| it.as_bytes()));
-        let Some(digest) = shown.map_err(|_| bad())? else { return Ok(None) };
+        let Some(digest) = shown.map_err(|_| bad_token())? else { return Ok(None) };
         let token = self.0.provost.view(GoodToken(digest)).await.map_err(map::fault)?;
-        token.map(Some).ok_or_else(bad)
+        token.map(Some).ok_or_else(bad_token)
     }
 }
 
-/// Tells whoever could not be looked at, or has too many connections, to come again.
-async fn turn_away(stream: Stream, guard: &Guard) {
-    let fault = || {
-        let why = "too much is open at the moment to take one more connection";
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).hint("try again in a moment")
-    };
-    let router = axum::Router::new().fallback(move || std::future::ready(fault()));
+fn bad_token() -> Fault {
+    Fault::new(StatusCode::UNAUTHORIZED, "unproven", "the token is not good")
+        .hint("unset PROVOST_TOKEN, or have another one made: provost token mint AGENT")
+}
+
+/// Told to a peer that could not be looked at, or has too many connections.
+fn crowded() -> Fault {
+    let why = "too much is open at the moment to take one more connection";
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why).hint("try again in a moment")
+}
+
+/// Told to a peer that may be below an agent, or may not.
+fn unseen() -> Fault {
+    Fault::new(StatusCode::FORBIDDEN, "unproven", crate::auth::UNSEEN)
+}
+
+/// Answers whatever such a peer asks with the same fault.
+async fn turn_away(stream: Stream, guard: &Guard, fault: fn() -> Fault) {
+    // As with every answer: without it a client would take us for another version.
+    let answer = move || ([(wire::VERSION_HEADER, wire::API_VERSION)], fault());
+    let router = axum::Router::new().fallback(move || std::future::ready(answer()));
     converse("own", stream, HEAD_TIME_MAX, guard, TowerToHyperService::new(router)).await;
 }
 
@@ -205,6 +228,7 @@ async fn turn_away(stream: Stream, guard: &Guard) {
 fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> Fault {
     tracing::warn!(door = "own", %agent, cause = why.cause(), "request refused");
     match (why, token) {
+        (Rejected::BadToken, _) => bad_token(),
         (Rejected::Taken, _) => map::fault(Refusal::NameTaken { agent: agent.clone() }),
         (_, Some(token)) => {
             let message = format!("the token is {}'s, and the request is not", token.agent);

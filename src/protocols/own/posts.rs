@@ -39,7 +39,7 @@ async fn publish(
     let now = own.0.provost.engine().now();
     // A branch may be one word, and its agent goes by that.
     let sender = message.get("agent_id").and_then(|it| it.as_str()).map(slug);
-    let post = read(message, now, |it| {
+    let post = read(message, now, &own.0.provost.tops(None), |it| {
         letterboxes.has(it) || who.may(Scope::Operate) || sender.as_ref() == Some(it)
     });
     let post = post.map_err(|(status, why)| {

@@ -393,7 +393,8 @@ async fn stop(State(own): State<Own>, Caller(who): Caller) -> Answered<wire::Don
     order(&own, &who, Order::Stop).await
 }
 
-/// Orders are the operator's; agents that share the user do not give them.
+/// Orders are the operator's; agents that share the user do not give them. One that leaves its name out gains nothing by them: what
+/// is known of agents, and what a person holds back, stays so over a restart.
 async fn order(own: &Own, who: &Principal, order: Order) -> Answered<wire::Done> {
     if !who.may(crate::domain::Scope::Operate) {
         return Err(map::fault(crate::domain::Refusal::OutOfScope { needs: crate::domain::Scope::Operate }));

@@ -44,9 +44,9 @@ impl Tied {
         if let Some(End::Process(mark)) = &self.0 { Some(*mark) } else { None }
     }
 
-    /// The same as far as the core does not see to it.
-    pub(super) fn in_session(self) -> Self {
-        Self(self.0.filter(|it| matches!(it, End::Session(_))))
+    /// Whether it is a session.
+    pub(super) fn is_session(&self) -> bool {
+        matches!(self.0, Some(End::Session(_)))
     }
 }
 
@@ -88,6 +88,11 @@ impl Ties {
 }
 
 impl Own {
+    /// What was taken is tied to nothing that is noted here any more.
+    pub(super) fn untie(&self, taken: &Taken) {
+        self.0.ties.all().values_mut().for_each(|list| list.retain(|(_, it)| it != taken));
+    }
+
     /// Notes what was taken; where it was tied to something else before, it is no longer.
     pub(super) fn tie(&self, tied: &Tied, who: &Principal, taken: Taken) {
         let Some(end) = &tied.0 else { return };

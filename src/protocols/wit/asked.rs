@@ -3,10 +3,10 @@
 use serde_json::value::RawValue;
 
 use super::map::{Fault, intent_status};
-use super::params::{Params, kind, path};
+use super::params::{Given, Params, kind, path};
 use super::wire::{Envelope, members, string};
 use crate::base::limits::{INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, STAGED_FILES_MAX, SYMBOL_LEN_MAX};
-use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Ttl};
+use crate::base::{AgentId, Fence, RepoPath, SymbolPath, Tops, Ttl};
 use crate::domain::{IntentStatus, ProcessMark};
 
 /// A path or a symbol in its one spelling, and as it was written.
@@ -68,8 +68,8 @@ pub(super) struct Check {
 
 impl Asked {
     /// Reads a request, which is wholly here then: nothing of its text is needed any more.
-    pub(super) fn read(envelope: &Envelope<'_>) -> Result<Self, Fault> {
-        let params = envelope.params;
+    pub(super) fn read(envelope: &Envelope<'_>, tops: &Tops) -> Result<Self, Fault> {
+        let params = Given { params: envelope.params, tops };
         match envelope.method.as_str() {
             "ping" => Ok(Self::Ping),
             "register" => register(params),
@@ -90,16 +90,14 @@ impl Asked {
     }
 }
 
-type Raw<'a> = Option<&'a RawValue>;
-
-fn register(params: Raw<'_>) -> Result<Asked, Fault> {
+fn register(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["name", "sessionId"])?;
     let (name, who) = (read.name("name"), read.session("sessionId"));
     let (name, who) = read.all(name.zip(who))?;
     Ok(Asked::Register(who, name))
 }
 
-fn acquire(params: Raw<'_>) -> Result<Asked, Fault> {
+fn acquire(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["symbolPath", "sessionId", "ttlMs", "waitMs", "reason", "pid"])?;
     let (at, who) = (read.symbol("symbolPath"), read.session("sessionId"));
     let (ttl, wait) = (read.duration("ttlMs"), read.wait("waitMs"));
@@ -109,25 +107,26 @@ fn acquire(params: Raw<'_>) -> Result<Asked, Fault> {
     Ok(Asked::Acquire(who, Acquire { at, ttl, wait, reason, process }))
 }
 
-fn release(params: Raw<'_>) -> Result<Asked, Fault> {
+fn release(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["symbolPath", "sessionId", "fence"])?;
     let (at, who) = (read.text("symbolPath"), read.session("sessionId"));
+    let at = at.map(|it| params.tops.inside(&it).into_owned());
     let fence = read.integer("fence");
     let ((at, who), fence) = read.all(at.zip(who).zip(fence))?;
     Ok(Asked::Release(who, Release { at, fence: fence.map(Fence) }))
 }
 
-fn locks(params: Raw<'_>) -> Result<Asked, Fault> {
+fn locks(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of_question(params, ["sessionId"])?;
     let session = read.filter("sessionId");
     // Here, and only here, an empty name is no filter.
     Ok(Asked::Locks(read.all(session)?.filter(|it| !it.is_empty())))
 }
 
-fn declare(params: Raw<'_>) -> Result<Asked, Fault> {
+fn declare(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["sessionId", "description", "files", "symbols", "ttlMs"])?;
     let (who, description) = (read.session("sessionId"), read.description("description"));
-    let files = read.full_list("files", INTENT_FILES_MAX, path);
+    let files = read.full_list("files", INTENT_FILES_MAX, |it| path(it, params.tops));
     if files.as_ref().is_some_and(Vec::is_empty) {
         read.wrong::<()>("files", "must name at least one file");
     }
@@ -149,7 +148,7 @@ fn symbol(value: &RawValue) -> Result<Box<str>, String> {
     Ok(text.into())
 }
 
-fn update(params: Raw<'_>) -> Result<Asked, Fault> {
+fn update(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["intentId", "sessionId", "status"])?;
     let (id, who) = (read.text("intentId"), read.session("sessionId"));
     let status = read.any_text("status").and_then(|word| {
@@ -160,22 +159,22 @@ fn update(params: Raw<'_>) -> Result<Asked, Fault> {
     Ok(Asked::Update(who, id, status))
 }
 
-fn intents(params: Raw<'_>) -> Result<Asked, Fault> {
+fn intents(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of_question(params, ["sessionId", "file", "status"])?;
-    let (session, file) = (read.filter("sessionId"), read.filter("file"));
+    let (session, file) = (read.filter("sessionId"), read.place("file"));
     let status = read.filter("status");
     let ((session, file), status) = read.all(session.zip(file).zip(status))?;
     Ok(Asked::Intents(Intents { session, file, status }))
 }
 
-fn propose(params: Raw<'_>) -> Result<Asked, Fault> {
+fn propose(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["sessionId", "symbolPath"])?;
     let (who, at) = (read.session("sessionId"), read.symbol("symbolPath"));
     let (who, at) = read.all(who.zip(at))?;
     Ok(Asked::Propose(who, at))
 }
 
-fn respond(params: Raw<'_>) -> Result<Asked, Fault> {
+fn respond(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["contractId", "sessionId", "accept"])?;
     let (id, who) = (read.text("contractId"), read.session("sessionId"));
     let accept = read.flag("accept");
@@ -183,18 +182,19 @@ fn respond(params: Raw<'_>) -> Result<Asked, Fault> {
     Ok(Asked::Respond(who, id, accept))
 }
 
-fn contracts(params: Raw<'_>) -> Result<Asked, Fault> {
+fn contracts(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of_question(params, ["symbolPath", "status"])?;
-    let (symbol, status) = (read.filter("symbolPath"), read.filter("status"));
+    let (symbol, status) = (read.place("symbolPath"), read.filter("status"));
     let (symbol, status) = read.all(symbol.zip(status))?;
     Ok(Asked::Contracts(symbol, status))
 }
 
-fn check(params: Raw<'_>) -> Result<Asked, Fault> {
+fn check(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["files", "renamed", "deleted"])?;
     let files = read.full_list("files", STAGED_FILES_MAX, |it| {
         let [at, content] = members(it, ["path", "content"]).ok_or("must be an object")?;
-        let at = path(at.ok_or("has no path")?).map_err(|why| format!("has a path that {why}"))?;
+        let at =
+            path(at.ok_or("has no path")?, params.tops).map_err(|why| format!("has a path that {why}"))?;
         let content = content.ok_or("has no content")?;
         let text =
             string(content).ok_or_else(|| format!("has {} as content, not a string", kind(content)))?;
@@ -203,21 +203,21 @@ fn check(params: Raw<'_>) -> Result<Asked, Fault> {
     let renamed = read.list("renamed", STAGED_FILES_MAX, |it| {
         let [from, to] = members(it, ["from", "to"]).ok_or("must be an object")?;
         let (from, to) = from.zip(to).ok_or("must have `from` and `to`")?;
-        Ok((path(from)?.0, path(to)?.0))
+        Ok((path(from, params.tops)?.0, path(to, params.tops)?.0))
     });
-    let deleted = read.list("deleted", STAGED_FILES_MAX, |it| Ok(path(it)?.0));
+    let deleted = read.list("deleted", STAGED_FILES_MAX, |it| Ok(path(it, params.tops)?.0));
     let (files, (renamed, deleted)) = read.all(files.zip(renamed.zip(deleted)))?;
     Ok(Asked::Check(Check { files, renamed, deleted }))
 }
 
-fn leave(params: Raw<'_>) -> Result<Asked, Fault> {
+fn leave(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["sessionId", "intents"])?;
     let (who, intents) = (read.session("sessionId"), read.switch("intents"));
     let (who, intents) = read.all(who.zip(intents))?;
     Ok(Asked::Leave(who, intents))
 }
 
-fn withdraw(params: Raw<'_>) -> Result<Asked, Fault> {
+fn withdraw(params: Given<'_>) -> Result<Asked, Fault> {
     let mut read = Params::of(params, ["contractId", "sessionId"])?;
     let (id, who) = (read.text("contractId"), read.session("sessionId"));
     let (id, who) = read.all(id.zip(who))?;

@@ -61,8 +61,9 @@ pub(super) fn turned_away(cause: &str) -> Result<Response<Full<Bytes>>, Infallib
 async fn respond(wit: &Wit, taken: Taken) -> (StatusCode, String) {
     let Taken { bytes, share } = taken;
     let mut share = Some(share);
+    let tops = wit.tops();
     let read = Envelope::parse(&bytes).map(|envelope| {
-        let asked = Asked::read(&envelope);
+        let asked = Asked::read(&envelope, &tops);
         (envelope.id, asked)
     });
     drop(bytes);

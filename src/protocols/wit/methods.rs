@@ -74,9 +74,11 @@ impl Wit {
             at: at.clone(),
             asked: asked.clone(),
             ttl: acquire.ttl,
+            at_least: false,
             wait: acquire.wait,
             reason: acquire.reason,
             process: acquire.process,
+            in_session: false,
         };
         match self.0.provost.lock(&who, order).await {
             Ok(granted) => Ok(wire::json(&rows::granted(&asked, &granted))),
@@ -122,6 +124,7 @@ impl Wit {
             files: declare.files,
             symbols: declare.symbols,
             ttl: declare.ttl,
+            grants: Vec::new(),
         };
         Ok(wire::json(&rows::report(&self.0.provost.declare(&who, order).await?)))
     }

@@ -24,6 +24,7 @@ use crate::auth::Rejected;
 use crate::auth::line::Line;
 use crate::auth::names::Names;
 use crate::auth::peer::PeerId;
+use crate::base::Tops;
 use crate::base::limits::LOOPBACK_SPARE_MAX;
 use crate::service::{Base, Provost};
 use crate::transport::Stream;
@@ -66,10 +67,16 @@ impl Wit {
         Self(Arc::new(parts), Arc::default())
     }
 
+    /// From where absolute paths in its requests are understood.
+    fn tops(&self) -> Tops {
+        self.0.provost.tops(self.0.base.as_ref())
+    }
+
     async fn converse(mut self, mut stream: Stream, guard: Guard) {
         let proven = PeerId::of(&stream).and_then(|peer| {
             peer.check_same_user(self.0.uid)?;
             peer.check_not_jailed()?;
+            peer.check_seen()?;
             Ok(peer)
         });
         let turned_away = match proven {
@@ -80,6 +87,7 @@ impl Wit {
                 (!guard.makes_room(LOOPBACK_SPARE_MAX)).then_some("its process has too many")
             }
             Err(Rejected::Busy) => Some(Rejected::Busy.cause()),
+            Err(Rejected::Unseen) => Some(crate::auth::UNSEEN),
             Err(rejected) => {
                 tracing::warn!(door = "wit", cause = rejected.cause(), "connection refused");
                 return;

@@ -6,32 +6,39 @@ use super::map::Fault;
 use super::wire::{self, Faults, members, string};
 use crate::auth::peer::process_of_ours;
 use crate::base::limits::{DESCRIPTION_LEN_MAX, ID_LEN_MAX, TTL_MAX_MS};
-use crate::base::{AgentId, RepoPath, SymbolPath, Ttl, check_look};
+use crate::base::{AgentId, RepoPath, SymbolPath, Tops, Ttl, check_look};
 use crate::domain::ProcessMark;
+
+/// What a request gives along, and from where absolute paths in it are understood.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) params: Option<&'a RawValue>,
+    pub(super) tops: &'a Tops,
+}
 
 /// The parameters of one request. Reading notes what is wrong; [`Params::all`] tells it.
 pub(super) struct Params<'a, const N: usize> {
     names: [&'static str; N],
     values: [Option<&'a RawValue>; N],
+    tops: &'a Tops,
     faults: Faults,
 }
 
 impl<'a, const N: usize> Params<'a, N> {
     /// Finds members by name. What is no object has none.
-    pub(super) fn of(params: Option<&'a RawValue>, names: [&'static str; N]) -> Result<Self, Fault> {
-        let values = params.and_then(|it| members(it, names));
+    pub(super) fn of(given: Given<'a>, names: [&'static str; N]) -> Result<Self, Fault> {
+        let values = given.params.and_then(|it| members(it, names));
         let values = values.ok_or_else(|| {
             Fault::params(Faults { form_errors: vec!["must be an object".into()], ..Faults::default() })
         })?;
-        Ok(Self { names, values, faults: Faults::default() })
+        Ok(Self { names, values, tops: given.tops, faults: Faults::default() })
     }
 
     /// The same for a question, which may come without parameters: all of its members are filters.
-    pub(super) fn of_question(params: Option<&'a RawValue>, names: [&'static str; N]) -> Result<Self, Fault> {
-        match params {
-            None => Ok(Self { names, values: [None; N], faults: Faults::default() }),
-            Some(null) if null.get() == "null" => Self::of_question(None, names),
-            some => Self::of(some, names),
+    pub(super) fn of_question(given: Given<'a>, names: [&'static str; N]) -> Result<Self, Fault> {
+        match given.params {
+            Some(it) if it.get() != "null" => Self::of(given, names),
+            _ => Ok(Self { names, values: [None; N], tops: given.tops, faults: Faults::default() }),
         }
     }
 
@@ -87,6 +94,12 @@ impl<'a, const N: usize> Params<'a, N> {
         }
     }
 
+    /// A path or a symbol that may be left out, from the top; `Some(None)` then.
+    pub(super) fn place(&mut self, name: &'static str) -> Option<Option<String>> {
+        let tops = self.tops;
+        Some(self.filter(name)?.map(|it| tops.inside(&it).into_owned()))
+    }
+
     /// Words for people, and not more than people read.
     fn words(&mut self, name: &'static str, len_max: usize) -> Option<Box<str>> {
         let text = self.text(name)?;
@@ -133,8 +146,9 @@ impl<'a, const N: usize> Params<'a, N> {
         if text.is_empty() {
             self.empty::<()>(name);
         }
+        let text = self.tops.inside(&text);
         match SymbolPath::parse(&text) {
-            Ok(at) => Some((at, text.into())),
+            Ok(at) => Some((at, text.as_ref().into())),
             Err(why) => self.wrong(name, why.to_string()),
         }
     }
@@ -233,10 +247,11 @@ impl<'a, const N: usize> Params<'a, N> {
 }
 
 /// A path of the repository, with how it was written.
-pub(super) fn path(value: &RawValue) -> Result<(RepoPath, Box<str>), String> {
+pub(super) fn path(value: &RawValue, tops: &Tops) -> Result<(RepoPath, Box<str>), String> {
     let text = filled(value)?;
+    let text = tops.inside(&text);
     let path = RepoPath::parse(&text).map_err(|why| why.to_string())?;
-    Ok((path, text.into()))
+    Ok((path, text.as_ref().into()))
 }
 
 /// A string with something in it.

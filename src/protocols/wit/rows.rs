@@ -236,7 +236,13 @@ struct Item {
 
 pub(super) fn report(declared: &Declared) -> Report {
     let ours = |it: &Conflict| {
-        matches!(it, Conflict::Within(_) | Conflict::Elsewhere(_) | Conflict::CallerLocked { .. })
+        matches!(
+            it,
+            Conflict::Within(_)
+                | Conflict::Elsewhere(_)
+                | Conflict::CallerLocked { .. }
+                | Conflict::Incomplete(_)
+        ) || matches!(it, Conflict::Chain { symbol, .. } if symbol.symbol().is_empty())
     };
     Report {
         intent_id: declared.intent.id.to_string(),
@@ -269,6 +275,17 @@ fn item(conflict: &Conflict) -> Item {
         Conflict::Locked { symbol, lock } => {
             let message = format!("{symbol} is locked by {}", held(lock));
             Item { symbol_path: Some(symbol.to_string()), ..locked(lock, "LOCK_INTERSECTION", message) }
+        }
+        Conflict::Incomplete(why) => {
+            let message = format!("callers and callees may be missing here: {why}");
+            Item { r#type: "INCOMPLETE", description: message.clone(), message, ..Item::default() }
+        }
+        // Of a whole file wit has no such kind.
+        Conflict::Chain { symbol, lock } if symbol.symbol().is_empty() => {
+            let message =
+                format!("{} calls {}, which is locked by {}", symbol.file(), lock.asked, held(lock));
+            let file = Some(symbol.file().to_string());
+            Item { intent_symbol: file, ..locked(lock, "LOCKED_CALLEE", message) }
         }
         Conflict::Chain { symbol, lock } => {
             let message = format!("{symbol} calls {}, which is locked by {}", lock.asked, held(lock));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::file::{self, Done, New};
+use super::file::{self, Done, Found, New};
 use super::plan::{Order, Plan, Want, plan};
 use super::record::{Head, Pen, Side, Step, Totals};
 use super::{Applied, kept_by, places, undo};
@@ -72,10 +72,21 @@ impl Carrying {
     /// Writes all files, one after the other. Of a change that is several files, all or none.
     async fn all(&mut self, orders: Vec<Order>, applied: &mut Applied) {
         let groups = places::groups(&orders);
+        let mut waiting = places::together(&orders, &groups);
         // By group: what was written of it, and what of it could not be.
         let (mut written, mut failed) = (BTreeMap::<usize, BTreeSet<RepoPath>>::new(), BTreeMap::new());
         for (order, group) in orders.into_iter().zip(groups) {
             let path = order.path.clone();
+            // The others were looked at when the apply began, which may have been a while ago.
+            if let Some(all) = waiting.remove(&group)
+                && let Err((one, why)) = self.still_fits(all).await
+            {
+                applied.errors.push(format!("{one}: {why}"));
+                failed.insert(group, one);
+            }
+            if failed.get(&group) == Some(&path) {
+                continue;
+            }
             if let Some(one) = failed.get(&group) {
                 applied
                     .errors
@@ -96,6 +107,16 @@ impl Carrying {
                 }
             }
         }
+    }
+
+    /// Looks at all files of a change once more before the first of them is removed. Answers which does not fit any more,
+    /// and why.
+    async fn still_fits(&self, orders: Vec<Order>) -> Result<(), (RepoPath, String)> {
+        let (provost, exactly) = (self.provost.clone(), self.exactly);
+        let first = orders.first().map(|it| it.path.clone()).unwrap_or_default();
+        let look = move || provost.look_again(&orders, exactly);
+        let looked = self.provost.in_applying_turn(look).await;
+        looked.unwrap_or_else(|refusal| Err((first, refusal.to_string())))
     }
 
     /// Puts back what was written of a change of which one file cannot be.
@@ -214,6 +235,21 @@ impl Provost {
         false
     }
 
+    /// Whether each of these files can be written once those of them are gone that go.
+    fn look_again(&self, orders: &[Order], exactly: bool) -> Result<(), (RepoPath, String)> {
+        let root = self.root().handle();
+        let leaving = orders.iter().filter(|it| it.is_removal()).map(|it| it.path.clone()).collect();
+        let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
+        for order in orders {
+            let looked = places::look_past(root, &order.path, &leaving).and_then(|found| {
+                let plan = plan(found.as_ref(), &order.want, &order.check, until)?;
+                fits(exactly, &plan, found.as_ref(), order)
+            });
+            looked.map_err(|why| (order.path.clone(), why))?;
+        }
+        Ok(())
+    }
+
     /// Writes one file; `None` if it needs nothing. What is there is looked at anew as often as somebody else changes
     /// it meanwhile, up to a bound.
     fn write_file(
@@ -233,9 +269,7 @@ impl Provost {
             let found = file::look(root, &order.path).map_err(plainly)?;
             let until = Instant::now() + Duration::from_millis(DIFF_MS_MAX);
             let plan = plan(found.as_ref(), &order.want, &order.check, until)?;
-            if exactly && !plan.is_nothing() && plan.sides(found.as_ref(), &order.want) != order.sides {
-                return Err("changed on disk since its difference was allowed; ask again".into());
-            }
+            fits(exactly, &plan, found.as_ref(), order)?;
             let (bytes, mode) = match plan {
                 Plan::Same => return Ok(None),
                 Plan::Gone => (None, None),
@@ -247,7 +281,8 @@ impl Provost {
             let step = Step {
                 n,
                 path: order.path.clone(),
-                beside: format!(".provost-{apply}-{n}").into(),
+                // Not to be guessed by a worker, which could take the name before.
+                beside: format!(".provost-{apply}-{n}-{}", uuid::Uuid::new_v4().simple()).into(),
                 before: old.clone(),
                 after: new.clone(),
                 folders: file::missing_folders(root, &order.path).map_err(plainly)?,
@@ -290,6 +325,14 @@ impl Provost {
             Ok(None) => Err("what was there before cannot be read back as it was".into()),
             Err(err) => Err(format!("what was there before cannot be read back: {err}")),
         }
+    }
+}
+
+/// Whether a plan is what was allowed, where an allowance is needed.
+fn fits(exactly: bool, plan: &Plan, found: Option<&Found>, order: &Order) -> Result<(), String> {
+    match exactly && !plan.is_nothing() && plan.sides(found, &order.want) != order.sides {
+        true => Err("changed on disk since its difference was allowed; ask again".into()),
+        false => Ok(()),
     }
 }
 

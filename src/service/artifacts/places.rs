@@ -3,7 +3,7 @@
 //! Such changes are several artifacts, removals among them, of which each alone would be refused or would leave half of
 //! it done. They are looked at as they will be once what goes is gone, and they are done together or not at all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cap_std::fs::Dir;
 
@@ -113,6 +113,16 @@ pub(super) fn groups(orders: &[Order]) -> Vec<usize> {
         }
     }
     groups
+}
+
+/// The orders of each group that has several, by its number.
+pub(super) fn together(orders: &[Order], groups: &[usize]) -> BTreeMap<usize, Vec<Order>> {
+    let mut all: BTreeMap<usize, Vec<Order>> = BTreeMap::new();
+    for (order, group) in orders.iter().zip(groups) {
+        all.entry(*group).or_default().push(order.clone());
+    }
+    all.retain(|_, orders| orders.len() > 1);
+    all
 }
 
 impl Sorted {

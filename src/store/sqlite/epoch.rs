@@ -76,19 +76,11 @@ fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreEr
     into.pragma_update(None, "journal_mode", "DELETE")?;
     into.execute_batch("CREATE TABLE backup (journal_key BLOB NOT NULL) STRICT")?;
     into.execute("INSERT INTO backup VALUES (?1)", params![secret.expose()])?;
-    let head = verified(&into, &Key::new(secret))?;
+    read::whole(&into)?;
+    let head = read::whole_journal(&into, &Key::new(secret))?;
     drop(into);
     files::sync(to)?;
     Ok(head)
-}
-
-/// Where a whole journal ends in which nothing is wrong.
-fn verified(db: &Connection, key: &Key) -> Result<Anchor, StoreError> {
-    read::whole(db)?;
-    let mut walk = Walk::whole(key, read::checkpoints(db, "ORDER BY seq")?, read::gaps(db)?, None);
-    read::walk_after(db, &mut walk)?;
-    walk.leap()?;
-    Ok(walk.head())
 }
 
 /// Goes on after damage, with numbers that nobody has seen. What was there is put aside, unless it is gone on with.
@@ -150,7 +142,8 @@ fn fetched(dir: &Path, path: &Path) -> Result<Secret, StoreError> {
             .query_row("SELECT journal_key FROM backup", [], |row| row.get(0))
             .map_err(|_| StoreError::damaged("this is no file that `provost backup` has written"))?;
         let secret = Secret::new(key);
-        verified(&db, &Key::new(&secret))?;
+        read::whole(&db)?;
+        read::whole_journal(&db, &Key::new(&secret))?;
         db.execute_batch("DROP TABLE backup")?;
         Ok(secret)
     })();

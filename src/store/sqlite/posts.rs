@@ -1,5 +1,6 @@
 //! Messages between agents: which event has them, and whose inboxes they are in. What they say is in the event alone.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -72,6 +73,28 @@ pub(super) fn apply(db: &Connection, change: &PostChange) -> Result<(), StoreErr
         PostChange::BeginLog(n) => set_meta(db, LOG_FROM, &n.0.to_string()),
         PostChange::Newest(..) => Ok(()),
     }
+}
+
+/// Of the changes of a batch, which ones leave nothing behind, since a later one undoes them: agents that publish much change
+/// their rows with each message, and what waits for an absent agent gives way to what is newer.
+pub(super) fn undone(changes: &[Change]) -> Vec<bool> {
+    let (mut rows, mut prints, mut unparked) = (HashSet::new(), HashSet::new(), HashMap::new());
+    let mut undone = vec![false; changes.len()];
+    for (at, change) in changes.iter().enumerate().rev() {
+        let Change::Post(change) = change else { continue };
+        match change {
+            PostChange::PutCorrespondent(it) => undone[at] = !rows.insert(&it.slug),
+            PostChange::PutFootprint(it) => undone[at] = !prints.insert(&it.slug),
+            PostChange::Unpark(to, n) => drop(unparked.insert((to, n), at)),
+            PostChange::Park(to, n, _) => {
+                if let Some(later) = unparked.remove(&(to, n)) {
+                    (undone[at], undone[later]) = (true, true);
+                }
+            }
+            _ => {}
+        }
+    }
+    undone
 }
 
 /// Everything but what was said.

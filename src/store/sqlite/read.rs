@@ -51,6 +51,7 @@ pub(super) fn live(
     each(db, "assignment", "", |it| state.apply(&CrewChange::PutAssignment(Arc::new(it)).into()))?;
     each(db, "transfer", "", |it| state.apply(&CrewChange::PutTransfer(Arc::new(it)).into()))?;
     each(db, "token", "", |it| state.apply(&Change::PutToken(Arc::new(it))))?;
+    each(db, "switched", "", |(worker, to)| state.apply(&Change::Switch(worker, Some(to))))?;
     each(db, "job", "", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
     state.apply(&Change::Count(counters));
 
@@ -179,6 +180,14 @@ pub(super) fn whole(db: &Connection) -> Result<(), StoreError> {
     if says == "ok" { Ok(()) } else { Err(StoreError::Malformed(says.into())) }
 }
 
+/// Where a journal ends in which nothing is wrong, from its beginning on.
+pub(super) fn whole_journal(db: &Connection, key: &Key) -> Result<Anchor, StoreError> {
+    let mut walk = Walk::whole(key, checkpoints(db, "ORDER BY seq")?, gaps(db)?, None);
+    walk_after(db, &mut walk)?;
+    walk.leap()?;
+    Ok(walk.head())
+}
+
 /// Walks over all events after the head of `walk`; stops at the first that is wrong.
 pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), StoreError> {
     // A walk over everything also has to see rows with numbers that cannot be.
@@ -248,8 +257,7 @@ pub(super) fn tail(db: &Connection, key: &Key) -> Result<Tail, StoreError> {
     walk.leap()?;
     let (head, counters) = (walk.head(), counters(db)?);
     if counters.event != head.seq {
-        let what = "the newest events do not agree with their number";
-        return Err(StoreError::Tampered { seq: head.seq.next(), what: what.into() });
+        return Err(StoreError::EndMissing { head: head.seq });
     }
     Ok(Tail { last, head, counters })
 }
@@ -282,6 +290,9 @@ pub(in crate::store) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> R
     let Some(key) = key else { return print.map_or(Ok(()), |_| Err(StoreError::Key(no_key(&dir)))) };
     if print.is_some_and(|it| it != key.fingerprint().to_string()) {
         return Err(StoreError::Key(wrong_key(&dir)));
+    }
+    if all || files::is_small(&dir) {
+        whole_journal(&tx, &key)?;
     }
     reached(&tx, &known, tail(&tx, &key)?.head)
 }

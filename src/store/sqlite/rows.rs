@@ -4,8 +4,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::crew;
 use super::posts;
-use crate::base::{EffectId, EventSeq, Timestamp};
-use crate::domain::{Change, Counters, Effect, JobChange, Task, Uses};
+use crate::base::{AgentId, EffectId, EventSeq, Timestamp};
+use crate::domain::{Change, Counters, Effect, JobChange, Switched, Task, Uses};
 use crate::store::codec::{ended_at, int, nat, text};
 use crate::store::journal::{Checkpoint, Gap};
 use crate::store::{StoreError, StoredEvent};
@@ -13,7 +13,8 @@ use crate::store::{StoreError, StoredEvent};
 /// Applies the stored part of what memory applied, in the same order.
 // tidy: long because it has an arm for every change
 pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> Result<(), StoreError> {
-    for change in changes {
+    let undone = posts::undone(changes);
+    for (change, _) in changes.iter().zip(undone).filter(|(_, undone)| !undone) {
         match change {
             Change::PutTask(task) => put_task(db, task, None)?,
             Change::FinishTask(task) => {
@@ -63,6 +64,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
                 put(db, "DELETE FROM token WHERE digest = ?1", params![digest.to_string()])?;
             }
             Change::Job(change) => put_job(db, change)?,
+            Change::Switch(worker, to) => put_switch(db, worker, to.as_ref())?,
             Change::StartEffect(id) => {
                 put(db, "UPDATE effect SET started = 1 WHERE id = ?1", params![int(id.0)?])?;
             }
@@ -71,7 +73,6 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             // All but the last are memory's alone; the last count of a batch is written once.
             Change::Beat(..)
             | Change::CameBy(..)
-            | Change::Switch(..)
             | Change::CarryMail(..)
             | Change::Hold(..)
             | Change::Apply(..)
@@ -106,6 +107,17 @@ fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
         _ => {}
     }
     Ok(())
+}
+
+/// Only what is to last is kept.
+fn put_switch(db: &Connection, worker: &AgentId, to: Option<&Switched>) -> Result<(), StoreError> {
+    match to.filter(|it| it.is_lasting()) {
+        Some(to) => {
+            let row = params![worker.as_str(), text(&(worker, to))?];
+            put(db, "INSERT OR REPLACE INTO switched VALUES (?1, ?2)", row)
+        }
+        None => put(db, "DELETE FROM switched WHERE worker = ?1", params![worker.as_str()]),
+    }
 }
 
 /// What editors have asked for.

@@ -88,6 +88,9 @@ kinds! {
         Instantiation = "instantiation_expression",
         Await = "await_expression",
         Sequence = "sequence_expression",
+        Ternary = "ternary_expression",
+        Binary = "binary_expression",
+        AugmentedAssignment = "augmented_assignment_expression",
         Unary = "unary_expression",
         ObjectPattern = "object_pattern",
         ArrayPattern = "array_pattern",
@@ -148,6 +151,9 @@ names! {
         Alias = "alias",
         Declaration = "declaration",
         Pattern = "pattern",
+        Operator = "operator",
+        Consequence = "consequence",
+        Alternative = "alternative",
     }
 }
 
@@ -203,6 +209,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Declarator => declarator(walk, node),
         Kind::Pair => pair(walk, node),
         Kind::Assignment => assignment(walk, node),
+        Kind::AugmentedAssignment => locals::filled(walk, node),
         Kind::Call => call(walk, node),
         Kind::New => new(walk, node),
         Kind::JsxOpening | Kind::JsxSelfClosing => element(walk, node),
@@ -362,9 +369,11 @@ impl Named<'_> {
                     signature(walk, wrapped?, &head)
                 });
                 let seen = locals::of_named(walk, self.node, self.value);
+                let typed = walk.field(self.node, Field::Type as u8).is_some();
                 let at = walk.symbol(Found {
                     signature,
                     seen,
+                    typed,
                     ..Found::new(self.name, sort, self.node.byte_range())
                 });
                 if let Some(wrapped) = wrapped {

@@ -75,20 +75,19 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
 
 /// A variable that a function has for itself.
 pub(super) fn variable(walk: &mut Walk<'_>, node: Node<'_>, pattern: Node<'_>, value: Option<Node<'_>>) {
-    let block = |kind: u8| {
-        matches!(
-            Kind::of(kind),
-            Some(
-                Kind::Block
-                    | Kind::For
-                    | Kind::ForIn
-                    | Kind::SwitchBody
-                    | Kind::FunctionDeclaration
-                    | Kind::FunctionExpression
-                    | Kind::ArrowFunction
-                    | Kind::MethodDefinition
-            )
-        )
+    // `var` is known in the whole function.
+    let is_hoisted = Kind::of(walk.kind_above(0)) == Some(Kind::Variable);
+    let block = |kind: u8| match Kind::of(kind) {
+        Some(Kind::Block | Kind::For | Kind::ForIn | Kind::SwitchBody) => !is_hoisted,
+        Some(
+            Kind::FunctionDeclaration
+            | Kind::GeneratorDeclaration
+            | Kind::FunctionExpression
+            | Kind::GeneratorFunction
+            | Kind::ArrowFunction
+            | Kind::MethodDefinition,
+        ) => true,
+        _ => false,
     };
     let Some(scope) = walk.range_above(block) else { return };
     if Kind::at(walk, pattern) != Some(Kind::Identifier) {
@@ -109,14 +108,34 @@ pub(super) fn variable(walk: &mut Walk<'_>, node: Node<'_>, pattern: Node<'_>, v
     }
 }
 
-/// `s = …` and `this.s = …`.
+/// `s ??= …`, and what else gives a name another value beside the one that it has.
+pub(super) fn filled(walk: &mut Walk<'_>, node: Node<'_>) {
+    let parts = [Field::Left, Field::Right].map(|field| walk.field(node, field as u8));
+    let operator = walk.field(node, Field::Operator as u8);
+    if let ([Some(left), Some(right)], Some(operator)) = (parts, operator)
+        && matches!(&*walk.text(operator), "??=" | "||=" | "&&=")
+    {
+        assigned(walk, left, right);
+    }
+}
+
+fn assign(walk: &mut Walk<'_>, name: Node<'_>, seen: Seen) {
+    let (text, at, owner) = (walk.text(name), offset(name.start_byte()), walk.scope.owner);
+    walk.facts.locals.assign(&text, at, owner, seen);
+}
+
+/// `s = …`, `[s] = …` and `this.s = …`.
 pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
     let seen = of_value(walk, right);
-    let at = offset(left.start_byte());
-    if Kind::at(walk, left) == Some(Kind::Identifier) {
-        let name = walk.text(left);
-        walk.facts.locals.assign(&name, at, seen);
-        return;
+    match Kind::at(walk, left) {
+        Some(Kind::Identifier) => return assign(walk, left, seen),
+        Some(Kind::ArrayPattern | Kind::ObjectPattern) => {
+            for name in bound_names(walk, left) {
+                assign(walk, name, Seen::Unknown);
+            }
+            return;
+        }
+        _ => {}
     }
     let field = dotted(walk, left).filter(|path| path.starts_with("this.") && path.matches('.').count() == 1);
     if let (Some(path), Some(class)) = (field, class_around(walk)) {
@@ -133,8 +152,18 @@ pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>)
 }
 
 fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
+    one_of(walk, value, 0)
+}
+
+/// What one of two values is.
+fn either(walk: &Walk<'_>, values: [Option<Node<'_>>; 2], depth: usize) -> Seen {
+    let [one, other] = values.map(|it| it.map_or(Seen::Unknown, |it| one_of(walk, it, depth + 1)));
+    one.or(other)
+}
+
+fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
     let mut value = value;
-    for _ in 0..NESTED_MAX {
+    for _ in depth..NESTED_MAX {
         let inner = match Kind::at(walk, value) {
             Some(Kind::Parenthesized | Kind::NonNull) => value.named_child(0),
             Some(Kind::As | Kind::Satisfies) => {
@@ -147,7 +176,28 @@ fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
             }
             Some(Kind::New) => {
                 let class = walk.field(value, Field::Constructor as u8).and_then(|it| dotted(walk, it));
-                return class.map_or(Seen::Unknown, |class| Seen::Of(class.into()));
+                // Of a class that a parameter stands for, nothing is known.
+                let at = offset(value.start_byte());
+                let is_local = |class: &str| {
+                    walk.facts.locals.seen(class.split('.').next().unwrap_or(class), at).is_some()
+                };
+                return match class {
+                    Some(class) if is_local(&class) => Seen::Several,
+                    Some(class) => Seen::Of(class.into()),
+                    None => Seen::Unknown,
+                };
+            }
+            Some(Kind::Ternary) => {
+                let values = [Field::Consequence, Field::Alternative];
+                return either(walk, values.map(|it| walk.field(value, it as u8)), depth);
+            }
+            Some(Kind::Binary) => {
+                let operator = walk.field(value, Field::Operator as u8).map(|it| walk.text(it));
+                if !matches!(operator.as_deref(), Some("||" | "??" | "&&")) {
+                    return Seen::Unknown;
+                }
+                let values = [Field::Left, Field::Right];
+                return either(walk, values.map(|it| walk.field(value, it as u8)), depth);
             }
             Some(Kind::Array | Kind::String | Kind::Template | Kind::Number | Kind::Regex) => {
                 return Seen::BuiltIn;

@@ -66,6 +66,14 @@ kinds! {
         Integer = "integer",
         Float = "float",
         None = "none",
+        Conditional = "conditional_expression",
+        BooleanOperator = "boolean_operator",
+        NamedExpression = "named_expression",
+        Global = "global_statement",
+        Nonlocal = "nonlocal_statement",
+        CasePattern = "case_pattern",
+        KeywordPattern = "keyword_pattern",
+        SplatPattern = "splat_pattern",
     }
 }
 
@@ -269,7 +277,8 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     let name = walk.text(left);
     let signature = declared(walk, node, lambda);
     let seen = locals::of_assignment(walk, node);
-    let at = walk.symbol(Found { signature, seen, ..Found::new(&name, sort, node.byte_range()) });
+    let typed = walk.field(node, Field::Type as u8).is_some();
+    let at = walk.symbol(Found { signature, seen, typed, ..Found::new(&name, sort, node.byte_range()) });
     if let Some(lambda) = lambda {
         walk.claim(lambda);
     }
@@ -325,6 +334,9 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     let decorates = walk.above.last().is_some_and(|above| Kind::of(above.kind) == Some(Kind::Decorator));
     let form = if decorates { Form::Decorator } else { Form::Plain };
     if let Some((name, receiver)) = callee(walk, function) {
+        if matches!(&receiver, Receiver::Path(path) if **path == *"__all__") {
+            modules::more_than_is_said(walk, node);
+        }
         walk.call(node, &name, receiver, form);
     }
 }

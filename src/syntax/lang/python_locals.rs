@@ -67,7 +67,54 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
             }
         }
         Kind::AsPattern => managed(walk, node),
+        Kind::NamedExpression => named(walk, node),
+        Kind::CasePattern => captured(walk, node),
+        Kind::SplatPattern => capture(walk, node.named_child(0)),
+        Kind::Global | Kind::Nonlocal => outside(walk, node),
         _ => {}
+    }
+}
+
+/// `case s`, `case … as s`, `case C(key=s)`.
+fn captured(walk: &mut Walk<'_>, pattern: Node<'_>) {
+    let Some(inner) = pattern.named_child(0) else { return };
+    let last = u32::try_from(inner.named_child_count()).ok().and_then(|all| all.checked_sub(1));
+    match Kind::at(walk, inner) {
+        Some(Kind::DottedName) => capture(walk, Some(inner)),
+        Some(Kind::AsPattern | Kind::KeywordPattern) => {
+            capture(walk, last.and_then(|last| inner.named_child(last)));
+        }
+        _ => {}
+    }
+}
+
+/// A name that a pattern gives to what it meets; one with dots is a value that it compares with.
+fn capture(walk: &mut Walk<'_>, name: Option<Node<'_>>) {
+    let is_name =
+        |name: &Node<'_>| matches!(Kind::at(walk, *name), Some(Kind::Identifier | Kind::DottedName));
+    let Some((name, scope)) = name.filter(is_name).zip(function_around(walk)) else { return };
+    let text = walk.text(name);
+    if !text.contains('.') {
+        walk.local(&text, scope, Seen::Unknown, false);
+    }
+}
+
+/// `(s := …)`.
+fn named(walk: &mut Walk<'_>, node: Node<'_>) {
+    let parts = [Field::Name, Field::Value].map(|field| walk.field(node, field as u8));
+    if let ([Some(name), Some(value)], Some(scope)) = (parts, function_around(walk)) {
+        let (text, seen) = (walk.text(name), of_value(walk, value));
+        walk.local(&text, scope, seen, false);
+    }
+}
+
+/// `global s`, `nonlocal s`.
+fn outside(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(scope) = function_around(walk) else { return };
+    let mut cursor = node.walk();
+    for name in node.named_children(&mut cursor) {
+        let text = walk.text(name);
+        walk.outside(&text, scope.clone());
     }
 }
 
@@ -98,6 +145,11 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
             Some(Kind::TypedParameter | Kind::Splat | Kind::DictionarySplat) => parameter.named_child(0),
             _ => None,
         };
+        // `*names: Type`
+        let named = named.and_then(|named| match Kind::at(walk, named) {
+            Some(Kind::Splat | Kind::DictionarySplat) => named.named_child(0),
+            _ => Some(named),
+        });
         let Some(named) = named.filter(|named| Kind::at(walk, *named) == Some(Kind::Identifier)) else {
             continue;
         };
@@ -124,13 +176,20 @@ pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>, left: Node<'_>) {
     }
     let Some(scope) = function_around(walk) else { return };
     if Kind::at(walk, left) == Some(Kind::Identifier) {
-        let name = walk.text(left);
-        walk.local(&name, scope, seen, typed);
+        one_assigned(walk, left, scope, seen, typed);
         return;
     }
     for name in bound_names(walk, left) {
-        let text = walk.text(name);
-        walk.local(&text, scope.clone(), Seen::Unknown, false);
+        one_assigned(walk, name, scope.clone(), Seen::Unknown, false);
+    }
+}
+
+fn one_assigned(walk: &mut Walk<'_>, name: Node<'_>, scope: Range<u32>, seen: Seen, typed: bool) {
+    let (text, at) = (walk.text(name), offset(name.start_byte()));
+    if walk.facts.locals.is_outside(&text, at) {
+        walk.facts.locals.assign(&text, at, walk.scope.owner, seen);
+    } else {
+        walk.local(&text, scope, seen, typed);
     }
 }
 
@@ -149,16 +208,46 @@ pub(super) fn of_assignment(walk: &Walk<'_>, node: Node<'_>) -> Seen {
 }
 
 fn of_value(walk: &Walk<'_>, value: Node<'_>) -> Seen {
+    one_of(walk, value, 0)
+}
+
+fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
+    let either = |values: [Option<Node<'_>>; 2]| {
+        let [one, other] = values.map(|it| it.map_or(Seen::Unknown, |it| one_of(walk, it, depth + 1)));
+        one.or(other)
+    };
     let mut value = value;
-    for _ in 0..NESTED_MAX {
+    for _ in depth..NESTED_MAX {
         match Kind::at(walk, value) {
+            // The condition is in the middle.
+            Some(Kind::Conditional) => return either([value.named_child(0), value.named_child(2)]),
+            Some(Kind::BooleanOperator) => {
+                return either([Field::Left, Field::Right].map(|field| walk.field(value, field as u8)));
+            }
+            Some(Kind::NamedExpression) => match walk.field(value, Field::Value as u8) {
+                Some(inner) => value = inner,
+                None => return Seen::Unknown,
+            },
             Some(Kind::Parenthesized) => match value.named_child(0) {
                 Some(inner) => value = inner,
                 None => return Seen::Unknown,
             },
             Some(Kind::Call) => {
                 let class = walk.field(value, Field::Function as u8).and_then(|it| dotted(walk, it));
-                return class.map_or(Seen::Unknown, |class| made_by(&class));
+                let at = offset(value.start_byte());
+                return class.map_or(Seen::Unknown, |class| match made_by(&class) {
+                    // Of a class that a parameter stands for, nothing is known.
+                    Seen::Of(class)
+                        if walk
+                            .facts
+                            .locals
+                            .seen(class.split('.').next().unwrap_or(&class), at)
+                            .is_some() =>
+                    {
+                        Seen::Several
+                    }
+                    seen => seen,
+                });
             }
             Some(
                 Kind::Dictionary

@@ -67,6 +67,7 @@ pub(super) fn all_is(walk: &mut Walk<'_>, left: Node<'_>, right: Option<Node<'_>
         return;
     }
     if !matches!(Kind::at(walk, right), Some(Kind::List | Kind::Tuple)) {
+        more_than_is_said(walk, left);
         return;
     }
     let mut cursor = right.walk();
@@ -75,6 +76,13 @@ pub(super) fn all_is(walk: &mut Walk<'_>, left: Node<'_>, right: Option<Node<'_>
         if let Some(name) = content {
             walk.export(string, Export { name: name.clone(), what: Exported::Local(name) });
         }
+    }
+}
+
+/// `__all__` has names that are not understood here, so that any may be among them.
+pub(super) fn more_than_is_said(walk: &mut Walk<'_>, node: Node<'_>) {
+    if walk.scope.owner.is_none() {
+        walk.export(node, Export { name: "*".into(), what: Exported::Local("*".into()) });
     }
 }
 
@@ -97,6 +105,7 @@ pub(super) fn more_of_all(walk: &mut Walk<'_>, node: Node<'_>) {
 pub(super) fn finish(walk: &mut Walk<'_>) {
     let all = walk.exported_names();
     walk.mark_exported(|symbol| {
-        if all.is_empty() { !symbol.path.starts_with('_') } else { all.contains(&symbol.path) }
+        let is_open = all.is_empty() || all.contains("*");
+        (is_open && !symbol.path.starts_with('_')) || all.contains(&symbol.path)
     });
 }

@@ -123,7 +123,7 @@ fn what_is_wrong_with_the_journal_is_said_in_words() {
     db.execute("DELETE FROM event WHERE seq = 2", []).unwrap();
     drop(db);
     let said = desk.run(&["doctor"]).ends(FAILED).out;
-    assert!(said.contains("the journal has been changed"), "{said}");
+    assert!(said.contains("the journal has been tampered with at event 2"), "{said}");
     assert!(!said.contains("Tampered") && !said.contains("first_bad_seq"), "{said}");
 }
 

@@ -310,6 +310,14 @@ fn what_was_answered_in_the_hosts_own_dialog_waits_no_longer_in_the_queue() {
     assert!(world.call("claude", "PostToolUse", &recorded(&world, "claude/post_tool_use")).status.success());
     eventually("its question is gone", || waiting(&world) == 0);
     assert!(hook.wait_with_output().unwrap().stdout.is_empty());
+    // What came of it does not matter; of what has failed Claude Code tells by another event.
+    let hook = asking(&world);
+    let mut told = recorded(&world, "claude/post_tool_use");
+    (told["hook_event_name"], told["error"]) = (json!("PostToolUseFailure"), json!("Exit code 3"));
+    told.as_object_mut().unwrap().remove("tool_response");
+    assert!(world.call("claude", "PostToolUseFailure", &told).status.success());
+    eventually("its question is gone", || waiting(&world) == 0);
+    assert!(hook.wait_with_output().unwrap().stdout.is_empty());
     // Its person says no, and something else.
     let hook = asking(&world);
     let mut told = recorded(&world, "claude/session_start");
@@ -386,6 +394,24 @@ fn of_sessions_that_begin_together_one_goes_by_the_adapters_name() {
         });
         assert_eq!(named, usize::from(round == 0), "round {round}");
     }
+    adapter.kill().unwrap();
+    adapter.wait().unwrap();
+}
+
+#[test]
+fn a_server_that_is_there_before_the_hooks_goes_by_the_adapters_name() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let mut adapter = world.command(&["adapt", "claude"]).stderr(Stdio::null()).spawn().unwrap();
+    let section = || std::fs::read_to_string(world.repo().join("CLAUDE.md")).unwrap_or_default();
+    eventually("the section", || section().contains("You are `claude-code-1` here, unless"));
+    // Claude Code tells it the session, and not its own process.
+    let mut server = Server::that_locks(&world, Some(SESSION), &json!({}));
+    let locks = server.calls("locks_list", &json!({}));
+    assert_eq!(locks["locks"][0]["holder"], "claude-code-1", "{locks}");
+    let begun = world.call("claude", "SessionStart", &recorded(&world, "claude/session_start"));
+    let said = String::from_utf8_lossy(&begun.stdout).into_owned();
+    assert!(said.contains("you are claude-code-1."), "{said}");
     adapter.kill().unwrap();
     adapter.wait().unwrap();
 }

@@ -91,6 +91,17 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "git -C src rm auth.ts",
         "git read-tree -u --reset HEAD",
         "setsid busybox rm src/auth.ts &",
+        "python3 -c \"open('src/auth.ts','w')\"",
+        "git restore --staged --worktree src/auth.ts",
+        "find . -name node_modules -prune -o -type f -exec sed -i s/a/b/ {} +",
+        "find src ! -name '*.md' -delete",
+        "find . -name auth.ts -exec grep -q x {} \\; -exec sed -i s/a/b/ {} \\;",
+        "patch -p 1 < fix.diff",
+        "curl -sSLo src/auth.ts http://127.0.0.1/x",
+        "wget -qO src/auth.ts http://127.0.0.1/x",
+        "yarn prettier --write .",
+        "pnpm prettier --write .",
+        "f=src/auth.ts; rm $f",
     ];
     for command in refused {
         world.is_refused("claude", &told(&world, command));
@@ -129,9 +140,7 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "unzip -l a.zip",
         "python3 -m http.server",
         // Named in the document as what is not seen.
-        "python3 -c \"open('src/auth.ts','w')\"",
         "echo 'rm src/auth.ts' | sh",
-        "f=src/auth.ts; rm $f",
     ];
     for command in free {
         world.goes_on("claude", &told(&world, command));

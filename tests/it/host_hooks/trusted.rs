@@ -45,7 +45,14 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
         ("SessionStart", "session_start"),
         ("SessionEnd", "session_end"),
     ];
-    let mut config = String::from("model = \"any\"\n");
+    let folder = world.home().join(".codex");
+    std::fs::create_dir_all(&folder).unwrap();
+    let top = world.repo().canonicalize().unwrap();
+    let project = |level: &str| format!("[projects.\"{}\"]\ntrust_level = \"{level}\"\n", top.display());
+    std::fs::write(folder.join("config.toml"), project("trusted")).unwrap();
+    let said = status(&world);
+    assert!(said.contains("codex: untrusted") && said.contains("before you trust them"), "{said}");
+    let mut config = format!("model = \"any\"\n{}", project("trusted"));
     for (event, key) in events {
         let digest = digest_of(key, &hooks["hooks"][event][0]);
         config.push_str(&format!(
@@ -53,16 +60,31 @@ fn hooks_that_codex_does_not_trust_yet_are_not_called_installed() {
             file.display()
         ));
     }
-    let folder = world.home().join(".codex");
-    std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), &config).unwrap();
     assert!(status(&world).contains("codex: installed"), "{}\n{config}", status(&world));
+    // A repository that it does not trust, as one that it has not heard of.
+    for other in [project("untrusted"), String::new()] {
+        std::fs::write(folder.join("config.toml"), config.replace(&project("trusted"), &other)).unwrap();
+        let said = status(&world);
+        assert!(
+            said.contains("codex: untrusted") && said.contains("reads no hooks of a repository"),
+            "{said}"
+        );
+    }
     // One that is switched off, and one that has changed since.
     std::fs::write(folder.join("config.toml"), format!("{config}enabled = false\n")).unwrap();
-    assert!(status(&world).contains("codex: untrusted"));
+    let said = status(&world);
+    assert!(said.contains("codex: untrusted") && said.contains("switched off"), "{said}");
     std::fs::write(folder.join("config.toml"), &config).unwrap();
     assert!(world.install_hooks("codex", &["--agent", "pair"]).status.success());
-    assert!(status(&world).contains("codex: untrusted"));
+    let said = status(&world);
+    assert!(said.contains("codex: untrusted") && said.contains("have changed since"), "{said}");
+    let alone = world.command(&["hooks", "status", "codex"]).output().unwrap();
+    let alone = String::from_utf8(alone.stdout).unwrap();
+    assert!(
+        alone.contains("codex: untrusted") && !alone.contains("claude") && !alone.contains("pre-commit"),
+        "{alone}"
+    );
 }
 
 #[test]

@@ -22,10 +22,30 @@ pub(super) enum Word {
     Plain(String),
     /// A pattern for names of files.
     Pattern(String),
+    /// Put together from these when the command is run.
+    Made(Vec<Piece>),
     /// What it means is only known when it is run.
     Unknown,
     /// What comes next is written to.
     Into,
+    /// What comes next is read.
+    From,
+}
+
+/// A part of a word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Piece {
+    /// Text, and whether it is a pattern for names of files.
+    Text(String, bool),
+    /// What a variable has; without a name, what nothing is known of.
+    Variable {
+        /// Its name.
+        name: String,
+        /// Whether it stands in quotation marks, so that it stays one word.
+        quoted: bool,
+    },
+    /// What a line prints.
+    Output(String),
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -62,7 +82,9 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
             }
             '<' => match read_from(&mut rest) {
                 Some((3, text)) => all.extend([Part::Command(std::mem::take(&mut words)), Part::Text(text)]),
-                end => texts.extend(end.map(|(_, end)| end)),
+                Some((2, end)) => texts.push(end),
+                Some((_, file)) => words.extend([Word::From, Word::Plain(file)]),
+                None => {}
             },
             '#' => while rest.next_if(|it| *it != '\n').is_some() {},
             c if c.is_whitespace() => {
@@ -79,8 +101,8 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
     all
 }
 
-/// What is read from matters to nobody, but for text in the lines to come, whose end is given back, and text that stands
-/// here; with the number of signs that say so.
+/// What is read: a file, the end of a text in the lines to come, or a text that stands here; with the number of signs
+/// (one to three) that say so.
 fn read_from(rest: &mut Chars<'_>) -> Option<(usize, String)> {
     let mut signs = 0;
     while rest.next_if_eq(&'<').is_some() {
@@ -91,7 +113,7 @@ fn read_from(rest: &mut Chars<'_>) -> Option<(usize, String)> {
     }
     while rest.next_if(|it| matches!(it, ' ' | '\t')).is_some() {}
     match word(rest, &mut Vec::new()) {
-        Word::Plain(text) if matches!(signs, 2 | 3) && !text.is_empty() => Some((signs, text)),
+        Word::Plain(text) if matches!(signs, 1..=3) && !text.is_empty() => Some((signs, text)),
         _ => None,
     }
 }
@@ -110,12 +132,32 @@ fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
     text
 }
 
-/// A line within a word, behind `$` or a backtick.
-fn inner_line(rest: &mut Chars<'_>, begin: char) -> Option<String> {
+/// What stands in a word behind `$` or a backtick.
+fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     if begin == '`' {
-        return Some(rest.by_ref().take_while(|it| *it != '`').collect());
+        return Piece::Output(rest.by_ref().take_while(|it| *it != '`').collect());
     }
-    rest.next_if_eq(&'(')?;
+    if rest.next_if_eq(&'(').is_some() {
+        return Piece::Output(up_to_close(rest));
+    }
+    let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+    let name = match rest.next_if_eq(&'{') {
+        Some(_) => rest.by_ref().take_while(|it| *it != '}').collect(),
+        None => {
+            let mut name = String::new();
+            while let Some(c) = rest.next_if(is_name) {
+                name.push(c);
+            }
+            name
+        }
+    };
+    // Of `${f%.ts}` and the like nothing is known.
+    let name = if name.chars().all(|c| is_name(&c)) { name } else { String::new() };
+    Piece::Variable { name, quoted }
+}
+
+/// The text up to the parenthesis that closes one that was opened.
+fn up_to_close(rest: &mut Chars<'_>) -> String {
     let (mut line, mut depth) = (String::new(), 1);
     for c in rest.by_ref() {
         depth += match c {
@@ -128,53 +170,102 @@ fn inner_line(rest: &mut Chars<'_>, begin: char) -> Option<String> {
         }
         line.push(c);
     }
-    Some(line)
+    line
+}
+
+/// A word while it is read.
+#[derive(Default)]
+struct Building {
+    pieces: Vec<Piece>,
+    text: String,
+    pattern: bool,
+}
+
+impl Building {
+    fn open(&mut self, piece: Piece) {
+        if !self.text.is_empty() {
+            self.pieces.push(Piece::Text(std::mem::take(&mut self.text), self.pattern));
+        }
+        self.pieces.push(piece);
+    }
+
+    fn word(mut self) -> Word {
+        let pattern = self.pattern || has_choice(&self.text);
+        if self.pieces.is_empty() {
+            return if pattern { Word::Pattern(self.text) } else { Word::Plain(self.text) };
+        }
+        if !self.text.is_empty() {
+            self.pieces.push(Piece::Text(self.text, pattern));
+        }
+        Word::Made(self.pieces)
+    }
+}
+
+/// Whether braces in a word stand for several: those of `HEAD@{1}` and `{}` stand for themselves.
+fn has_choice(text: &str) -> bool {
+    let inner =
+        |from: &str| from.split_once('}').is_some_and(|(it, _)| it.contains(',') || it.contains(".."));
+    text.match_indices('{').any(|(at, _)| inner(&text[at + 1..]))
 }
 
 fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
-    let (mut text, mut open, mut pattern) = (String::new(), false, false);
+    let mut building = Building::default();
+    let mut is_first = true;
+    let mut open = |building: &mut Building, piece: Piece| {
+        if let Piece::Output(line) = &piece {
+            inner.push(line.clone());
+        }
+        building.open(piece);
+    };
     while let Some(&c) = rest.peek() {
+        let was_first = std::mem::take(&mut is_first);
         match c {
             '\'' => {
                 rest.next();
-                text.extend(rest.by_ref().take_while(|it| *it != '\''));
+                building.text.extend(rest.by_ref().take_while(|it| *it != '\''));
             }
             '"' => {
                 rest.next();
                 while let Some(c) = rest.next().filter(|it| *it != '"') {
-                    if matches!(c, '$' | '`') {
-                        open = true;
-                        inner.extend(inner_line(rest, c));
+                    match c {
+                        '$' | '`' => {
+                            let piece = opened(rest, c, true);
+                            open(&mut building, piece);
+                        }
+                        '\\' => building.text.push(rest.next().unwrap_or(c)),
+                        c => building.text.push(c),
                     }
-                    text.push(if c == '\\' { rest.next().unwrap_or(c) } else { c });
                 }
             }
             '\\' => {
                 rest.next();
                 // A line goes on behind its end.
-                text.extend(rest.next().filter(|it| *it != '\n'));
+                building.text.extend(rest.next().filter(|it| *it != '\n'));
             }
             '$' | '`' => {
                 rest.next();
-                open = true;
-                inner.extend(inner_line(rest, c));
+                let piece = opened(rest, c, false);
+                open(&mut building, piece);
             }
             c if c.is_whitespace() || ";|&()<>".contains(c) => break,
+            // Elsewhere in a word it stands for itself, as in `HEAD~1`.
+            '~' if was_first => {
+                rest.next();
+                let is_own = rest.peek().is_none_or(|it| *it == '/' || it.is_whitespace());
+                let name = if is_own { "HOME".to_owned() } else { String::new() };
+                open(&mut building, Piece::Variable { name, quoted: true });
+            }
             c => {
-                open |= c == '~';
-                pattern |= "*?[{".contains(c);
-                text.push(c);
+                building.pattern |= "*?[".contains(c);
+                building.text.push(c);
                 rest.next();
             }
         }
     }
     // `2>` names no file, and its number is none either.
-    let is_number = rest.peek() == Some(&'>') && text.chars().all(|it| it.is_ascii_digit());
-    // `{}` stands for what a program is given, and `{` is a word of the shell.
-    let pattern = pattern && text != "{" && (text.contains(['*', '?', '[']) || !text.ends_with("{}"));
-    match (open || is_number, pattern) {
-        (true, _) => Word::Unknown,
-        (false, true) => Word::Pattern(text),
-        (false, false) => Word::Plain(text),
-    }
+    let is_number = rest.peek() == Some(&'>')
+        && building.pieces.is_empty()
+        && !building.text.is_empty()
+        && building.text.chars().all(|it| it.is_ascii_digit());
+    if is_number { Word::Unknown } else { building.word() }
 }

@@ -125,6 +125,7 @@ pub(in crate::jail) fn host_facts() -> Facts {
         landlock_abi: sys::landlock_abi(),
         seccomp_actions: read("/proc/sys/kernel/seccomp/actions_avail"),
         groups,
+        inotify: Some(super::newcomers::has_room()),
         seatbelt: false,
         job: None,
     }

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+use rustix::io::Errno;
 
 use crate::base::limits::{FOLDERS_HEARD_MAX, FOLDERS_HEARD_PART, NEWS_PER_TICK_MAX};
 use crate::jail::repositories::is_repository_name;
@@ -21,12 +22,20 @@ const USERS_WATCHES: &str = "/proc/sys/fs/inotify/max_user_watches";
 /// Bytes that are read of the kernel's news at once.
 const BUFFER: usize = 16 << 10;
 
+/// Whether the user can have one more folder watched now.
+pub(super) fn has_room() -> bool {
+    let made = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
+    made.is_ok_and(|it| add_watch(&it, "/", WatchFlags::CREATE | WatchFlags::ONLYDIR).is_ok())
+}
+
 /// The folders that are watched.
 pub(super) struct Newcomers {
     inotify: OwnedFd,
     /// By the kernel's number for a watch: which of the walked directories it is in, and where.
     folders: BTreeMap<i32, (usize, PathBuf)>,
     most: usize,
+    /// Whether there was no room for some folder.
+    is_full: bool,
 }
 
 impl Newcomers {
@@ -35,12 +44,13 @@ impl Newcomers {
         let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         let all: usize = std::fs::read_to_string(USERS_WATCHES).ok()?.trim().parse().ok()?;
         let most = (all / FOLDERS_HEARD_PART).min(FOLDERS_HEARD_MAX);
-        Some(Self { inotify, folders: BTreeMap::new(), most })
+        Some(Self { inotify, folders: BTreeMap::new(), most, is_full: false })
     }
 
     /// Hears of what appears in a folder from now on, if there is room for one more.
     pub(super) fn listen(&mut self, folder: BorrowedFd<'_>, root: usize, path: &Path) {
         if self.folders.len() >= self.most {
+            self.is_full = true;
             return;
         }
         let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::EXCL_UNLINK;
@@ -48,9 +58,16 @@ impl Newcomers {
         let it = format!("/proc/self/fd/{}", folder.as_raw_fd());
         match add_watch(&self.inotify, it, flags) {
             Ok(number) => drop(self.folders.insert(number, (root, path.to_owned()))),
+            // Gone since it was opened.
+            Err(Errno::NOENT) => {}
             // The user's are used up: they are for other programs.
-            Err(_) => self.most = 0,
+            Err(_) => (self.most, self.is_full) = (0, true),
         }
+    }
+
+    /// Whether there are folders of which nothing is heard.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// What has appeared since: names that may be a repository's, and new folders. As many as one tick has time for.

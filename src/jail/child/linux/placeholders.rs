@@ -295,7 +295,9 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
 /// one without its mark.
 fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let draft = format!(".provost-{}", rustix::process::getpid().as_raw_nonzero());
+    // The time, since a worker that ran here before may have taken names that it could guess.
+    let nanos = crate::system::wall_time().as_nanos();
+    let draft = format!(".provost-{}-{nanos}", rustix::process::getpid().as_raw_nonzero());
     let is_dir = matches!(kind, Missing::Directory | Missing::Leave);
     if is_dir {
         rustix::fs::mkdirat(parent, &draft, Mode::RWXU)?;

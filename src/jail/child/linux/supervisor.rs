@@ -336,7 +336,7 @@ fn tier_ns(
             return Err(error);
         }
     };
-    let layers = with_group(namespaces::layers(), group.as_ref());
+    let layers = with_group(namespaces::layers(), &watch, group.as_ref());
     control.say(&Said::Ready { layers, first, scratch: None });
     // Without mounts there is no protection that could be lost.
     let intact = || plan.lacks(Layer::Root) || placeholders.are_intact();
@@ -395,7 +395,7 @@ fn tier_ll(
         }
     };
     let path = scratch.path().to_path_buf();
-    let layers = with_group(landlock::layers(), group.as_ref());
+    let layers = with_group(landlock::layers(), &watch, group.as_ref());
     control.say(&Said::Ready { layers, first: worker, scratch: Some(path) });
     let ask = sys::ask_everything_in_scope;
     let woken = wait(control, watched.as_fd(), &mut input, ask, || {
@@ -414,7 +414,8 @@ fn fork_into(flags: i32, group: Option<&Group>) -> io::Result<Forked> {
     }
 }
 
-fn with_group(mut layers: Vec<String>, group: Option<&Group>) -> Vec<String> {
+fn with_group(mut layers: Vec<String>, watch: &Watch<'_>, group: Option<&Group>) -> Vec<String> {
+    layers.extend(watch.layer());
     layers.extend(group.map(Group::layer));
     layers
 }

@@ -18,6 +18,13 @@ const TICKS_PER_LOOK: u32 = 10;
 /// Of every tick of a tenth of a second, the part that goes into looking at directories.
 const SHARE_OF_A_TICK: Duration = Duration::from_millis(5);
 
+/// The same where the kernel does not tell of new repositories.
+const SHARE_OF_A_TICK_DEAF: Duration = Duration::from_millis(25);
+
+/// What a run's layers say then.
+const DEAF: &str =
+    "new repositories are looked for by walks alone, since inotify has no room for all folders";
+
 /// Looks after one worker.
 pub(super) struct Watch<'a> {
     plan: &'a Plan,
@@ -68,8 +75,9 @@ impl<'a> Watch<'a> {
     /// To be called ten times a second. Answers why the worker has to end, if it has to.
     pub(super) fn tick(&mut self) -> Option<Breach> {
         self.ticks = self.ticks.wrapping_add(1);
-        let until = Instant::now() + SHARE_OF_A_TICK;
         self.workspace.hear();
+        let share = if self.workspace.is_deaf() { SHARE_OF_A_TICK_DEAF } else { SHARE_OF_A_TICK };
+        let until = Instant::now() + share;
         let space = self.workspace.look(until);
         if self.workspace.has_one_more_repository() {
             return Some(Breach::Repository);
@@ -89,6 +97,11 @@ impl<'a> Watch<'a> {
         self.processes_reached |= self.has_all_processes(usage.tasks);
         let most = self.plan.limits.resident_bytes;
         (usage.resident_bytes > most && family::proportional_bytes() > most).then_some(Breach::Memory)
+    }
+
+    /// What there is to say of how the worker is watched.
+    pub(super) fn layer(&self) -> Option<String> {
+        self.workspace.is_deaf().then(|| DEAF.to_owned())
     }
 
     /// After the worker's end: what it took too much of since the look before.

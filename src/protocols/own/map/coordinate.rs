@@ -321,6 +321,11 @@ pub(in super::super) fn conflicts(all: &[Conflict]) -> Vec<wire::Told> {
     all.iter().map(conflict_told).collect()
 }
 
+/// A symbol, or a whole file by its path alone.
+fn place(symbol: &SymbolPath) -> String {
+    symbol.to_string().trim_end_matches(':').to_owned()
+}
+
 fn conflict_told(conflict: &Conflict) -> wire::Told {
     match conflict {
         Conflict::Overlap(intent) => {
@@ -331,11 +336,16 @@ fn conflict_told(conflict: &Conflict) -> wire::Told {
         Conflict::Locked { symbol, lock } => {
             about(lock, "symbol_locked", format!("{symbol} is locked by {}", held(lock)))
         }
+        Conflict::Incomplete(why) => {
+            plain("incomplete", format!("callers and callees may be missing here: {why}"))
+        }
         Conflict::Chain { symbol, lock } => {
+            let symbol = place(symbol);
             let message = format!("{symbol} calls {}, which is locked by {}", lock.at, held(lock));
             about(lock, "callee_locked", message)
         }
         Conflict::CallerLocked { symbol, lock } => {
+            let symbol = place(symbol);
             let message = format!("{}, which calls {symbol}, is locked by {}", lock.at, held(lock));
             about(lock, "caller_locked", message)
         }
@@ -365,6 +375,7 @@ pub(in super::super) fn intent(it: &Intent, name: Option<&str>) -> wire::Intent 
         declared_at: it.declared_at.rfc3339(),
         updated_at: it.updated_at.rfc3339(),
         expires_at: it.expires_at.rfc3339(),
+        grants: it.grants.iter().map(|it| it.0).collect(),
     }
 }
 

@@ -12,6 +12,8 @@ pub struct TakeLock {
     pub symbol: String,
     /// For how long, in milliseconds; half an hour when absent.
     pub ttl_ms: Option<u64>,
+    /// Whether a lock of the caller's own that lasts longer keeps its time.
+    pub at_least: bool,
     /// How long to wait for it when somebody else has it, in milliseconds; not at all when absent.
     pub wait_ms: Option<u64>,
     /// What for.
@@ -64,7 +66,7 @@ pub struct Lock {
 pub struct Told {
     /// `caller_locked`, `container_locked`, `member_locked`, `intended`, `unknown_symbol`, `ambiguous_symbol`, `no_file`,
     /// `unread_file`, `intent_overlap`, `symbol_locked`, `callee_locked`, `locked_within`; and of other doors
-    /// `file_claimed`, `locked`, `announced`.
+    /// `file_claimed`, `locked`, `announced`. `incomplete` says that callers and callees may be missing.
     pub kind: String,
     /// One sentence.
     pub message: String,
@@ -161,6 +163,8 @@ pub struct Declare {
     pub ttl_ms: Option<u64>,
     /// The work tree.
     pub worktree: Option<String>,
+    /// The grants of locks that were taken for this change.
+    pub grants: Vec<u64>,
 }
 
 /// Answer to [`Declare`].
@@ -218,6 +222,9 @@ pub struct Intent {
     pub updated_at: String,
     /// When it lapses by itself.
     pub expires_at: String,
+    /// The grants of locks that were taken for it.
+    #[serde(default)]
+    pub grants: Vec<u64>,
 }
 
 /// A file of an intent.

@@ -91,6 +91,8 @@ fn a_worker_reaches_neither_the_daemon_nor_its_sockets() {
     let daemon = world.start();
     let (client, approver) = (world.client(&daemon, "orch:a"), world.approver(&daemon));
     for socket in [world.own_socket(), daemon.socket.clone()] {
+        // Tier `ll` keeps nobody from the index, and with one that cannot be read no worker is started.
+        let _not_there = std::fs::remove_file(world.repo().join(".git/index"));
         let goal = serde_json::to_string(&facts(&world, &daemon, &socket, &IN_JAIL)).unwrap();
         for (name, tier) in [("inner", Tier::Ns), ("thin", Tier::Ll)] {
             let seen = outcomes(&delegated(&client, &approver, name, &goal));

@@ -1,0 +1,40 @@
+//! Of locks, intents and contracts. What one tree of processes may have under all its names is a quarter of what there is.
+
+/// Locks held at once. A lock is for a symbol that somebody edits at this moment; there are never many.
+pub const LOCKS_MAX: usize = 20_000;
+
+/// Locks that one agent may hold: so many that no honest one notices.
+pub const LOCKS_PER_AGENT_MAX: usize = 4_000;
+
+/// Locks that may be held under all names of one tree of processes, so that one cannot take all.
+pub const LOCKS_OF_ONE_MAX: usize = LOCKS_MAX / 4;
+
+/// Agents that wait for a lock at once.
+pub const WAITERS_MAX: usize = 1_000;
+
+/// Those of them that share a tree of processes.
+pub const WAITERS_OF_ONE_MAX: usize = WAITERS_MAX / 4;
+
+/// Intents that are declared or active at once.
+pub const INTENTS_MAX: usize = 20_000;
+
+/// Intents that one agent may have declared at once.
+pub const INTENTS_PER_AGENT_MAX: usize = 4_000;
+
+/// Intents that may be declared at once under all names of one tree of processes.
+pub const INTENTS_OF_ONE_MAX: usize = INTENTS_MAX / 4;
+
+/// Settled intents that can still be asked for; the oldest goes first.
+pub const INTENTS_SETTLED_MAX: usize = 1_000;
+
+/// Files of one intent.
+pub const INTENT_FILES_MAX: usize = 1_000;
+
+/// Symbols of one intent.
+pub const INTENT_SYMBOLS_MAX: usize = 10_000;
+
+/// Contracts kept, whatever became of them; the oldest that binds nobody goes first.
+pub const CONTRACTS_MAX: usize = 10_000;
+
+/// Contracts that are open at once under all names of one tree of processes.
+pub const CONTRACTS_OF_ONE_MAX: usize = CONTRACTS_MAX / 4;

@@ -1,0 +1,22 @@
+//! Text for a person who decides about it: all of it can be seen.
+
+use std::fmt::Write as _;
+
+/// A text in which nothing hides. Control characters and characters that show nothing or turn the direction of text around
+/// are written as `\u{1b}`, with their code point in hexadecimal; line feeds and tabs stay. What a terminal would act upon,
+/// or swallow with all that follows, is read instead.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let hides = c.is_control() || super::lookalikes::is_hidden(c);
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if hides => {
+                // A String takes everything.
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}

@@ -1,0 +1,441 @@
+//! What stands in a line for an interpreter: `python -c`, `node -e`, a text for `python3 -`.
+//!
+//! It is not run and not understood. Found are calls that are known to write, such as `open(path, "w")`, `write_text` and
+//! `writeFileSync`, with texts as their arguments, or names that were given such a text; and lines for a shell.
+
+use std::collections::BTreeMap;
+
+use super::programs::{is_option, name, text};
+use super::words::Word;
+
+/// How a language writes comments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Language {
+    /// Behind `#`: Python, Ruby, Perl.
+    Hash,
+    /// Behind `//`: JavaScript, PHP.
+    Slashes,
+}
+
+/// What code does.
+#[derive(Default, Debug)]
+pub(super) struct Done {
+    /// Files that it writes, or patterns for them.
+    pub(super) paths: Vec<String>,
+    /// Lines that it has a shell run.
+    pub(super) lines: Vec<String>,
+    /// Whether it writes at all.
+    writes: bool,
+}
+
+/// Interpreters, their language, and their options of one letter, and words, behind which code stands.
+const INTERPRETERS: &[(&str, Language, &str, &[&str])] = &[
+    ("python", Language::Hash, "c", &[]),
+    ("pypy", Language::Hash, "c", &[]),
+    ("ruby", Language::Hash, "e", &[]),
+    ("perl", Language::Hash, "eE", &[]),
+    ("node", Language::Slashes, "ep", &["--eval", "--print"]),
+    ("bun", Language::Slashes, "ep", &["--eval", "--print"]),
+    ("tsx", Language::Slashes, "ep", &["--eval", "--print"]),
+    ("ts-node", Language::Slashes, "ep", &["--eval", "--print"]),
+    ("deno", Language::Slashes, "", &["eval"]),
+    ("php", Language::Slashes, "r", &[]),
+];
+
+fn interpreter(
+    words: &[Word],
+) -> Option<&'static (&'static str, Language, &'static str, &'static [&'static str])> {
+    let name = name(words)?;
+    let versions = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.iter().find(|it| name.strip_prefix(it.0).is_some_and(versions))
+}
+
+/// The code that an interpreter is told.
+pub(super) fn told(words: &[Word]) -> Option<(Language, String)> {
+    let (_, language, letters, long) = interpreter(words)?;
+    let rest = &words[1..];
+    let is_code = |it: &str| {
+        let short = it.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        long.contains(&it) || short.is_some_and(|it| it.ends_with(|c| letters.contains(c)))
+    };
+    let places = rest.iter().enumerate().filter(|(_, it)| text(it).is_some_and(is_code));
+    let codes: Vec<&str> = places.filter_map(|(at, _)| text(rest.get(at + 1)?)).collect();
+    (!codes.is_empty()).then(|| (*language, codes.join("\n")))
+}
+
+/// The language of what a program reads from its input as code.
+pub(super) fn is_taken_by(words: &[Word]) -> Option<Language> {
+    let (_, language, _, _) = interpreter(words)?;
+    let is_free = told(words).is_some() || words.iter().any(|it| text(it) == Some("-m"));
+    let reads = words[1..].iter().all(|it| is_option(it) || text(it) == Some("-"));
+    // Behind `-` stand words for the code.
+    let reads = reads || words.get(1).and_then(text) == Some("-");
+    (reads && !is_free).then_some(*language)
+}
+
+/// Whether code writes anything.
+pub(super) fn writes(language: Language, code: &str) -> bool {
+    done_by(language, code).writes
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Token {
+    Text(String),
+    Name(String),
+    Sign(char),
+    End,
+}
+
+/// Longest text in code that may be a path or a line for a shell, in bytes.
+const TEXT_LEN_MAX: usize = 4096;
+
+fn tokens(language: Language, code: &str) -> Vec<Token> {
+    let mut all = Vec::new();
+    let mut rest = code;
+    while let Some(c) = rest.chars().next() {
+        let is_comment = match language {
+            Language::Hash => c == '#',
+            Language::Slashes => rest.starts_with("//"),
+        };
+        if is_comment {
+            rest = rest.find('\n').map_or("", |at| &rest[at..]);
+        } else if matches!(c, '\'' | '"' | '`') {
+            let three = [c; 3].iter().collect::<String>();
+            let mark = if c != '`' && rest.starts_with(&three) { three } else { c.to_string() };
+            let (text, behind) = quoted(&rest[mark.len()..], &mark);
+            all.push(Token::Text(text));
+            rest = behind;
+        } else if c.is_alphabetic() || c == '_' {
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            all.push(Token::Name(rest[..end].to_owned()));
+            rest = &rest[end..];
+        } else {
+            match c {
+                '\n' | ';' => all.push(Token::End),
+                c if c.is_whitespace() => {}
+                c => all.push(Token::Sign(c)),
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    all
+}
+
+/// A text up to the mark that ends it, and what stands behind that.
+fn quoted<'a>(rest: &'a str, mark: &str) -> (String, &'a str) {
+    let mut text = String::new();
+    let mut chars = rest.char_indices();
+    while let Some((at, c)) = chars.next() {
+        if rest[at..].starts_with(mark) {
+            return (text, &rest[at + mark.len()..]);
+        }
+        match c {
+            '\\' => text.extend(chars.next().map(|(_, c)| c)),
+            c => text.push(c),
+        }
+    }
+    (text, "")
+}
+
+/// Which arguments of a call are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Writes {
+    First,
+    Second,
+    Both,
+    /// What it is called on.
+    Receiver,
+    /// What it is called on, and the argument.
+    Moves,
+    /// What a shell is told.
+    Line,
+}
+
+/// Functions that write, the names before their dot of which one is needed, and what they write.
+const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
+    ("writeFileSync", &[], Writes::First),
+    ("writeFile", &[], Writes::First),
+    ("appendFileSync", &[], Writes::First),
+    ("appendFile", &[], Writes::First),
+    ("outputFileSync", &[], Writes::First),
+    ("outputFile", &[], Writes::First),
+    ("writeJsonSync", &[], Writes::First),
+    ("writeJson", &[], Writes::First),
+    ("writeTextFileSync", &[], Writes::First),
+    ("writeTextFile", &[], Writes::First),
+    ("createWriteStream", &[], Writes::First),
+    ("truncateSync", &[], Writes::First),
+    ("unlinkSync", &[], Writes::First),
+    ("rmSync", &[], Writes::First),
+    ("rmtree", &[], Writes::First),
+    ("file_put_contents", &[], Writes::First),
+    ("removedirs", &["os"], Writes::First),
+    ("truncate", &["os", "fs", "File"], Writes::First),
+    ("remove", &["os", "fs", "Deno"], Writes::First),
+    ("removeSync", &["fs", "Deno"], Writes::First),
+    ("unlink", &["os", "fs", "File", "fsp", "promises"], Writes::First),
+    ("rm", &["fs", "fsp", "promises", "FileUtils"], Writes::First),
+    ("rm_f", &["FileUtils"], Writes::First),
+    ("rm_rf", &["FileUtils"], Writes::First),
+    ("delete", &["File"], Writes::First),
+    ("write", &["File", "IO", "Bun"], Writes::First),
+    ("binwrite", &["File", "IO"], Writes::First),
+    ("renameSync", &[], Writes::Both),
+    ("rename", &["os", "fs", "fsp", "promises", "File", "Deno"], Writes::Both),
+    ("renames", &["os"], Writes::Both),
+    ("replace", &["os"], Writes::Both),
+    ("move", &["shutil"], Writes::Both),
+    ("mv", &["FileUtils"], Writes::Both),
+    ("copyFileSync", &[], Writes::Second),
+    ("copyFile", &["fs", "fsp", "promises", "Deno"], Writes::Second),
+    ("cpSync", &[], Writes::Second),
+    ("copy", &["shutil"], Writes::Second),
+    ("copy2", &["shutil"], Writes::Second),
+    ("copyfile", &["shutil"], Writes::Second),
+    ("copytree", &["shutil"], Writes::Second),
+    ("cp", &["FileUtils", "fs"], Writes::Second),
+    ("symlink", &["os"], Writes::Second),
+    ("write_text", &[], Writes::Receiver),
+    ("write_bytes", &[], Writes::Receiver),
+    ("system", &[], Writes::Line),
+    ("popen", &["os"], Writes::Line),
+    ("execSync", &[], Writes::Line),
+    ("execFileSync", &[], Writes::Line),
+    ("spawnSync", &[], Writes::Line),
+    ("run", &["subprocess"], Writes::Line),
+    ("call", &["subprocess"], Writes::Line),
+    ("check_call", &["subprocess"], Writes::Line),
+    ("check_output", &["subprocess"], Writes::Line),
+];
+
+/// What code does, as far as its calls and the texts in it say so.
+pub(super) fn done_by(language: Language, code: &str) -> Done {
+    let tokens = tokens(language, code);
+    let known = given(&tokens);
+    let mut done = Done::default();
+    for (at, token) in tokens.iter().enumerate() {
+        let Token::Name(function) = token else { continue };
+        let Some(arguments) = arguments(&tokens[at + 1..]) else { continue };
+        let call = Call { before: &tokens[..at], arguments };
+        match function.as_str() {
+            "open" | "openSync" | "fopen" => call.opens(&known, &mut done),
+            "input" if call.says_inplace() => call.writes(Writes::First, &known, &mut done),
+            // Of a path; that of a text is given two.
+            "unlink" if call.arguments.iter().all(|it| it.is_empty()) => {
+                call.writes(Writes::Receiver, &known, &mut done);
+            }
+            "unlink" | "rename" if !call.is_of_object() => call.writes(Writes::Both, &known, &mut done),
+            "rename" | "replace" if call.arguments.len() == 1 => {
+                call.writes(Writes::Moves, &known, &mut done)
+            }
+            function => {
+                let is =
+                    |it: &&(&str, &[&str], Writes)| it.0 == function && (it.1.is_empty() || call.is_of(it.1));
+                if let Some((_, _, what)) = FUNCTIONS.iter().find(is) {
+                    call.writes(*what, &known, &mut done);
+                }
+            }
+        }
+    }
+    done
+}
+
+/// A call of a function.
+struct Call<'a> {
+    before: &'a [Token],
+    arguments: Vec<&'a [Token]>,
+}
+
+type Known = BTreeMap<String, Vec<String>>;
+
+impl Call<'_> {
+    fn is_of_object(&self) -> bool {
+        self.before.last() == Some(&Token::Sign('.'))
+    }
+
+    fn is_of(&self, names: &[&str]) -> bool {
+        match self.before {
+            [.., Token::Name(name), Token::Sign('.')] => names.contains(&name.as_str()),
+            _ => false,
+        }
+    }
+
+    fn says_inplace(&self) -> bool {
+        let inplace = |it: &Token| matches!(it, Token::Name(name) if name == "inplace");
+        self.arguments.iter().any(|it| it.iter().any(inplace))
+    }
+
+    /// What stands before the dot.
+    fn receiver(&self) -> &[Token] {
+        let [before @ .., Token::Sign('.')] = self.before else { return &[] };
+        let mut depth = 0_usize;
+        for (at, token) in before.iter().enumerate().rev() {
+            match token {
+                Token::Sign(')' | ']') => depth += 1,
+                Token::Sign('(' | '[') if depth > 0 => depth -= 1,
+                Token::Sign('.') | Token::Name(_) => {}
+                _ if depth > 0 => {}
+                _ => return &before[at + 1..],
+            }
+        }
+        before
+    }
+
+    fn writes(&self, what: Writes, known: &Known, done: &mut Done) {
+        let argument = |at: usize| self.arguments.get(at).copied().unwrap_or_default();
+        let written: Vec<&[Token]> = match what {
+            Writes::First => vec![argument(0)],
+            Writes::Second => vec![argument(1)],
+            Writes::Both => vec![argument(0), argument(1)],
+            Writes::Receiver => vec![self.receiver()],
+            Writes::Moves => vec![self.receiver(), argument(0)],
+            Writes::Line => return done.lines.extend(line(&self.arguments)),
+        };
+        done.writes = true;
+        done.paths.extend(written.into_iter().flat_map(|it| texts(it, known)));
+    }
+
+    /// A file that is opened to be written, as its mode says.
+    fn opens(&self, known: &Known, done: &mut Done) {
+        let text = |at: usize| self.arguments.get(at).and_then(|it| it.iter().find_map(of_text));
+        let is_mode = |it: &str| it.len() <= 4 && it.starts_with(['r', 'w', 'a', 'x']);
+        let writes = |it: &str| is_mode(it) && it.contains(['w', 'a', 'x', '+']);
+        // Perl has it before the path, or in front of it.
+        let perl = |it: &str| it.starts_with('>') || it.starts_with("+<");
+        let named =
+            self.arguments.iter().find(|it| matches!(it.first(), Some(Token::Name(it)) if it == "mode"));
+        let named = named.and_then(|it| it.iter().find_map(of_text));
+        if text(1).is_some_and(perl) {
+            done.writes = true;
+            let path = self.arguments.get(2).map_or_else(
+                || {
+                    text(1)
+                        .map(|it| it.trim_start_matches(['>', '+', '<', ' ']).to_owned())
+                        .into_iter()
+                        .collect()
+                },
+                |it| texts(it, known),
+            );
+            done.paths.extend(path);
+        } else if named.or(text(1)).is_some_and(writes) {
+            self.writes(Writes::First, known, done);
+        } else if self.is_of_object() && text(0).is_some_and(writes) {
+            self.writes(Writes::Receiver, known, done);
+        }
+    }
+}
+
+fn of_text(token: &Token) -> Option<&str> {
+    match token {
+        Token::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The arguments behind a function's name: between parentheses, or, as Perl and Ruby have it, up to the end.
+fn arguments(rest: &[Token]) -> Option<Vec<&[Token]>> {
+    let in_parentheses = match rest.first()? {
+        Token::Sign('(') => true,
+        Token::Text(_) | Token::Name(_) | Token::Sign('$') => false,
+        _ => return None,
+    };
+    let rest = if in_parentheses { &rest[1..] } else { rest };
+    let (mut all, mut depth, mut from) = (Vec::new(), 0_usize, 0);
+    for (at, token) in rest.iter().enumerate() {
+        match token {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')') if depth == 0 && in_parentheses => {
+                all.push(&rest[from..at]);
+                return Some(all);
+            }
+            Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            Token::Sign(',') if depth == 0 => {
+                all.push(&rest[from..at]);
+                from = at + 1;
+            }
+            Token::End if !in_parentheses => {
+                all.push(&rest[from..at]);
+                return Some(all);
+            }
+            _ => {}
+        }
+    }
+    all.push(&rest[from..]);
+    Some(all)
+}
+
+/// The texts that an expression may be: those in it, put together as a path, and those that its names were given.
+fn texts(expression: &[Token], known: &Known) -> Vec<String> {
+    let own: Vec<&str> = expression.iter().filter_map(of_text).collect();
+    let names = expression.iter().filter_map(|it| match it {
+        Token::Name(name) => known.get(name),
+        _ => None,
+    });
+    let named: Vec<String> = names.flatten().cloned().collect();
+    let mut all: Vec<String> = own.iter().map(|it| (*it).to_owned()).collect();
+    if own.len() > 1 {
+        all.push(own.join("/"));
+    }
+    // A name and a text behind it, as in `folder / "file"` and `path.join(folder, file)`.
+    all.extend(named.iter().flat_map(|it| own.iter().map(move |own| format!("{it}/{own}"))));
+    all.extend(named);
+    all.retain(|it| !it.is_empty() && it.len() <= TEXT_LEN_MAX && !it.contains('\n'));
+    all
+}
+
+/// What names are given: `path = "src/a.ts"`, `for path in [..]`.
+fn given(tokens: &[Token]) -> Known {
+    let mut known = Known::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let names: Vec<&String> = match token {
+            Token::Sign('=') if !matches!(tokens.get(at + 1), Some(Token::Sign('=' | '>'))) => {
+                tokens[..at].last().and_then(of_name).into_iter().collect()
+            }
+            Token::Name(word) if matches!(word.as_str(), "in" | "of") => {
+                let is_of_list = |it: &&Token| matches!(it, Token::Name(_) | Token::Sign(','));
+                tokens[..at].iter().rev().take_while(is_of_list).filter_map(of_name).collect()
+            }
+            _ => continue,
+        };
+        let mut depth = 0_usize;
+        let is_part = |it: &&Token| {
+            match it {
+                Token::Sign('(' | '[' | '{') => depth += 1,
+                Token::Sign(')' | ']' | '}') if depth == 0 => return false,
+                Token::Sign(')' | ']' | '}') => depth -= 1,
+                Token::End | Token::Sign(':') if depth == 0 => return false,
+                _ => {}
+            }
+            true
+        };
+        let value: Vec<Token> = tokens[at + 1..].iter().take_while(is_part).cloned().collect();
+        let values = texts(&value, &known);
+        for name in names {
+            known.entry(name.clone()).or_default().extend(values.iter().cloned());
+        }
+    }
+    known
+}
+
+fn of_name(token: &Token) -> Option<&String> {
+    match token {
+        Token::Name(name) => Some(name),
+        _ => None,
+    }
+}
+
+/// What a shell is told: a text, or a list of words.
+fn line(arguments: &[&[Token]]) -> Option<String> {
+    let is_list = |it: &[Token]| it.first() == Some(&Token::Sign('['));
+    let first = arguments.first()?;
+    let words: Vec<&str> = match arguments.get(1) {
+        // The program, and the list of its words.
+        Some(more) if !is_list(first) && is_list(more) => {
+            first.iter().chain(*more).filter_map(of_text).collect()
+        }
+        _ if is_list(first) => first.iter().filter_map(of_text).collect(),
+        _ => return first.iter().find_map(of_text).map(str::to_owned),
+    };
+    let quoted = |it: &&str| format!("'{}'", it.replace('\'', "'\\''"));
+    Some(words.iter().map(quoted).collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,260 @@
+//! What commands of git write in the work tree.
+
+use std::path::{Path, PathBuf};
+
+use super::patches::{named, strip};
+use super::programs::{has, is_option, text, values_of, written};
+use super::values::top;
+use super::words::Word;
+use super::{Between, Written};
+
+/// The upstream of the branch that is checked out.
+const UPSTREAM: &str = "@{upstream}";
+
+/// Options before the command that have a value.
+const VALUED: &[&str] =
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
+
+/// A command of git: where it runs, and the words behind its own.
+struct Command<'a> {
+    verb: &'a str,
+    rest: &'a [Word],
+    folder: PathBuf,
+}
+
+impl<'a> Command<'a> {
+    fn read(mut rest: &'a [Word], folder: &Path) -> Option<Self> {
+        let mut folder = folder.to_owned();
+        while let Some(option) = rest.first().filter(|it| is_option(it)).and_then(text) {
+            let value = rest.get(1).and_then(text);
+            match (option, option.strip_prefix("--work-tree=")) {
+                ("-C" | "--work-tree", _) => folder = folder.join(value?),
+                (_, Some(to)) => folder = folder.join(to),
+                _ => {}
+            }
+            rest = rest.get(if VALUED.contains(&option) { 2 } else { 1 }..).unwrap_or_default();
+        }
+        let (verb, rest) = rest.split_first()?;
+        Some(Self { verb: text(verb)?, rest, folder })
+    }
+
+    fn has(&self, options: &[&str]) -> bool {
+        has(self.rest, options)
+    }
+
+    /// The words that are no options, and no values of these, up to `--`.
+    fn named(&self, valued: &[&str]) -> Vec<&'a str> {
+        let is_end = |it: &Word| text(it) == Some("--");
+        let before = self.rest.split(is_end).next().unwrap_or_default();
+        named(before, valued).into_iter().filter_map(text).collect()
+    }
+
+    fn paths(&self, words: &[Word]) -> Vec<Written> {
+        words.iter().filter(|it| !is_option(it)).flat_map(|it| self.path(it)).collect()
+    }
+
+    fn path(&self, word: &Word) -> Vec<Written> {
+        let from_top = match word {
+            Word::Plain(text) | Word::Pattern(text) => {
+                text.strip_prefix(":/").or_else(|| text.strip_prefix(":(top)"))
+            }
+            _ => None,
+        };
+        match (from_top, top(&self.folder)) {
+            (Some(path), Some(top)) => written(&Word::Plain(path.to_owned()), top),
+            _ => written(word, &self.folder),
+        }
+    }
+
+    fn changed(&self, between: Between) -> Written {
+        Written::Changed(self.folder.clone(), between)
+    }
+
+    fn to(&self, revision: &str) -> Written {
+        let revision = if revision == "-" { "@{-1}" } else { revision };
+        self.changed(Between::Revision(revision.to_owned()))
+    }
+
+    /// Everything below the top of the work tree.
+    fn all(&self) -> Written {
+        Written::Below(top(&self.folder).unwrap_or(&self.folder).to_owned(), Vec::new())
+    }
+
+    /// Whether it goes on with, or gives up, what an earlier command has begun.
+    fn goes_on(&self) -> bool {
+        self.has(&["--abort", "--continue", "--quit", "--skip", "--edit-todo", "--show-current-patch"])
+    }
+}
+
+/// What a command of git writes.
+pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    let Some(git) = Command::read(rest, folder) else { return };
+    let into = values_of(git.rest, &["--output"], "");
+    found.extend(into.into_iter().map(|it| Written::Path(git.folder.join(it))));
+    match git.verb {
+        "rm" | "mv" if !git.has(&["--cached", "-n", "--dry-run"]) => found.extend(git.paths(git.rest)),
+        "restore" if git.has(&["--worktree", "-W"]) || !git.has(&["--staged", "-S"]) => {
+            found.extend(git.paths(git.rest));
+        }
+        "clean" if !git.has(&["-n", "--dry-run"]) => {
+            let named = named(git.rest, &["-e", "--exclude"]);
+            let named: Vec<_> = named.into_iter().flat_map(|it| git.path(it)).collect();
+            // It removes what git does not know.
+            let all = named.is_empty();
+            found.extend(if all { vec![git.changed(Between::Untracked)] } else { named });
+        }
+        "checkout" | "switch" => of_checkout(&git, found),
+        "reset" if git.has(&["--hard", "--merge", "--keep"]) => {
+            found.push(git.changed(Between::Uncommitted));
+            found.extend(git.named(&[]).first().map(|it| git.to(it)));
+        }
+        "stash" => of_stash(&git, found),
+        "read-tree" if git.has(&["-u", "--reset"]) => {
+            found.push(git.changed(Between::Uncommitted));
+            found.extend(git.named(&[]).iter().map(|it| git.to(it)));
+        }
+        "checkout-index" => found.push(git.changed(Between::Uncommitted)),
+        "bisect" => {
+            found.push(git.changed(Between::Uncommitted));
+            found.extend(git.named(&[]).iter().skip(1).map(|it| git.to(it)));
+        }
+        "sparse-checkout" if !git.has(&["list"]) => found.push(git.all()),
+        "filter-branch" | "filter-repo" => found.push(git.all()),
+        "merge" | "rebase" | "cherry-pick" | "revert" | "pull" if !git.goes_on() => of_join(&git, found),
+        "apply" | "am" => of_apply(&git, found),
+        "archive" | "bundle" => {
+            let into = values_of(git.rest, &["-o"], "");
+            found.extend(into.into_iter().map(|it| Written::Path(git.folder.join(it))));
+        }
+        _ => {}
+    }
+}
+
+fn of_checkout(git: &Command<'_>, found: &mut Vec<Written>) {
+    const BRANCH: &[&str] = &["-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan"];
+    if git.has(&["-f", "--force", "--discard-changes", "-m", "--merge"]) {
+        found.push(git.changed(Between::Uncommitted));
+    }
+    let makes_branch = git.has(BRANCH) || git.has(&["-t", "--track"]);
+    if makes_branch && git.has(&["--orphan"]) && git.verb == "switch" {
+        return found.push(git.all());
+    }
+    let named = git.named(&[BRANCH, &["--conflict"]].concat());
+    let behind = git.rest.iter().position(|it| text(it) == Some("--"));
+    if let Some(behind) = behind.filter(|_| git.verb == "checkout") {
+        return found.extend(git.paths(&git.rest[behind..]));
+    }
+    let there = |it: &&str| git.folder.join(it).symlink_metadata().is_ok();
+    let patterns =
+        || git.rest.iter().any(|it| matches!(it, Word::Pattern(_)) || text(it).is_some_and(is_magic));
+    // As git does: what is a file's name is one, unless it is a revision.
+    if !makes_branch && git.verb == "checkout" && (named.iter().any(there) || patterns()) {
+        found.extend(git.paths(git.rest));
+    }
+    let is_path = named.first().is_some_and(|it| there(it) || is_magic(it));
+    found.extend(named.first().filter(|_| makes_branch || !is_path).map(|it| git.to(it)));
+}
+
+/// Whether a word names files for git alone.
+fn is_magic(word: &str) -> bool {
+    word.starts_with(":/") || word.starts_with(":(") || word.contains(['*', '?'])
+}
+
+fn of_stash(git: &Command<'_>, found: &mut Vec<Written>) {
+    let named = git.named(&["-m", "--message", "--pathspec-from-file"]);
+    match named.first().copied() {
+        None | Some("push" | "save") => {
+            found.push(git.changed(Between::Uncommitted));
+            if git.has(&["-u", "--include-untracked", "-a", "--all"]) {
+                found.push(git.changed(Between::Untracked));
+            }
+        }
+        Some(verb @ ("pop" | "apply" | "branch")) => {
+            let which = named.get(if verb == "branch" { 2 } else { 1 }).copied().unwrap_or("0");
+            let is_number = which.bytes().all(|it| it.is_ascii_digit());
+            let which = if is_number { format!("stash@{{{which}}}") } else { which.to_owned() };
+            if verb == "branch" {
+                found.push(git.to(&format!("{which}^")));
+            }
+            found.push(git.changed(Between::Stash(which)));
+        }
+        Some(_) => {}
+    }
+}
+
+/// What brings commits onto those that are there.
+fn of_join(git: &Command<'_>, found: &mut Vec<Written>) {
+    let valued: &[&str] = match git.verb {
+        "cherry-pick" | "revert" => &["-m", "--mainline", "-X", "--strategy", "--strategy-option"],
+        "rebase" => {
+            &["-s", "-X", "-x", "--exec", "--strategy", "--strategy-option", "--onto", "--whitespace"]
+        }
+        "pull" => &["-s", "-X", "-j", "-o", "--strategy", "--strategy-option", "--depth", "--jobs"],
+        _ => {
+            &["-m", "-F", "-s", "-X", "--message", "--file", "--strategy", "--strategy-option", "--into-name"]
+        }
+    };
+    let named = git.named(valued);
+    match (git.verb, named.as_slice()) {
+        ("cherry-pick" | "revert", commits) => {
+            let commits = commits.iter().map(|it| (*it).to_owned()).collect();
+            found.push(git.changed(Between::Commits(commits)));
+        }
+        ("pull", [remote, branches @ ..]) if !branches.is_empty() => {
+            let there = |it: &&str| {
+                let branch = it.trim_start_matches('+').split(':').next().unwrap_or_default();
+                git.to(&format!("{remote}/{branch}"))
+            };
+            found.extend(branches.iter().map(there));
+        }
+        ("rebase", named) => {
+            let onto = values_of(git.rest, &["--onto"], "");
+            let onto = onto.first().map(String::as_str);
+            found.extend(named.iter().skip(1).map(|it| git.to(it)));
+            let upstream = named.first().copied().unwrap_or(UPSTREAM);
+            if !(git.has(&["--root"]) && onto.is_none()) {
+                found.push(git.to(onto.unwrap_or(upstream)));
+            }
+        }
+        ("merge", named) if !named.is_empty() => found.extend(named.iter().map(|it| git.to(it))),
+        _ => found.push(git.to(UPSTREAM)),
+    }
+}
+
+/// Options of `git apply` and `git am` with a value.
+const APPLY_VALUED: &[&str] =
+    &["-p", "-C", "--directory", "--exclude", "--include", "--whitespace", "--build-fake-ancestor"];
+
+fn applies(git: &Command<'_>) -> bool {
+    matches!(git.verb, "apply" | "am")
+        && !git.goes_on()
+        && !git.has(&["--check", "--stat", "--cached", "--numstat", "--summary"])
+}
+
+/// From where, and without how many folders, the paths of a patch begin.
+fn patched_from(git: &Command<'_>) -> (PathBuf, usize) {
+    let at = match git.verb {
+        "am" => top(&git.folder).unwrap_or(&git.folder).to_owned(),
+        _ => git.folder.clone(),
+    };
+    let below = values_of(git.rest, &["--directory"], "");
+    // It begins at the top, as git has it.
+    let from = below.first().map(|it| top(&git.folder).unwrap_or(&git.folder).join(it));
+    (from.unwrap_or(at), strip(git.rest, 1))
+}
+
+fn of_apply(git: &Command<'_>, found: &mut Vec<Written>) {
+    if !applies(git) {
+        return;
+    }
+    let (at, strip) = patched_from(git);
+    let files = git.named(APPLY_VALUED).into_iter().filter(|it| *it != "-");
+    found.extend(files.map(|it| Written::Patched(git.folder.join(it), at.clone(), strip)));
+}
+
+/// Where a command of git applies a patch that it reads as its input, and without how many folders of its paths.
+pub(super) fn takes_patch(rest: &[Word], folder: &Path) -> Option<(PathBuf, usize)> {
+    let git = Command::read(rest, folder)?;
+    let reads = applies(&git) && git.named(APPLY_VALUED).iter().all(|it| *it == "-");
+    reads.then(|| patched_from(&git))
+}

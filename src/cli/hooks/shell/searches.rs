@@ -1,0 +1,116 @@
+//! What programs write that have another one write what they find or read.
+
+use std::path::{Path, PathBuf};
+
+use super::programs::{is_option, of_one, text};
+use super::words::Word;
+use super::wrappers::{shell_text, without_helpers};
+use super::{Reader, Written, code};
+
+/// `find` removes what it finds, or has a program write it.
+pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    let says = |names: &[&str]| rest.iter().filter_map(text).any(|it| names.contains(&it));
+    for (at, word) in rest.iter().enumerate() {
+        if matches!(text(word), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
+            && let Some(into) = rest.get(at + 1).and_then(text)
+        {
+            found.push(Written::Path(folder.join(into)));
+        }
+    }
+    if !says(&["-delete"]) && !runs(rest).any(runs_writer) {
+        return;
+    }
+    let is_test = |it: &Word| is_option(it) || matches!(text(it), Some("(" | "!"));
+    let from: Vec<PathBuf> =
+        rest.iter().take_while(|it| !is_test(it)).filter_map(text).map(|it| folder.join(it)).collect();
+    let from = if from.is_empty() { vec![folder.to_owned()] } else { from };
+    // Of tests that are joined in another way than by `and` it is not looked at how.
+    let is_joined = says(&["-o", "-or", "!", "-not", "-prune", ",", "("]);
+    let named = |it: &&Word| matches!(text(it), Some("-name"));
+    let names: Vec<String> = match rest.iter().filter(named).count() {
+        1 if !is_joined => {
+            let at = rest.iter().position(|it| named(&it));
+            at.and_then(|at| text(rest.get(at + 1)?)).map(str::to_owned).into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    found.extend(from.into_iter().map(|it| Written::Below(it, names.clone())));
+}
+
+/// The commands that `find` runs.
+fn runs(rest: &[Word]) -> impl Iterator<Item = &[Word]> {
+    let begins = |it: &Word| matches!(text(it), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+    let ends = |it: &Word| matches!(text(it), Some(";" | "+"));
+    let commands = rest.iter().enumerate().filter(move |(_, it)| begins(it));
+    commands.map(move |(at, _)| rest[at + 1..].split(ends).next().unwrap_or_default())
+}
+
+/// `fd` has a program write what it finds.
+pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    let runs = |it: &Word| matches!(text(it), Some("-x" | "-X" | "--exec" | "--exec-batch"));
+    if let Some(at) = rest.iter().position(runs)
+        && runs_writer(&rest[at + 1..])
+    {
+        found.push(Written::Below(folder.to_owned(), Vec::new()));
+    }
+}
+
+/// `xargs` and `parallel` read what they have a program write: it may be anything below.
+pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    const VALUED: [&str; 13] = [
+        "-I",
+        "-n",
+        "-P",
+        "-L",
+        "-d",
+        "-s",
+        "-E",
+        "-a",
+        "-j",
+        "--jobs",
+        "--max-args",
+        "--max-procs",
+        "--arg-file",
+    ];
+    let takes_value = |it: &Word| text(it).is_some_and(|it| VALUED.contains(&it));
+    let mut at = 0;
+    while rest.get(at).is_some_and(is_option) {
+        at += if takes_value(&rest[at]) { 2 } else { 1 };
+    }
+    let given = |it: &Word| matches!(text(it), Some(":::" | "::::"));
+    let command = rest.get(at..).unwrap_or_default().split(given).next().unwrap_or_default();
+    // All of it in one word is a line.
+    let runs = match command {
+        [Word::Plain(line)] if line.contains(' ') => {
+            runs_writer(&[Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())])
+        }
+        command => runs_writer(command),
+    };
+    if runs {
+        found.push(Written::Below(folder.to_owned(), Vec::new()));
+    }
+}
+
+/// Whether a command would write what is given to it.
+fn runs_writer(words: &[Word]) -> bool {
+    let (_, words) = without_helpers(words, &|_| false);
+    let mut given = words.to_vec();
+    given.push(Word::Plain("given".into()));
+    if let Some((language, text)) = code::told(words) {
+        // What is given to it stands in there under names of its own.
+        return code::writes(language, &text);
+    }
+    let mut found = Vec::new();
+    match shell_text(words) {
+        // The same.
+        Some(inner) => {
+            let names = ["\"$@\"", "\"$1\"", "\"$0\"", "$@", "$1", "$0", "$f", "{}"];
+            let inner = names.iter().fold(inner, |text, name| text.replace(name, "given"));
+            let mut reader = Reader::default();
+            reader.line(&inner, Path::new("/"), 1);
+            found = reader.found;
+        }
+        None => of_one(&given, Path::new("/"), &mut found),
+    }
+    !found.is_empty()
+}

@@ -1,0 +1,196 @@
+//! Programs that only run another one, and those that say where the next ones run.
+
+use super::programs::{is_known, is_option, name, text};
+use super::values::setting;
+use super::words::Word;
+
+/// Programs that run another one, how many words of theirs stand before it beside options, and the options that have a word
+/// of their own behind them.
+const HELPERS: &[(&str, usize, &[&str])] = &[
+    ("sudo", 0, &["-u", "-g", "-D", "-h", "-p", "-C", "-R", "-T"]),
+    ("doas", 0, &["-u", "-C"]),
+    ("env", 0, &["-u", "-C", "-S", "--chdir", "--unset"]),
+    ("command", 0, &[]),
+    ("builtin", 0, &[]),
+    ("exec", 0, &["-a"]),
+    ("time", 0, &["-o", "-f"]),
+    ("nice", 0, &["-n"]),
+    ("ionice", 0, &["-c", "-n"]),
+    ("nohup", 0, &[]),
+    ("setsid", 0, &[]),
+    ("busybox", 0, &[]),
+    ("stdbuf", 0, &["-i", "-o", "-e"]),
+    ("timeout", 1, &["-s", "-k", "--signal", "--kill-after"]),
+    ("flock", 1, &["-w", "-E", "--timeout"]),
+    ("npx", 0, &["-p", "--package"]),
+    ("bunx", 0, &[]),
+    ("uvx", 0, &["--from", "--with", "-p", "--python"]),
+    // Words of the shell, behind which a command stands.
+    ("if", 0, &[]),
+    ("then", 0, &[]),
+    ("elif", 0, &[]),
+    ("else", 0, &[]),
+    ("while", 0, &[]),
+    ("until", 0, &[]),
+    ("do", 0, &[]),
+    ("{", 0, &[]),
+    ("!", 0, &[]),
+];
+
+/// Options of theirs that say where the other one runs.
+const CHDIR: &[(&str, &[&str])] = &[
+    ("env", &["-C", "--chdir"]),
+    ("sudo", &["-D", "--chdir"]),
+    ("npm", &["--prefix", "-C"]),
+    ("pnpm", &["-C", "--dir"]),
+    ("yarn", &["--cwd"]),
+    ("uv", &["--directory"]),
+];
+
+/// Programs that run another one behind a word of theirs, those words, and whether they also do so without.
+const RUNNERS: &[(&str, &[&str], bool)] = &[
+    ("npm", &["exec", "x"], false),
+    ("pnpm", &["exec", "dlx"], true),
+    ("yarn", &["run", "exec", "dlx"], true),
+    ("bun", &["x", "run"], true),
+    ("uv", &["run"], false),
+    ("poetry", &["run"], false),
+    ("pdm", &["run"], false),
+    ("hatch", &["run"], false),
+    ("rye", &["run"], false),
+    ("pipx", &["run"], false),
+    ("pipenv", &["run"], false),
+    ("bundle", &["exec"], false),
+    ("mise", &["exec", "x"], false),
+];
+
+/// Options of theirs that have a word of their own behind them.
+const RUNNERS_VALUED: &[&str] = &[
+    "-C",
+    "-p",
+    "--cwd",
+    "--dir",
+    "--directory",
+    "--filter",
+    "-F",
+    "--package",
+    "--prefix",
+    "--project",
+    "--python",
+    "--with",
+    "-w",
+    "--workspace",
+];
+
+/// A command without settings of variables before it, and without programs that only run another one; and into which folder
+/// these go first, if they do: `None` within where that is not known. One that `is_kept` is left as it is.
+pub(super) fn without_helpers<'a>(
+    mut words: &'a [Word],
+    is_kept: &dyn Fn(&[Word]) -> bool,
+) -> (Option<Option<String>>, &'a [Word]) {
+    let mut to = None;
+    loop {
+        let settings = words.iter().take_while(|it| setting(it).is_some()).count();
+        words = &words[settings..];
+        let Some(first) = name(words) else { return (to, words) };
+        if is_kept(words) {
+            return (to, words);
+        }
+        let rest = &words[1..];
+        let next = match HELPERS.iter().find(|it| it.0 == first) {
+            Some((_, more, valued)) => Some((past_options(first, rest, valued, &mut to), *more)),
+            None if is_python(first) && rest.first().and_then(text) == Some("-m") => Some((1, 0)),
+            None => run_by(first, rest, &mut to).map(|at| (at, 0)),
+        };
+        let Some((at, more)) = next else { return (to, words) };
+        words = rest.get(at + more..).unwrap_or_default();
+    }
+}
+
+fn is_python(name: &str) -> bool {
+    name.starts_with("python") || name.starts_with("pypy")
+}
+
+/// Where, among the words behind a runner, the program begins that it runs.
+fn run_by(first: &str, rest: &[Word], to: &mut Option<Option<String>>) -> Option<usize> {
+    let (_, verbs, also_without) = RUNNERS.iter().find(|it| it.0 == first)?;
+    let mut goes = to.clone();
+    let at = past_options(first, rest, RUNNERS_VALUED, &mut goes);
+    let word = text(rest.get(at)?)?;
+    let at = match verbs.contains(&word) {
+        true => at + 1 + past_options(first, &rest[at + 1..], RUNNERS_VALUED, &mut goes),
+        false if *also_without && is_known(word) => at,
+        false => return None,
+    };
+    *to = goes;
+    Some(at)
+}
+
+/// How many words options take at the beginning; and where these lead.
+pub(super) fn past_options(
+    program: &str,
+    rest: &[Word],
+    valued: &[&str],
+    to: &mut Option<Option<String>>,
+) -> usize {
+    let chdir = CHDIR.iter().find(|it| it.0 == program).map_or(&[][..], |it| it.1);
+    let mut at = 0;
+    while let Some(option) = rest.get(at).filter(|it| is_option(it)).and_then(text) {
+        let (option, value) = match option.split_once('=') {
+            Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+            _ => (option, None),
+        };
+        if chdir.contains(&option) {
+            let next = rest.get(at + 1).and_then(text);
+            *to = Some(value.or(next).map(str::to_owned));
+        }
+        at += if value.is_none() && valued.contains(&option) { 2 } else { 1 };
+    }
+    at
+}
+
+/// Where a command leads those behind it; `None` inside where that is not known.
+pub(super) fn changes_folder(words: &[Word]) -> Option<Option<String>> {
+    if !matches!(name(words), Some("cd" | "pushd")) {
+        return None;
+    }
+    let to = words[1..].iter().find(|it| !is_option(it));
+    // A pattern without a match is a folder's name, too, as in `app/[id]`.
+    let to = to.and_then(|it| match it {
+        Word::Plain(text) | Word::Pattern(text) => Some(text.as_str()),
+        _ => None,
+    });
+    Some(to.filter(|it| *it != "-").map(str::to_owned))
+}
+
+/// Whether a command leads back to where `pushd` came from.
+pub(super) fn goes_back(words: &[Word]) -> bool {
+    name(words) == Some("popd")
+}
+
+/// Whether one puts the folder aside that it leaves.
+pub(super) fn puts_aside(words: &[Word]) -> bool {
+    name(words) == Some("pushd")
+}
+
+/// Whether one is a shell that reads its commands.
+pub(super) fn reads_commands(words: &[Word]) -> bool {
+    matches!(name(words), Some("sh" | "bash" | "zsh" | "dash" | "ksh"))
+        && words[1..].iter().all(is_option)
+        && shell_text(words).is_none()
+}
+
+/// What a shell is told to run.
+pub(super) fn shell_text(words: &[Word]) -> Option<String> {
+    let rest = words.get(1..)?;
+    match name(words)? {
+        "sh" | "bash" | "zsh" | "dash" | "ksh" => {
+            let is_command = |it: &Word| {
+                text(it).is_some_and(|it| it.starts_with('-') && !it.starts_with("--") && it.ends_with('c'))
+            };
+            text(rest.get(rest.iter().position(is_command)? + 1)?).map(str::to_owned)
+        }
+        "eval" => Some(rest.iter().filter_map(text).collect::<Vec<_>>().join(" ")),
+        _ => None,
+    }
+}

@@ -1,0 +1,198 @@
+//! Messages that are answered before their commit.
+//!
+//! ```text
+//!   [new] --the store keeps it--> [acknowledged] --the next commit--> [on record]
+//!     |                                  |
+//!     |                                  +--the daemon is killed--> carried out once more by the next start
+//!     +--anything else in the same step, or the store does not keep it--> [on record] --> answered
+//! ```
+//! A commit costs several times what the message costs, and agents that publish wait for nothing but its being kept. So the
+//! store keeps messages in a file first, and many are committed together: before anything is looked at or read, with any
+//! other command, and `RECEIVED_TOLD_MS_MAX` after the first of them at the latest.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::Worker;
+use crate::base::limits::{RECEIVED_MAX, RECEIVED_TOLD_MS_MAX};
+use crate::domain::command::Publish;
+use crate::domain::post::{Post, Received, Source};
+use crate::domain::{Call, Change, Core, Facts, Outbox, Principal, Refusal};
+use crate::store::{Store, StoreError};
+
+/// How long acknowledged messages wait for more.
+const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
+
+/// Where a publisher waits for the outcome.
+pub(in crate::engine) type Publisher = oneshot::Sender<Result<(), Refusal>>;
+
+/// Messages that are not on record yet.
+#[derive(Default)]
+pub(super) struct Receiving {
+    /// Those that are acknowledged, in their order.
+    kept: Vec<Received>,
+    /// Those of this step.
+    new: Vec<Received>,
+    asked: Vec<(Publisher, Result<(), Refusal>)>,
+    /// When those that are acknowledged have to be committed.
+    due: Option<Instant>,
+    /// How much of the outbox comes from messages alone, and how much of it is shown beside the thread.
+    alone: usize,
+    shown: (usize, usize),
+    /// Whether some are acknowledged.
+    any: Arc<AtomicBool>,
+}
+
+impl Receiving {
+    pub(super) fn new(any: Arc<AtomicBool>) -> Self {
+        Self { any, ..Self::default() }
+    }
+
+    /// When the next commit has to be.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// All are on record.
+    pub(super) fn done(&mut self) {
+        self.begin();
+        self.kept.clear();
+        (self.due, self.new) = (None, Vec::new());
+        self.any.store(false, Ordering::Release);
+    }
+
+    /// The outbox is empty.
+    pub(super) fn begin(&mut self) {
+        (self.alone, self.shown) = (0, (0, 0));
+    }
+
+    /// Nothing of this step stands. What was acknowledged before waits for the store.
+    pub(super) fn refuse(&mut self, why: &str) {
+        self.begin();
+        (self.due, self.new) = (None, Vec::new());
+        for (_, told) in &mut self.asked {
+            *told = Err(Refusal::Unavailable { why: why.into() });
+        }
+    }
+
+    /// Tells what has become of the messages of this step.
+    pub(super) fn answer(&mut self) {
+        for (publisher, told) in self.asked.drain(..) {
+            // The peer may have hung up; its message stands all the same.
+            let _ = publisher.send(told);
+        }
+    }
+}
+
+/// How much is in an outbox.
+fn filled(out: &Outbox) -> usize {
+    out.changes.len() + out.events.len() + out.effects.len()
+}
+
+impl Worker {
+    /// Applies a message.
+    pub(super) fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
+        // For a publisher that has gone before anything was done, nothing is done.
+        if publisher.is_closed() {
+            return;
+        }
+        let message = Received { at: self.now, who, post };
+        let told = self.of_messages(|it| {
+            let publish = Publish { post: message.post.clone(), source: Source::Client };
+            it.apply(&message.who, publish.into(), Facts::default()).map(drop)
+        });
+        if told.is_ok() {
+            self.receiving.new.push(message);
+        }
+        self.receiving.asked.push((publisher, told));
+    }
+
+    /// Does something that can be left out of a commit for a while.
+    pub(super) fn of_messages<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let before = filled(&self.out);
+        let done = act(self);
+        self.receiving.alone += filled(&self.out) - before;
+        done
+    }
+
+    /// Whether the messages of this step can be answered now, and are committed later: nothing else has happened, and the
+    /// store keeps them.
+    pub(super) fn receive(&mut self) -> bool {
+        let it = &mut self.receiving;
+        let is_late = it.due.is_some_and(|at| at <= Instant::now());
+        if it.new.is_empty() || it.alone != filled(&self.out) || it.kept.len() >= RECEIVED_MAX || is_late {
+            return false;
+        }
+        match self.store.receive(&it.new) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(err) => {
+                tracing::debug!(%err, "messages are committed before they are answered");
+                return false;
+            }
+        }
+        it.kept.append(&mut it.new);
+        it.due.get_or_insert_with(|| Instant::now() + RECEIVED_TOLD);
+        it.any.store(true, Ordering::Release);
+        self.show();
+        true
+    }
+
+    /// Shows beside the thread what is kept.
+    pub(super) fn show(&mut self) {
+        let (changes, events) = self.receiving.shown;
+        for change in self.out.changes.iter().skip(changes) {
+            if let Change::Post(change) = change {
+                self.letterboxes.follow(change);
+            }
+        }
+        self.out.events.iter().skip(events).for_each(|event| self.repeats.follow(event));
+        self.receiving.shown = (self.out.changes.len(), self.out.events.len());
+    }
+
+    /// The store takes something again: what was acknowledged is carried out once more.
+    pub(super) fn catch_up(&mut self) {
+        let kept = self.receiving.kept.clone();
+        carry_out(&mut self.core, &kept, &mut self.out);
+        if self.out.is_empty() {
+            self.receiving.done();
+        }
+        self.commit(&mut []);
+    }
+}
+
+/// Carries out messages that were acknowledged and are not on record.
+fn carry_out(core: &mut Core, received: &[Received], out: &mut Outbox) {
+    for Received { at, who, post } in received {
+        let call = Call { now: *at, wall: *at, who, facts: Facts::default(), past: None };
+        let publish = Publish { post: post.clone(), source: Source::Client };
+        if let Err(refusal) = core.apply(call, publish.into(), out) {
+            // Only a change of settings between the two runs makes it impossible.
+            tracing::warn!(agent = %who, %refusal, "a message that was acknowledged is not on record");
+        }
+    }
+}
+
+/// The same at a start, and puts them on record.
+///
+/// # Errors
+/// When they cannot be; they are still kept then.
+pub(in crate::engine) fn recover(
+    core: &mut Core,
+    received: &[Received],
+    store: &mut dyn Store,
+) -> Result<(), StoreError> {
+    let mut out = Outbox::default();
+    carry_out(core, received, &mut out);
+    if out.is_empty() {
+        return Ok(());
+    }
+    tracing::info!(
+        messages = received.len(),
+        "messages that were acknowledged just before the last end are on record"
+    );
+    store.commit(&out)
+}

@@ -1,0 +1,80 @@
+//! How old what is kept is, by time that was seen to pass: a clock that is set ahead makes nothing old.
+//!
+//! A file says how much time has passed so far, and at which moment that was written: by the machine's own time since its
+//! start, which cannot be set, and by the system's clock. Within one start of the machine the first counts. Over a start of
+//! the machine the second does, for a day at most. What is kept is young from the moment at which it is first seen.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{boot_name, boot_time, private_file, wall_time};
+use crate::base::limits::AGE_OVER_A_START_S_MAX;
+
+/// Time that was seen, and when that was; in seconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Seen {
+    passed: u64,
+    /// Which start of the machine, and time since then.
+    boot: Box<str>,
+    since_boot: u64,
+    wall: u64,
+    /// When what is kept was first seen, by its name.
+    first: BTreeMap<Box<str>, u64>,
+}
+
+/// The ages of what is kept in a folder. Blocking.
+#[derive(Debug)]
+pub struct Ages {
+    path: PathBuf,
+    seen: Seen,
+}
+
+impl Ages {
+    /// Looks at the clocks, and at what is kept now, by name. A file that is missing or cannot be read makes all of it young.
+    pub fn look(path: PathBuf, kept: impl Iterator<Item = Box<str>>) -> Self {
+        let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
+        let mut seen = read.unwrap_or_default();
+        let (boot, since_boot, wall) = (boot_name(), boot_time().as_secs(), wall_time().as_secs());
+        let is_the_same = !boot.is_empty() && seen.boot == boot;
+        let passed = match is_the_same {
+            true => since_boot.saturating_sub(seen.since_boot),
+            false => wall.saturating_sub(seen.wall).min(AGE_OVER_A_START_S_MAX),
+        };
+        let passed = seen.passed.saturating_add(passed);
+        let first = kept.map(|name| {
+            let first = seen.first.remove(&name).unwrap_or(passed);
+            (name, first)
+        });
+        let first = first.collect();
+        seen = Seen { passed, boot, since_boot, wall, first };
+        Self { path, seen }
+    }
+
+    /// How long something has been kept.
+    pub fn of(&self, name: &str) -> Duration {
+        let first = self.seen.first.get(name).copied().unwrap_or(self.seen.passed);
+        Duration::from_secs(self.seen.passed - first.min(self.seen.passed))
+    }
+
+    /// Writes it down, whole or not at all.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn keep(&self) -> io::Result<()> {
+        let beside = self.path.with_extension("new");
+        write_private(&beside, &serde_json::to_vec(&self.seen)?)?;
+        fs::rename(&beside, &self.path)
+    }
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    let mut options = fs::OpenOptions::new();
+    let mut file = private_file(options.write(true).create(true).truncate(true)).open(path)?;
+    file.write_all(bytes)
+}

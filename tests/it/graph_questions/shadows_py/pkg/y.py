@@ -1,0 +1,2 @@
+def same(): pass
+def late(): pass
