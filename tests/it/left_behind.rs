@@ -1,6 +1,6 @@
 //! What a run leaves behind for the next command of its user, and for the workers that come after it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
@@ -189,24 +189,42 @@ fn a_tree_that_is_too_deep_is_named_with_the_command_that_puts_it_right() {
     assert_eq!(result["status"], "completed", "{result}");
 }
 
+/// Puts three repositories in force, each within another, and stays.
+const IN_FORCE: &str = "import os, time; os.rename(\"v/g\", \"v/.git\"); \
+    [open(it + \"/HEAD\", \"w\").write(\"ref: refs/heads/main\") for it in (\"v/.git/x/y\", \"v/.git/x\", \"v/.git\")]; \
+    time.sleep(1000)";
+
 #[test]
 fn what_lay_in_a_repository_that_was_set_aside_is_none_that_is_in_force() {
     let world = World::new();
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
+    // Made where repositories are allowed and brought without the files that put them in force, which follow at once:
+    // the run is ended at the first of them.
     let goal = format!(
-        "git init -q v; for r in v/.git/x v/.git/x/y; do git init -q --bare $r; git -C $r config core.bare false; \
-         git -C $r config core.worktree /tmp; git -C $r config core.fsmonitor 'touch {}/ran;:'; done; sleep 1000",
+        "cd /tmp; git init -q --bare v; for r in v/x v/x/y; do git init -q --bare $r; git -C $r config core.bare false; \
+         git -C $r config core.worktree /tmp; git -C $r config core.fsmonitor 'touch {}/ran;:'; done; \
+         rm v/HEAD v/x/HEAD v/x/y/HEAD; cd $OLDPWD; mkdir v; cp -r /tmp/v v/g; exec python3 -c '{IN_FORCE}'",
         repo.display()
     );
-    let result = ended(&client, "shell", &goal);
-    assert_eq!(result["status"], "failed", "{result}");
+    let one = |folder: PathBuf| ["HEAD", "HEAD.set-aside"].iter().any(|name| folder.join(name).exists());
+    let all = |repository: &Path| one(repository.join("x")) && one(repository.join("x/y"));
+    let set_aside = repo.join("v/git.set-aside-by-provost");
+    for _ in 0..20 {
+        let _ = std::fs::remove_dir_all(repo.join("v"));
+        let result = ended(&client, "shell", &goal);
+        assert_eq!(result["status"], "failed", "{result}");
+        if all(&set_aside) {
+            break;
+        }
+    }
+    assert!(all(&set_aside), "every run was ended before it had made all three");
     let mut inner = repo.join("v");
     for name in ["git.set-aside-by-provost", "x", "y"] {
         inner.push(name);
         git(&inner, &["status", "--short"]);
-        assert!(!repo.join("ran").exists(), "{}: {result}", inner.display());
+        assert!(!repo.join("ran").exists(), "{}", inner.display());
     }
     // Nor is it one of the user's for those who come later.
     let result = ended(&client, "shell", "echo x > v/git.set-aside-by-provost/x/config");
