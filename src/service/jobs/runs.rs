@@ -254,7 +254,10 @@ impl Drive {
         loop {
             live = live.or_else(|| self.provost.outputs().get(task.id()));
             let is_over = task.state.is_finished();
-            if let (Some(live), Some(ear)) = (&live, hearing.take()) {
+            // The ear stays where it is while there is nothing to hear yet.
+            if let Some(live) = &live
+                && let Some(ear) = hearing.take()
+            {
                 hearing = Some(heard(ear, live, is_over).await?);
             }
             if is_over {
