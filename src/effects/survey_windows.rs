@@ -3,10 +3,11 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::outside::Outside;
 use crate::domain::FindingKind;
 use crate::jail::{Place, Repositories};
 
@@ -28,6 +29,10 @@ pub(super) struct Entry {
     pub(super) socket: bool,
     /// A directory that could not be looked into.
     pub(super) closed: bool,
+    /// A pipe with a name.
+    pub(super) pipe: bool,
+    /// It matters where it is new.
+    pub(super) only_new: bool,
     /// An object of git's, named by its content.
     pub(super) by_content: bool,
 }
@@ -71,7 +76,7 @@ pub(super) struct Unshared {
 }
 
 /// What is to be looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ground {
     /// The workspace.
     pub(super) root: Place,
@@ -81,9 +86,35 @@ pub(super) struct Ground {
     pub(super) protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters.
     pub(super) whole_repositories: bool,
+    /// Ends of paths of files that matter, with a separator before them.
+    pub(super) ends: BTreeSet<Vec<u8>>,
+    /// Folders, from the workspace, in which new modules of interpreters matter.
+    pub(super) beside: BTreeSet<Vec<u8>>,
 }
 
 impl Ground {
+    /// A whole workspace, of which nothing in particular matters.
+    pub(super) fn of_nothing(root: &Place) -> Self {
+        Self {
+            root: root.clone(),
+            directory: root.clone(),
+            protected: BTreeSet::new(),
+            whole_repositories: false,
+            ends: BTreeSet::new(),
+            beside: BTreeSet::new(),
+        }
+    }
+
+    /// Has what runs outside matter that cannot be held by its path.
+    pub(super) fn add(&mut self, outside: &Outside) {
+        let from_root = |path: &Path| {
+            Some(path.strip_prefix(self.root.path()).ok()?.as_os_str().as_encoded_bytes().to_vec())
+        };
+        self.protected.extend(outside.told.iter().filter_map(|it| from_root(it)));
+        self.beside.extend(outside.beside.iter().filter_map(|it| from_root(it)));
+        self.ends.extend(outside.ends.iter().map(|it| format!("/{it}").into_bytes()));
+    }
+
     /// Says that nothing was looked at.
     pub(super) fn look(&self) -> Survey {
         let (root, directory) = (self.root.path().display(), self.directory.path().display());
