@@ -377,6 +377,9 @@ pub const WATCHED_TASKS_MAX: usize = 64;
 /// Git's answer about its configuration, in bytes; a large one has some ten thousand.
 pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 
+/// Files that are named where a directory is too large for a copy.
+pub const HEAVY_NAMED_MAX: usize = 5;
+
 /// Shells in shells that are followed in a command line.
 pub const LINE_DEPTH_MAX: usize = 5;
 

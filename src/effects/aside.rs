@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use super::handoff::of_path;
@@ -59,6 +59,29 @@ impl Ground {
             tracing::warn!(%error, at = %at.display(), "a repository that a worker made was not set aside");
             (None, "still in force: remove it before you use git there".to_owned())
         })
+    }
+
+    /// Removes pipes that are new under names that programs of the host open by themselves, which would wait there. The report
+    /// names them; there is nothing in one.
+    pub(super) fn remove_pipes(&self, before: &Survey, later: &Survey) {
+        let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.pipe);
+        let pipes = later.entries.iter().filter(|(path, it)| it.pipe && it.kind.is_some() && is_new(path));
+        for (path, _) in pipes {
+            let path = Path::new(OsStr::from_bytes(path));
+            if let Err(error) = self.remove_pipe(path) {
+                tracing::warn!(%error, path = %of_path(path), "a pipe that a worker made was not removed");
+            }
+        }
+    }
+
+    fn remove_pipe(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = self.folder(&self.root.path().join(folder))?;
+        let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo {
+            rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+        }
+        Ok(())
     }
 
     fn renamed(&self, at: &Path) -> io::Result<PathBuf> {

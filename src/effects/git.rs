@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::base::limits::{
     GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX, GIT_LIST_BYTES_MAX,
 };
+use super::heavy::typed;
 use super::outside::Seeker;
 use crate::base::plain_path;
 use crate::jail::Missing;
@@ -97,8 +98,10 @@ pub(super) fn named_by_git(
         (Err(why), _) => Err(why),
     };
     let answer = answer.map_err(|why| {
+        let file = unreadable_file(seeker.root, root).map(|it| format!("; {it}")).unwrap_or_default();
         format!(
-            "git's configuration cannot be read in {}, so what it would run is not known: {why}; mend it and delegate again",
+            "git's configuration cannot be read in {}, so what it would run is not known: {why}{file}; mend it and delegate \
+             again",
             root.display()
         )
     })?;
@@ -198,10 +201,43 @@ pub(super) fn submodules(
         (Err(why), _) => why,
     };
     Err(format!(
-        "git's index cannot be read in {}, so it is not known where other repositories belong: {why}; mend it (`git \
-         status` says more) and delegate again",
-        work_tree.display()
+        "git's index cannot be read in {}, so it is not known where other repositories belong: {why}; {}",
+        work_tree.display(),
+        mended(outer, work_tree).unwrap_or_else(|| "mend it (`git status` says more) and delegate again".into())
     ))
+}
+
+/// What puts an index right that cannot be read.
+fn mended(outer: &Path, work_tree: &Path) -> Option<String> {
+    let file = answer_of(git(outer, work_tree, &["rev-parse", "--git-path", "index"]), |stdout| {
+        let mut file = String::new();
+        let read = stdout.take(GIT_ENTRY_BYTES_MAX).read_to_string(&mut file);
+        read.map(|_| file).map_err(|err| err.to_string())
+    });
+    let file = typed(&work_tree.join(file.ok()?.ok()?.trim_end_matches('\n')))?;
+    let aside = typed(Path::new(&format!("{}.spoilt", file.trim_matches('\''))))?;
+    let tree = typed(work_tree)?;
+    Some(format!(
+        "if a worker has spoilt {file}, `mv {file} {aside} && git -C {tree} reset -q` makes a new one of the last commit \
+         (what was staged is to be staged again); then delegate again"
+    ))
+}
+
+/// Which file of a configuration git cannot read, and how a person is told the line.
+fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let git_dir = top.join(".git");
+    let link = std::fs::symlink_metadata(&git_dir).ok().filter(std::fs::Metadata::is_file);
+    let text = link.and_then(|_| std::fs::read_to_string(&git_dir).ok()).unwrap_or_default();
+    let git_dir = text.trim_end().strip_prefix("gitdir: ").map_or(git_dir, |it| absolute(top, &home, it));
+    let own = ["config", "config.worktree"].map(|it| git_dir.join(it));
+    let all = own.into_iter().chain([home.join(".gitconfig"), home.join(".config/git/config")]);
+    let spoilt = all.filter(|it| it.is_file()).find(|it| {
+        let list = it.to_str().map(|it| ["config", "--file", it, "--list"]);
+        list.is_some_and(|list| matches!(config_of(git(outer, top, &list)), Ok(Err(_))))
+    })?;
+    let file = typed(&spoilt)?;
+    Some(format!("{file} is not what git can read: `git config --file {file} --list` names the line"))
 }
 
 /// Whether git takes a folder for a work tree at all.

@@ -116,6 +116,7 @@ impl Before {
     pub(super) fn compare(&self) -> Compared {
         let later = self.ground.look_after(&self.survey);
         let mut handoff = report(&self.survey, &later);
+        self.ground.remove_pipes(&self.survey, &later);
         let known = self.repositories.as_ref();
         let (more, made) =
             known.map(|known| put_out_of_force(&self.ground, known, &later)).unwrap_or_default();

@@ -232,6 +232,8 @@ fn known_of(text: &str) -> Word {
 /// alike, without a parser for each: a value that is missed is one that such a name does not stand before.
 pub(super) fn values(text: &str) -> Vec<String> {
     let mut found = Vec::new();
+    // A program and its arguments, which stand beside each other in either order.
+    let (mut program, mut arguments) = (String::new(), String::new());
     for (at, _) in text.match_indices([':', '=']) {
         let before = text[..at].trim_end_matches([' ', '\t']);
         let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
@@ -239,6 +241,7 @@ pub(super) fn values(text: &str) -> Vec<String> {
         if !is_key(key) || found.len() >= LINE_WORDS_MAX {
             continue;
         }
+        let before = found.len();
         // How far the line's first letter is in, for what follows it further in.
         let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
         let line_of_key = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..];
@@ -258,6 +261,18 @@ pub(super) fn values(text: &str) -> Vec<String> {
             found.push(inner.collect::<Vec<_>>().join(if is_list { " " } else { "\n" }));
         } else {
             found.extend(value.lines().next().map(|it| it.trim_end_matches([',', ' ', '\r']).to_owned()));
+        }
+        let Some(value) = found.get(before).cloned() else { continue };
+        match key {
+            "args" => {
+                found.push(format!("{program} {value}"));
+                arguments = value;
+            }
+            "command" => {
+                found.push(format!("{value} {arguments}"));
+                program = value;
+            }
+            _ => {}
         }
     }
     found

@@ -29,6 +29,7 @@ mod gather;
 mod git;
 mod grown;
 mod handoff;
+mod heavy;
 mod hints;
 mod hook;
 #[cfg_attr(windows, path = "keeper_windows.rs")]

@@ -93,7 +93,8 @@ impl<'a> Seeker<'a> {
 
     /// A command line that begins in a folder.
     pub(super) fn line(&mut self, line: &str, folder: &Path) {
-        self.text(line, folder, folder, Mode::Line);
+        // With this sign, git hands it to a shell.
+        self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Line);
     }
 
     /// All scripts in a folder, such as hooks of git's.
@@ -275,7 +276,7 @@ impl<'a> Seeker<'a> {
 
     /// A program, or a script: held where it is, and where it is missing too if a configuration names it.
     fn program(&mut self, word: &Word, way: Way<'_>, is_path: bool) {
-        let text = word.text.trim_start_matches('!');
+        let text = word.text.as_str();
         let known = if word.is_end { text.trim_start_matches('/') } else { text };
         let mut is_there = false;
         for base in way.bases {

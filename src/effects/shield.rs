@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::git::{Named, Unreadable, has_in_its_index, named_by_git, submodules};
 use super::handoff::Before;
+use super::heavy::typed;
 use super::led::Led;
 use super::outside::Seeker;
 use super::prepare::jail_refused;
@@ -385,18 +386,6 @@ fn way_out_of(before: &Before, root: &Path) -> String {
         ))
     };
     left().unwrap_or_default() + ELSE
-}
-
-/// A path as a shell takes it; `None` for one that a worker may have chosen to be misread.
-fn typed(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,:".contains(c);
-    let is_harmless = |c: char| c.is_alphanumeric() || " /._-+@,:#()[]{}~=&!$".contains(c);
-    match text {
-        _ if text.chars().all(is_plain) => Some(text.to_owned()),
-        _ if text.chars().all(is_harmless) => Some(format!("'{text}'")),
-        _ => None,
-    }
 }
 
 fn guard(below: &Path, missing: Missing) -> Result<Guard, Failure> {

@@ -145,6 +145,9 @@ impl Ground {
         Vec::new()
     }
 
+    /// There are none here.
+    pub(super) fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
+
     /// Nothing is moved here.
     pub(super) fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
         (None, "still in force: remove it before you use git there".into())
