@@ -92,7 +92,11 @@ impl Default for Room {
 }
 
 /// Copies what a file holds. Answers how long it is.
-pub(super) fn copy_data(source: &mut std::fs::File, target: &mut std::fs::File, most: u64) -> io::Result<u64> {
+pub(super) fn copy_data(
+    source: &mut std::fs::File,
+    target: &mut std::fs::File,
+    most: u64,
+) -> io::Result<u64> {
     io::copy(&mut io::Read::take(source, most), target)
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::apart::{self, Apart};
 use super::copy::{Copied, NoCopy};
-use super::heavy::no_copy;
 use super::gather::gather;
 use super::grown::Size;
+use super::heavy::no_copy;
 use super::lent::{Lent, Shared};
 use super::prepare::{Place, jail_refused, worker_failed};
 use super::remains::Mark;

@@ -13,11 +13,12 @@ use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::base::limits::{
-    GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX, GIT_LIST_BYTES_MAX,
-};
 use super::heavy::typed;
 use super::outside::Seeker;
+use crate::base::limits::{
+    GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX,
+    GIT_LIST_BYTES_MAX,
+};
 use crate::base::plain_path;
 use crate::jail::Missing;
 use crate::system;
@@ -109,7 +110,8 @@ pub(super) fn named_by_git(
     let tree = work_tree_of(&answer, root, &home).unwrap_or_else(|| root.to_path_buf());
     let mut named = read(&answer, (root, &tree), &home, seeker);
     // What is included under a condition that does not hold at present is not in that answer, nor what that includes.
-    let is_new = |it: &(PathBuf, Missing), seen: &BTreeSet<PathBuf>| it.1 == Missing::File && !seen.contains(&it.0);
+    let is_new =
+        |it: &(PathBuf, Missing), seen: &BTreeSet<PathBuf>| it.1 == Missing::File && !seen.contains(&it.0);
     let mut seen = origins(&answer, root, &home);
     for _ in 0..GIT_INCLUDES_MAX {
         let next = named.iter().map(|(path, missing)| (path.clone(), *missing)).find(|it| is_new(it, &seen));
@@ -203,7 +205,8 @@ pub(super) fn submodules(
     Err(format!(
         "git's index cannot be read in {}, so it is not known where other repositories belong: {why}; {}",
         work_tree.display(),
-        mended(outer, work_tree).unwrap_or_else(|| "mend it (`git status` says more) and delegate again".into())
+        mended(outer, work_tree)
+            .unwrap_or_else(|| "mend it (`git status` says more) and delegate again".into())
     ))
 }
 
@@ -338,7 +341,7 @@ fn read(answer: &[u8], (root, tree): (&Path, &Path), home: &Path, seeker: &mut S
         let is_include = key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
         if key == "core.hookspath" {
             let hooks = absolute(tree, home, value);
-            seeker.scripts_in(&hooks, tree);
+            seeker.hooks_in(&hooks, tree);
             named.insert(hooks, Missing::Directory);
         } else if is_include {
             // Also where its condition does not hold at present: a worker may bring that about.

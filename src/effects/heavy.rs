@@ -46,8 +46,9 @@ fn put_right(root: &Path, all: &[PathBuf], are_files: bool) -> Option<String> {
     let words: Vec<String> = all.iter().filter(is_unknown).filter_map(|it| typed(it)).collect();
     let command = if are_files { "rm" } else { "rm -r" };
     let words = words.join(" ");
-    (!words.is_empty())
-        .then(|| format!("; git knows nothing of these: if a worker has left them, `{command} {words}` puts it right"))
+    (!words.is_empty()).then(|| {
+        format!("; git knows nothing of these: if a worker has left them, `{command} {words}` puts it right")
+    })
 }
 
 impl Heavy {
@@ -89,4 +90,3 @@ pub(super) fn typed(path: &Path) -> Option<String> {
         _ => None,
     }
 }
-

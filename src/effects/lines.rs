@@ -11,8 +11,8 @@ const UNKNOWN: char = '\0';
 
 /// Words of a shell after which another command begins.
 const GO_ON: [&str; 22] = [
-    "!", "builtin", "command", "do", "doas", "elif", "else", "env", "eval", "exec", "if", "ionice", "nice", "nohup",
-    "setsid", "stdbuf", "sudo", "then", "time", "timeout", "until", "while",
+    "!", "builtin", "command", "do", "doas", "elif", "else", "env", "eval", "exec", "if", "ionice", "nice",
+    "nohup", "setsid", "stdbuf", "sudo", "then", "time", "timeout", "until", "while",
 ];
 
 /// One word.
@@ -237,7 +237,8 @@ pub(super) fn values(text: &str) -> Vec<String> {
     for (at, _) in text.match_indices([':', '=']) {
         let before = text[..at].trim_end_matches([' ', '\t']);
         let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
-        let key = before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
+        let key =
+            before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
         if !is_key(key) || found.len() >= LINE_WORDS_MAX {
             continue;
         }
@@ -280,10 +281,25 @@ pub(super) fn values(text: &str) -> Vec<String> {
 
 fn is_key(key: &str) -> bool {
     const KEYS: [&str; 14] = [
-        "args", "bash", "cmd", "command", "commands", "entry", "exec", "executable", "linux", "notify", "osx", "run",
-        "script", "windows",
+        "args",
+        "bash",
+        "cmd",
+        "command",
+        "commands",
+        "entry",
+        "exec",
+        "executable",
+        "linux",
+        "notify",
+        "osx",
+        "run",
+        "script",
+        "windows",
     ];
-    KEYS.contains(&key) || ["Command", "Helper", "Script", "_command", "_script", "Refresh"].iter().any(|it| key.ends_with(it))
+    KEYS.contains(&key)
+        || ["Command", "Helper", "Script", "_command", "_script", "Refresh"]
+            .iter()
+            .any(|it| key.ends_with(it))
 }
 
 fn quoted(word: &str) -> String {
@@ -302,7 +318,9 @@ fn strings(text: &str, end: char) -> impl Iterator<Item = String> {
             while let Some(it) = rest.next() {
                 match it {
                     it if it == next => break,
-                    '\\' if next == '"' => string.extend(rest.next().map(|it| if it == 'n' { '\n' } else { it })),
+                    '\\' if next == '"' => {
+                        string.extend(rest.next().map(|it| if it == 'n' { '\n' } else { it }))
+                    }
                     it => string.push(it),
                 }
             }

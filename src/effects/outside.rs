@@ -11,23 +11,71 @@ use std::path::{Path, PathBuf};
 use super::git::{Named, absolute};
 use super::lines::{Command, Variables, Word, commands, values};
 use crate::base::later::{Row, Whose, is_fetched};
-use crate::base::limits::{ENDS_HELD_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
+use crate::base::limits::{ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
 use crate::jail::Missing;
 
 /// Variables whose values are folders, or files, that programs are loaded from.
 const LOADED_FROM: [&str; 17] = [
-    "BASH_ENV", "CLASSPATH", "ENV", "GIT_EXEC_PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LUA_PATH", "NODE_PATH", "PATH",
-    "PERL5LIB", "PERLLIB", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "RUBYLIB", "RUBYOPT", "ZDOTDIR",
+    "BASH_ENV",
+    "CLASSPATH",
+    "ENV",
+    "GIT_EXEC_PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LUA_PATH",
+    "NODE_PATH",
+    "PATH",
+    "PERL5LIB",
+    "PERLLIB",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "ZDOTDIR",
 ];
 
 /// Beginnings of the names of interpreters that load what lies beside a script.
 const LOADERS: [&str; 13] = [
-    "bun", "deno", "lua", "node", "perl", "php", "pypy", "python", "ruby", "Rscript", "tclsh", "ts-node", "tsx",
+    "bun", "deno", "lua", "node", "perl", "php", "pypy", "python", "ruby", "Rscript", "tclsh", "ts-node",
+    "tsx",
 ];
 
 /// Shells, and their words for reading a script.
 const SHELLS: [&str; 12] =
     [".", "ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "source", "source_env", "zsh", "pwsh"];
+
+/// Hooks that git runs.
+const HOOKS: [&str; 28] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
 
 /// Programs that read a file of one of these names where they are started.
 const RUNNERS: [(&[&str], &[&str]); 8] = [
@@ -97,12 +145,12 @@ impl<'a> Seeker<'a> {
         self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Line);
     }
 
-    /// All scripts in a folder, such as hooks of git's.
-    pub(super) fn scripts_in(&mut self, folder: &Path, begins: &Path) {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().take(SCRIPTS_READ_MAX) {
-            let path = entry.path();
-            if !entry.file_name().as_encoded_bytes().ends_with(b".sample") {
-                let bases = BTreeSet::from([begins.to_path_buf()]);
+    /// Hooks of git's in a folder.
+    pub(super) fn hooks_in(&mut self, folder: &Path, begins: &Path) {
+        let bases = BTreeSet::from([begins.to_path_buf()]);
+        for name in HOOKS {
+            let path = folder.join(name);
+            if path.is_file() {
                 self.script(&path, Way { at: begins, bases: &bases, mode: Mode::Script }, true);
             }
         }
@@ -128,7 +176,8 @@ impl<'a> Seeker<'a> {
     /// `folder` is where it begins, `own` where the script itself lies.
     fn text(&mut self, text: &str, folder: &Path, own: &Path, mode: Mode) {
         let variables = self.variables(own);
-        let (mut at, mut bases) = (folder.to_path_buf(), BTreeSet::from([folder.to_path_buf(), own.to_path_buf()]));
+        let (mut at, mut bases) =
+            (folder.to_path_buf(), BTreeSet::from([folder.to_path_buf(), own.to_path_buf()]));
         for command in commands(text, &variables) {
             self.variables_of(&command, &at, mode);
             for word in &command.words {
@@ -196,7 +245,8 @@ impl<'a> Seeker<'a> {
         let runs = |names: &[&str]| mode != Mode::Script && names.contains(&name);
         for (_, files) in RUNNERS.iter().filter(|(names, _)| runs(names)) {
             // Where there is none, a new one is reported, as all that builds.
-            for file in bases.iter().flat_map(|base| files.iter().map(|it| base.join(it))).collect::<Vec<_>>() {
+            for file in bases.iter().flat_map(|base| files.iter().map(|it| base.join(it))).collect::<Vec<_>>()
+            {
                 if file.is_file() {
                     self.hold(file, Missing::Leave, mode);
                 }
@@ -231,7 +281,8 @@ impl<'a> Seeker<'a> {
                 None => {
                     self.program(word, way, true);
                     let scripts = way.bases.iter().map(|base| absolute(base, self.home, text));
-                    let scripts: Vec<PathBuf> = scripts.filter(|it| is_loader(name) && it.is_file()).collect();
+                    let scripts: Vec<PathBuf> =
+                        scripts.filter(|it| is_loader(name) && it.is_file()).collect();
                     scripts.iter().for_each(|it| self.neighbours(it, way.mode));
                     return;
                 }
@@ -314,6 +365,16 @@ impl<'a> Seeker<'a> {
                 }
             }
         }
+        // One that is named as being there is not for a worker to bring.
+        let file = absolute(way.at, self.home, text);
+        let is_named = text.starts_with("./") || Path::new(text).is_absolute();
+        if way.mode == Mode::Line
+            && is_named
+            && !text.contains(['%', '*', '?'])
+            && file.symlink_metadata().is_err()
+        {
+            self.hold(file, Missing::Directory, way.mode);
+        }
     }
 
     /// A script that is run: read, if it is one of a shell's.
@@ -357,10 +418,16 @@ impl<'a> Seeker<'a> {
         if !path.starts_with(self.root) || self.is_worked_in(&path) {
             return;
         }
+        // What is no path is no program either, unless it is one after all.
+        let is_odd = |it: &str| it.len() > PATH_LEN_MAX || it.contains(char::is_control);
+        if path.to_str().is_none_or(is_odd) && path.symlink_metadata().is_err() {
+            return;
+        }
         if mode != Mode::Line {
             let end = path.canonicalize().unwrap_or_else(|_| path.clone());
             let below = end.strip_prefix(self.root).unwrap_or(Path::new(""));
-            let is_free = below.iter().any(|name| is_fetched(name.as_encoded_bytes())) || self.is_worked_in(&end);
+            let is_free =
+                below.iter().any(|name| is_fetched(name.as_encoded_bytes())) || self.is_worked_in(&end);
             if end != path || is_free {
                 self.found.told.insert(path);
             }

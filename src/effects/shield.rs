@@ -73,8 +73,13 @@ pub(super) fn shield(
     let (mut guards, protected) = guards_of(&named, root, directory)?;
     // What a jail cannot keep a worker from, and what this one may do, is to be told in full.
     let whole_repositories = tier != Tier::Ns || profile.git == Git::Write;
-    let mut ground =
-        Ground { root: root.clone(), directory: directory.clone(), protected, whole_repositories, ..Ground::of_nothing(root) };
+    let mut ground = Ground {
+        root: root.clone(),
+        directory: directory.clone(),
+        protected,
+        whole_repositories,
+        ..Ground::of_nothing(root)
+    };
     let around = around(root, directory)?;
     let looked = |ground: &Ground| match trying {
         Trying::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
@@ -128,7 +133,7 @@ fn home() -> PathBuf {
 fn by_git(root: &Path, seeker: &mut Seeker<'_>) -> Result<Named, String> {
     let named = named_by_git(root, (Unreadable::IsRefused, false), seeker)?;
     if let Some(own) = own_repository(root) {
-        seeker.scripts_in(&own.join("hooks"), root);
+        seeker.hooks_in(&own.join("hooks"), root);
     }
     Ok(named)
 }
@@ -187,9 +192,10 @@ fn guard_repositories(
         let is_named = repository.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()));
         let at = if is_named { repository.parent() } else { Some(repository.as_path()) };
         if let Some(at) = at.filter(|it| it.is_dir()) {
-            let named = named_by_git(at, (Unreadable::RunsNothing, !is_named), seeker).map_err(jail_refused)?;
+            let named =
+                named_by_git(at, (Unreadable::RunsNothing, !is_named), seeker).map_err(jail_refused)?;
             guards.extend(guards_of(&named, root, directory)?.0);
-            seeker.scripts_in(&repository.join("hooks"), at);
+            seeker.hooks_in(&repository.join("hooks"), at);
         }
     }
     guard_submodules(&known, root, directory, &mut guards)?;

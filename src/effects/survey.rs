@@ -16,8 +16,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::suspects::{Said, Zone, is_repository, said};
 use super::outside::Outside;
+use super::suspects::{Said, Zone, is_repository, said};
 use crate::base::later;
 use crate::base::limits::{
     SETTINGS_HELD_MAX, SURVEY_AFTER_TIMES, SURVEY_DEPTH_MAX, SURVEY_ENTRIES_MAX, SURVEY_KEPT_MAX,

@@ -62,7 +62,9 @@ pub fn path_outside(inside: &[&Path]) -> Vec<PathBuf> {
     let tops: Vec<PathBuf> = inside
         .iter()
         .filter_map(|it| it.canonicalize().ok())
-        .map(|it| it.ancestors().find(|at| at.join(".git").symlink_metadata().is_ok()).unwrap_or(&it).to_owned())
+        .map(|it| {
+            it.ancestors().find(|at| at.join(".git").symlink_metadata().is_ok()).unwrap_or(&it).to_owned()
+        })
         .collect();
     let is_outside = |path: &Path| !tops.iter().any(|top| path.starts_with(top));
     let folders = std::env::var_os("PATH").unwrap_or_default();

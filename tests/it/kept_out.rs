@@ -44,9 +44,12 @@ fn no_setting_or_bit_of_gits_hides_an_edit_from_the_report() {
     let goal = "for f in Makefile build.rs AGENTS.md package.json; do touch -r $f /tmp/t; echo two > n; touch -r /tmp/t n; \
                 cat n > $f; touch -r /tmp/t $f; done; rm n";
     let found = findings(&ended(&client, "shell", goal));
-    for expected in
-        ["changed build Makefile", "changed build build.rs", "changed instructions AGENTS.md", "changed build package.json"]
-    {
+    for expected in [
+        "changed build Makefile",
+        "changed build build.rs",
+        "changed instructions AGENTS.md",
+        "changed build package.json",
+    ] {
         assert!(found.iter().any(|it| it == expected), "{expected}: {found:?}");
     }
 }
@@ -85,10 +88,15 @@ fn files_that_are_too_large_for_a_copy_are_named_with_the_command_that_puts_it_r
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    let result = ended(&client, "shell", "mkdir -p src/deep; for n in 1 2 3 4 5 6; do truncate -s 900M src/deep/$n.bin; done");
+    let result = ended(
+        &client,
+        "shell",
+        "mkdir -p src/deep; for n in 1 2 3 4 5 6; do truncate -s 900M src/deep/$n.bin; done",
+    );
     assert_eq!(result["status"], "completed", "{result}");
     for worker in ["kept", "thrown"] {
-        let said = ended(&client, worker, "true")["artifacts"]["summary"].as_str().unwrap_or_default().to_owned();
+        let said =
+            ended(&client, worker, "true")["artifacts"]["summary"].as_str().unwrap_or_default().to_owned();
         assert!(said.contains("src/deep/1.bin"), "{worker}: {said}");
     }
     let mut commands = 0;

@@ -59,7 +59,9 @@ fn a_pipe_that_a_worker_makes_keeps_no_program_of_the_hosts_waiting() {
     let client = world.client(&daemon, "orch:a");
     let places = "AGENTS.md src/AGENTS.md .gitignore src/.gitignore .gitattributes src/.gitattributes .gitmodules CLAUDE.md \
                   .env Makefile package.json .editorconfig src/.envrc src/.vscode src/CODEOWNERS .github";
-    let goal = format!("for f in {places} .git/index.lock .git/x free src/.git; do rm -f $f; mkfifo $f; done; mkdir -p src/b; mkfifo src/b/.git; sleep 60");
+    let goal = format!(
+        "for f in {places} .git/index.lock .git/x free src/.git; do rm -f $f; mkfifo $f; done; mkdir -p src/b; mkfifo src/b/.git; sleep 60"
+    );
     let result = ended(&client, "shell", &goal);
     // A repository of any kind ends the run.
     assert_eq!(result["status"], "failed", "{result}");
@@ -68,13 +70,20 @@ fn a_pipe_that_a_worker_makes_keeps_no_program_of_the_hosts_waiting() {
     assert_eq!(result["status"], "completed", "{result}");
     let found = findings(&result);
     for place in places.split(' ').filter(|it| !matches!(*it, ".editorconfig" | "src/CODEOWNERS")) {
-        assert!(found.iter().any(|it| it.contains(" socket ") && it.ends_with(&format!(" {place}"))), "{place}: {found:?}");
+        assert!(
+            found.iter().any(|it| it.contains(" socket ") && it.ends_with(&format!(" {place}"))),
+            "{place}: {found:?}"
+        );
     }
     for place in places.split(' ') {
-        assert!(!is_pipe(&repo.join(place)) || matches!(place, ".editorconfig" | "src/CODEOWNERS"), "{place} is still there");
+        assert!(
+            !is_pipe(&repo.join(place)) || matches!(place, ".editorconfig" | "src/CODEOWNERS"),
+            "{place} is still there"
+        );
     }
     assert!(is_pipe(&repo.join("free")), "what nobody opens by itself stays");
-    let done = Command::new("timeout").args(["20", "git", "status", "--short"]).current_dir(&repo).status().unwrap();
+    let done =
+        Command::new("timeout").args(["20", "git", "status", "--short"]).current_dir(&repo).status().unwrap();
     assert!(done.success(), "{done}");
     assert!(findings(&ended(&client, "shell", "true")).is_empty());
 }
@@ -82,7 +91,11 @@ fn a_pipe_that_a_worker_makes_keeps_no_program_of_the_hosts_waiting() {
 #[test]
 fn no_pipe_keeps_a_run_a_copy_or_an_apply_waiting() {
     let world = World::new();
-    world.rule(&format!("{}{}", crate::applying::FREELY, "[[rule]]\nid = \"it\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"delegate\"]\n"));
+    world.rule(&format!(
+        "{}{}",
+        crate::applying::FREELY,
+        "[[rule]]\nid = \"it\"\ndecision = \"allow\"\nreason = \"r\"\nwhen.action = [\"delegate\"]\n"
+    ));
     let entry = |name: &str, copy: &str| {
         format!(
             "[workers.{name}]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{{goal}}\"]\nparse_mode = \"text\"\ncopy = {copy}\n"
@@ -90,7 +103,16 @@ fn no_pipe_keeps_a_run_a_copy_or_an_apply_waiting() {
     };
     world.configure(&[entry("kept", "\"kept\""), entry("thrown", "true")].concat());
     let repo = committed(&world);
-    for path in ["src/x.rs", "src/.gitignore", ".gitattributes", "CODEOWNERS", "src/CLAUDE.md", ".mcp.json", "build.py", "src/b.ts"] {
+    for path in [
+        "src/x.rs",
+        "src/.gitignore",
+        ".gitattributes",
+        "CODEOWNERS",
+        "src/CLAUDE.md",
+        ".mcp.json",
+        "build.py",
+        "src/b.ts",
+    ] {
         pipe(&repo.join(path));
     }
     let daemon = world.start();

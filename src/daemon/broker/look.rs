@@ -136,8 +136,9 @@ fn filters(tree: &WorkTree) -> Result<Vec<Vec<u8>>, String> {
 fn git(tree: &WorkTree) -> Command {
     // Not one that a worker may have put into a folder of `PATH` that lies in the repository.
     let inside = [tree.top.as_path(), tree.git_dir.as_path()];
-    let mut git =
-        Command::new(system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()));
+    let mut git = Command::new(
+        system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()),
+    );
     git.current_dir(&tree.top).env_clear();
     for name in ["HOME", "XDG_CONFIG_HOME"] {
         git.envs(std::env::var_os(name).map(|value| (name, value)));
