@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use super::handoff::of_path;
-use super::survey::{Ground, Survey, directory_flags, open_place};
+use super::survey::{Entry, Ground, Survey, directory_flags, open_place};
 use crate::jail::{Repositories, is_repository_name};
 use crate::system;
 
@@ -61,11 +61,13 @@ impl Ground {
         })
     }
 
-    /// Removes pipes that are new under names that programs of the host open by themselves, which would wait there. The report
-    /// names them; there is nothing in one.
+    /// Removes pipes that are new under names that programs of the host open by themselves, which would wait there; and pipes
+    /// and sockets under names that no later jail could cover. The report names them; there is nothing in one.
     pub(super) fn remove_pipes(&self, before: &Survey, later: &Survey) {
-        let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.pipe);
-        let pipes = later.entries.iter().filter(|(path, it)| it.pipe && it.kind.is_some() && is_new(path));
+        let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.socket);
+        let is_odd = |path: &[u8]| std::str::from_utf8(path).is_err() || path.contains(&b'\n');
+        let goes = |path: &[u8], it: &Entry| it.pipe && it.kind.is_some() || it.socket && is_odd(path);
+        let pipes = later.entries.iter().filter(|(path, it)| goes(path, it) && is_new(path));
         for (path, _) in pipes {
             let path = Path::new(OsStr::from_bytes(path));
             if let Err(error) = self.remove_pipe(path) {
@@ -78,7 +80,7 @@ impl Ground {
         let (folder, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let folder = self.folder(&self.root.path().join(folder))?;
         let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo {
+        if matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket) {
             rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
         }
         Ok(())

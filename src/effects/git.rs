@@ -231,7 +231,7 @@ fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let git_dir = top.join(".git");
     let link = std::fs::symlink_metadata(&git_dir).ok().filter(std::fs::Metadata::is_file);
-    let text = link.and_then(|_| std::fs::read_to_string(&git_dir).ok()).unwrap_or_default();
+    let text = link.and_then(|_| system::short_text(&git_dir, GIT_ENTRY_BYTES_MAX).ok()).unwrap_or_default();
     let git_dir = text.trim_end().strip_prefix("gitdir: ").map_or(git_dir, |it| absolute(top, &home, it));
     let own = ["config", "config.worktree"].map(|it| git_dir.join(it));
     let all = own.into_iter().chain([home.join(".gitconfig"), home.join(".config/git/config")]);

@@ -5,14 +5,15 @@
 //! a script of a shell starts or reads. What a line names by something unknown (`$DIR/f`) is held by the end of its path.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::git::{Named, absolute};
 use super::lines::{Command, Variables, Word, commands, values};
+use crate::base::RepoPath;
 use crate::base::later::{Row, Whose, is_fetched};
 use crate::base::limits::{ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
 use crate::jail::Missing;
+use crate::system;
 
 /// Variables whose values are folders, or files, that programs are loaded from.
 const LOADED_FROM: [&str; 17] = [
@@ -160,7 +161,7 @@ impl<'a> Seeker<'a> {
     pub(super) fn settings(&mut self, file: &Path, row: &Row) {
         let is_shells = matches!(row.whose, Whose::Shells | Whose::Interpreters)
             || [".husky", ".git-hooks", ".lefthook", ".lefthook-local"].contains(&row.pattern);
-        let Some(text) = text_of(file) else { return };
+        let Ok(text) = system::short_text(file, SCRIPT_BYTES_MAX) else { return };
         // Tasks of editors are run on purpose, but for those that begin with the folder.
         let counts = row.whose != Whose::Editors || text.contains("folderOpen") || text.contains("Command\"");
         if is_shells {
@@ -386,7 +387,7 @@ impl<'a> Seeker<'a> {
         if !self.read.insert(end.clone()) {
             return;
         }
-        let Some(text) = text_of(&end) else { return };
+        let Ok(text) = system::short_text(&end, SCRIPT_BYTES_MAX) else { return };
         let first = text.lines().next().and_then(|it| it.strip_prefix("#!")).unwrap_or_default();
         let program = first.split_whitespace().rfind(|it| !it.starts_with('-'));
         let program = program.and_then(|it| it.rsplit('/').next()).unwrap_or_default();
@@ -442,14 +443,4 @@ impl<'a> Seeker<'a> {
 
 fn is_loader(name: &str) -> bool {
     LOADERS.iter().any(|it| name.starts_with(it))
-}
-
-/// The text of a short file; without waiting for a pipe, and nothing for what is no text.
-fn text_of(file: &Path) -> Option<String> {
-    let options = crate::system::reading_without_waiting();
-    let opened = cap_std::fs::File::open_ambient_with(file, &options, cap_std::ambient_authority()).ok()?;
-    let meta = opened.metadata().ok().filter(|it| it.is_file() && it.len() <= SCRIPT_BYTES_MAX)?;
-    let mut text = String::new();
-    opened.take(meta.len()).read_to_string(&mut text).ok()?;
-    Some(text)
 }

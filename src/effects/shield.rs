@@ -15,8 +15,9 @@ use super::sockets::{Surroundings, surroundings};
 use super::survey::Ground;
 use crate::base::RepoPath;
 use crate::base::later::{self, GitHooks};
-use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
+use crate::base::limits::{PATH_LEN_MAX, REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use crate::domain::{Failure, Tier};
+use crate::system;
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
 
 /// Guards for the jail, and the workspace as it was.
@@ -103,9 +104,10 @@ pub(super) fn shield(
         // What links lead to matters as well.
         (before, alone) = looked(&more)?;
     }
+    // A worker can have chosen these names: what no mount takes is reported, or it would keep all later ones out.
     for (path, missing) in led.held(root.path()) {
         if let Ok(below) = root.path().join(path).strip_prefix(directory.path()) {
-            guards.push(guard(below, missing)?);
+            guards.extend(guard(below, missing));
         }
     }
     let own = own_repository(root.path());
@@ -116,7 +118,7 @@ pub(super) fn shield(
         .filter_map(|path| Path::new(path).strip_prefix(prefix).ok())
     {
         if !below.as_os_str().is_empty() {
-            guards.push(guard(below, Missing::Leave)?);
+            guards.extend(guard(below, Missing::Leave));
         }
     }
     let own = own.filter(|_| tier == Tier::Ns);
@@ -331,7 +333,7 @@ fn own_repository(root: &Path) -> Option<PathBuf> {
     if std::fs::symlink_metadata(&at).ok()?.is_dir() {
         return Some(at);
     }
-    let text = std::fs::read_to_string(&at).ok()?;
+    let text = system::short_text(&at, 2 * PATH_LEN_MAX as u64).ok()?;
     let entry = at.parent()?.join(text.trim_end().strip_prefix("gitdir: ")?).canonicalize().ok()?;
     let trees = entry.parent().filter(|it| it.ends_with("worktrees"))?;
     trees.parent().map(Path::to_path_buf)

@@ -5,6 +5,7 @@
 //! peers to `auth` and confinement to `jail`.
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 mod ages;
@@ -54,6 +55,22 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
     found.map(|folder| folder.join(path)).find(|it| it.is_file())
+}
+
+/// The text of a file of this length at most; what is no plain file is an error, and a pipe is not waited for.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
+    use std::io::Read as _;
+    let file = cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > most {
+        return Err(io::Error::other("is no plain file, or too large"));
+    }
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The folders of our own `PATH` that lie outside of these folders, and of the repositories that those lie in: what lies

@@ -112,3 +112,100 @@ fn files_that_are_too_large_for_a_copy_are_named_with_the_command_that_puts_it_r
     assert!(repo.join("src/a.rs").exists());
     assert_eq!(ended(&client, "kept", "true")["status"], "completed");
 }
+
+#[test]
+fn no_name_that_a_worker_chooses_keeps_later_ones_out() {
+    let world = World::new();
+    let repo = committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = r#"python3 - <<'END'
+import os, socket
+def folder(name):
+    os.makedirs(name, exist_ok=True)
+    return name + b'/' if isinstance(name, bytes) else name + '/'
+for name in (b'a\nb', b'c\x1b[2Jd', b'e:f', b'g.', b'h ', b'\xff\xfe', b'-rf', b'i\\j', b'k\tl', b'x' * 255, '\u202em'.encode(), b'$(n)', b'..o'):
+    at = folder(name)
+    for setting in (b'.vscode/tasks.json', b'.mcp.json', b'AGENTS.md', b'.husky/pre-commit'):
+        os.makedirs(os.path.dirname(at + setting), exist_ok=True)
+        open(at + setting, 'w').write('{"command": "./x:y", "args": ["a\\nb", "src/../e:f/AGENTS.md"], "folderOpen": 1}')
+    os.symlink(b'../a\nb/AGENTS.md', at + b'.cursorrules')
+    os.symlink(b'x:y', at + b'.windsurfrules')
+    os.mkfifo(at + b'pipe')
+    os.chdir(at)
+    socket.socket(socket.AF_UNIX).bind('s')
+    os.chdir('..')
+os.symlink('.vimrc', 'src/.vimrc')
+for number in range(700):
+    os.makedirs(f'many/{number}/.vscode')
+END"#;
+    let result = ended(&client, "shell", goal);
+    assert_eq!(result["status"], "completed", "{result}");
+    assert!(!findings(&result).is_empty(), "{result}");
+    for worker in ["shell", "shell"] {
+        let result = ended(&client, worker, "touch ran");
+        assert_eq!(result["status"], "completed", "{result}");
+    }
+    assert!(repo.join("ran").exists());
+}
+
+/// Takes a lease on a file, if it can, and tells how that went.
+const LEASE: &str = "import fcntl, os, time
+f = os.open('src/a.rs', os.O_RDWR)
+try:
+    fcntl.fcntl(f, 1024, fcntl.F_WRLCK)
+    print('leased')
+except OSError as e: print(e.strerror)
+open('up', 'w')
+while not os.path.exists('go'): time.sleep(0.01)
+";
+
+#[test]
+fn no_worker_keeps_others_waiting_by_a_lease_on_a_file() {
+    let world = World::new();
+    world.configure("[workers.thrown]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ncopy = true\n");
+    let repo = committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("shell", &format!("exec python3 -c \"{LEASE}\""), serde_json::json!({}));
+    reply.ack();
+    crate::support::eventually("the worker", || repo.join("up").exists());
+    let other = world.client(&daemon, "orch:b");
+    let result = ended(&other, "thrown", "cat src/a.rs");
+    let began = std::time::Instant::now();
+    std::fs::read(repo.join("src/a.rs")).unwrap();
+    let waited = began.elapsed();
+    write(repo.join("go"), "");
+    let leased = client.result_of(&task);
+    assert_eq!(result["status"], "completed", "{result} {leased}");
+    assert!(waited < std::time::Duration::from_secs(5), "{waited:?} {leased}");
+}
+
+#[test]
+fn a_pipe_in_place_of_what_the_daemon_reads_keeps_it_from_nothing() {
+    let world = World::new();
+    world.configure(&format!("{OPEN}{THIN}[limits]\nworkers = 4\n"));
+    let repo = committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    for place in [".git/HEAD", ".git/index", ".git/config", ".git/info/exclude", ".git/hooks/pre-commit"] {
+        let kept = std::fs::read(repo.join(place)).ok();
+        ended(&client, "thin", &format!("rm -f {place}; mkfifo {place}"));
+        let began = std::time::Instant::now();
+        // Refused or not, it is answered, and so is the next one.
+        ended(&client, "shell", "true");
+        assert!(world.command(&["status"]).output().unwrap().status.success());
+        assert!(began.elapsed() < std::time::Duration::from_secs(25), "{place}: {:?}", began.elapsed());
+        let _ = std::fs::remove_file(repo.join(place));
+        if let Some(kept) = kept {
+            std::fs::write(repo.join(place), kept).unwrap();
+        }
+    }
+    let whole = repo.join(".git");
+    ended(&client, "thin", "mv .git g; mkfifo .git");
+    ended(&client, "shell", "true");
+    ended(&client, "thin", "rm -f .git; mv g .git");
+    let result = ended(&client, "shell", "true");
+    assert!(whole.exists() && result["status"] == "completed", "{result}");
+    daemon.stop();
+}

@@ -40,7 +40,10 @@ pub(super) fn in_reach(plan: &Plan) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
     for path in paths {
         let Some(socket) = socket_at(path)? else { continue };
         if found.len() >= SOCKETS_COVERED_MAX {
-            let why = format!("there are more than {SOCKETS_COVERED_MAX} local sockets in what it would see");
+            let why = format!(
+                "there are more than {SOCKETS_COVERED_MAX} local sockets and pipes in what it would see, {path:?} among them: \
+                 remove those that a worker has left (`find . -type s -o -type p` lists them)"
+            );
             return Err(io::Error::other(why));
         }
         found.push((path.to_owned(), socket));
