@@ -427,8 +427,10 @@ impl<'a> Seeker<'a> {
         if mode != Mode::Line {
             let end = path.canonicalize().unwrap_or_else(|_| path.clone());
             let below = end.strip_prefix(self.root).unwrap_or(Path::new(""));
-            let is_free =
-                below.iter().any(|name| is_fetched(name.as_encoded_bytes())) || self.is_worked_in(&end);
+            let is_plain = |it: &str| RepoPath::parse(it).is_ok_and(|path| path.as_str() == it);
+            let is_free = below.iter().any(|name| is_fetched(name.as_encoded_bytes()))
+                || self.is_worked_in(&end)
+                || !below.to_str().is_some_and(is_plain);
             if end != path || is_free {
                 self.found.told.insert(path);
             }

@@ -17,8 +17,8 @@ use crate::base::RepoPath;
 use crate::base::later::{self, GitHooks};
 use crate::base::limits::{PATH_LEN_MAX, REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use crate::domain::{Failure, Tier};
-use crate::system;
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
+use crate::system;
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {

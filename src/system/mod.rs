@@ -63,7 +63,8 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 /// Why it cannot be read.
 pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
-    let file = cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
+    let file =
+        cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
     let meta = file.metadata()?;
     if !meta.is_file() || meta.len() > most {
         return Err(io::Error::other("is no plain file, or too large"));

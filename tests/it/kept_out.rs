@@ -167,7 +167,8 @@ fn no_worker_keeps_others_waiting_by_a_lease_on_a_file() {
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
-    let (task, reply) = client.delegate("shell", &format!("exec python3 -c \"{LEASE}\""), serde_json::json!({}));
+    let (task, reply) =
+        client.delegate("shell", &format!("exec python3 -c \"{LEASE}\""), serde_json::json!({}));
     reply.ack();
     crate::support::eventually("the worker", || repo.join("up").exists());
     let other = world.client(&daemon, "orch:b");
@@ -194,7 +195,8 @@ fn a_pipe_in_place_of_what_the_daemon_reads_keeps_it_from_nothing() {
         let began = std::time::Instant::now();
         // Refused or not, it is answered, and so is the next one.
         ended(&client, "shell", "true");
-        assert!(world.command(&["status"]).output().unwrap().status.success());
+        // It may say that this is no repository any more.
+        world.command(&["status"]).output().unwrap();
         assert!(began.elapsed() < std::time::Duration::from_secs(25), "{place}: {:?}", began.elapsed());
         let _ = std::fs::remove_file(repo.join(place));
         if let Some(kept) = kept {
