@@ -151,7 +151,8 @@ fn named_by_all(mut named: Named, seeker: &mut Seeker<'_>, protect: &[RepoPath],
 }
 
 /// Files and folders, absolute, that run outside of every jail or are protected: those that git's configuration names, these
-/// paths from the workspace, and those that these command lines name. There or not. Blocking: git is asked.
+/// paths from the workspace, and those that these command lines name; relative where only their ends are known. There or not.
+/// Blocking: git is asked.
 ///
 /// # Errors
 /// A sentence when git cannot be asked.
@@ -160,7 +161,8 @@ pub fn held_outside(root: &Path, protect: &[RepoPath], lines: &[String]) -> Resu
     // Nobody works there, so that nothing is left out.
     let mut seeker = Seeker::new(root, &home, Path::new(""));
     let named = by_git(root, &mut seeker)?;
-    Ok(named_by_all(named, &mut seeker, protect, lines).into_keys().collect())
+    let named = named_by_all(named, &mut seeker, protect, lines).into_keys();
+    Ok(named.chain(seeker.found.ends.iter().map(PathBuf::from)).collect())
 }
 
 /// Has all repositories held that are there, and those places where submodules belong; answers which there are, and what

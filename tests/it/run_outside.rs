@@ -134,6 +134,7 @@ fn git_ways() -> Vec<Way> {
 fn notify_ways() -> Vec<Way> {
     let way = |line, there, held| Way { by: By::Notify(line), there, held };
     vec![
+        way("$GIVEN/n", &[("tools/n", SH), ("given/x.py", "")], &["tools/n", "given/x.py", "given/json.py"]),
         way(
             "tools/n.sh",
             &[
@@ -252,7 +253,8 @@ fn failures(ways: Vec<Way>) -> Vec<String> {
                 format!("{key} = {value}")
             }
             By::Notify(line) => {
-                world.configure(&format!("[hooks.notify]\ncommand = {line:?}\n"));
+                let env = "[hooks.notify.env]\nGIVEN = \"tools\"\nPYTHONPATH = \"given\"\n";
+                world.configure(&format!("[hooks.notify]\ncommand = {line:?}\n{env}"));
                 format!("notify {line}")
             }
             By::File(path, text) => {
