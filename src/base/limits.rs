@@ -12,6 +12,7 @@ mod held;
 mod jobs;
 mod loopback;
 mod mcp;
+mod outside;
 mod posts;
 mod repositories;
 mod sockets;
@@ -28,6 +29,7 @@ pub use held::*;
 pub use jobs::*;
 pub use loopback::*;
 pub use mcp::*;
+pub use outside::*;
 pub use posts::*;
 pub use repositories::*;
 pub use sockets::*;
@@ -376,27 +378,6 @@ pub const WATCHED_TASKS_MAX: usize = 64;
 
 /// Git's answer about its configuration, in bytes; a large one has some ten thousand.
 pub const GIT_ANSWER_BYTES_MAX: u64 = 1 << 20;
-
-/// Files that are named where a directory is too large for a copy.
-pub const HEAVY_NAMED_MAX: usize = 5;
-
-/// Shells in shells that are followed in a command line.
-pub const LINE_DEPTH_MAX: usize = 5;
-
-/// Words of one command line, or of one script, that are looked at.
-pub const LINE_WORDS_MAX: usize = 4_096;
-
-/// A script or a file of settings that is read for what it runs, in bytes.
-pub const SCRIPT_BYTES_MAX: u64 = 256 << 10;
-
-/// Scripts that are read for what they run.
-pub const SCRIPTS_READ_MAX: usize = 256;
-
-/// Ends of paths that are held wherever they lie.
-pub const ENDS_HELD_MAX: usize = 64;
-
-/// Files that git's configuration includes under a condition that does not hold, and that are read all the same.
-pub const GIT_INCLUDES_MAX: usize = 64;
 
 /// Git's list of an index, in bytes: a hundred for an entry, so some five million of them.
 pub const GIT_LIST_BYTES_MAX: u64 = 1 << 29;

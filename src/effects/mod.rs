@@ -27,6 +27,7 @@ mod errand;
 mod gallery;
 mod gather;
 mod git;
+mod ground;
 mod grown;
 mod handoff;
 mod heavy;

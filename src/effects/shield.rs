@@ -91,9 +91,7 @@ pub(super) fn shield(
     let led = led(&before, &around, root, directory)?;
     let (known, more_guards) = guard_repositories(&before, root, directory, &mut seeker)?;
     guards.extend(more_guards);
-    for (file, row) in before.settings() {
-        seeker.settings(&file, row);
-    }
+    before.settings().iter().for_each(|(file, row)| seeker.settings(file, row));
     let (more_guards, found) = guards_of(&seeker.found.named, root, directory)?;
     guards.extend(more_guards);
     let mut more = ground.clone();
@@ -110,17 +108,13 @@ pub(super) fn shield(
             guards.extend(guard(below, missing));
         }
     }
-    let own = own_repository(root.path());
     // What lies outside of the task's directory is out of its reach.
-    for below in before
-        .held()
-        .chain(alone.iter().map(String::as_str))
-        .filter_map(|path| Path::new(path).strip_prefix(prefix).ok())
-    {
-        if !below.as_os_str().is_empty() {
-            guards.extend(guard(below, Missing::Leave));
-        }
+    let below = |path| Path::new(path).strip_prefix(prefix).ok().filter(|it| !it.as_os_str().is_empty());
+    guards.extend(before.held().filter_map(|path| guard(below(path)?, Missing::Leave).ok()));
+    for path in alone.iter().filter_map(|path| below(path)) {
+        guards.push(guard(path, Missing::Leave)?);
     }
+    let own = own_repository(root.path());
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, &around, root)?;

@@ -16,7 +16,6 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::outside::Outside;
 use super::suspects::{Said, Zone, is_repository, said};
 use crate::base::later;
 use crate::base::limits::{
@@ -174,28 +173,6 @@ impl Stop {
 }
 
 impl Ground {
-    /// A whole workspace, of which nothing in particular matters.
-    pub(super) fn of_nothing(root: &Place) -> Self {
-        Self {
-            root: root.clone(),
-            directory: root.clone(),
-            protected: BTreeSet::new(),
-            whole_repositories: false,
-            ends: BTreeSet::new(),
-            beside: BTreeSet::new(),
-        }
-    }
-
-    /// Has what runs outside matter that cannot be held by its path.
-    pub(super) fn add(&mut self, outside: &Outside) {
-        let from_root = |path: &Path| {
-            Some(path.strip_prefix(self.root.path()).ok()?.as_os_str().as_encoded_bytes().to_vec())
-        };
-        self.protected.extend(outside.told.iter().filter_map(|it| from_root(it)));
-        self.beside.extend(outside.beside.iter().filter_map(|it| from_root(it)));
-        self.ends.extend(outside.ends.iter().map(|it| format!("/{it}").into_bytes()));
-    }
-
     /// Looks at everything. Never fails: what could not be looked at is said in the result.
     pub(super) fn look(&self) -> Survey {
         self.walk(SURVEY_ENTRIES_MAX, None)
