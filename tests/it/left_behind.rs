@@ -195,9 +195,11 @@ fn what_lay_in_a_repository_that_was_set_aside_is_none_that_is_in_force() {
     let repo = committed(&world);
     let daemon = world.start();
     let client = world.client(&daemon, "orch:a");
+    // Made under another name and given that of a repository in one step: nobody ends the worker before all are there.
     let goal = format!(
-        "git init -q v; for r in v/.git/x v/.git/x/y; do git init -q --bare $r; git -C $r config core.bare false; \
-         git -C $r config core.worktree /tmp; git -C $r config core.fsmonitor 'touch {}/ran;:'; done; sleep 1000",
+        "git init -q --bare v/g; git -C v/g config core.bare false; for r in v/g/x v/g/x/y; do git init -q --bare $r; \
+         git -C $r config core.bare false; git -C $r config core.worktree /tmp; \
+         git -C $r config core.fsmonitor 'touch {}/ran;:'; done; mv v/g v/.git; sleep 1000",
         repo.display()
     );
     let result = ended(&client, "shell", &goal);
