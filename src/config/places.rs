@@ -299,7 +299,8 @@ fn first_line(path: &Path) -> Result<String, PlacesError> {
     if !meta.is_file() || meta.len() > 2 * crate::base::limits::PATH_LEN_MAX as u64 {
         return Err(unusable(path, "is not one of git's pointer files; run `git worktree repair`"));
     }
-    let text = fs::read_to_string(path).map_err(|e| unusable(path, e.to_string()))?;
+    let most = 2 * crate::base::limits::PATH_LEN_MAX as u64;
+    let text = system::short_text(path, most).map_err(|e| unusable(path, e.to_string()))?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 

@@ -383,7 +383,8 @@ settings! {
 
     /// What is run for every notification, outside of the jail. How many run at once is in `limits.hooks`.
     ["hooks.notify"] notify: Notify {
-        /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables.
+        /// A command line for a login shell; it gets the `DEVIT_NOTIFY_*` and `DEVIT_ACK_*` variables, and those folders of `PATH`
+        /// that lie outside of the repository: what lies in it is named by its path.
         command: Option<String> = None, "shell command", Owner;
         /// A hook that runs longer than this is killed, with everything it has started.
         timeout: Ttl = Ttl::minutes(1), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60), Owner;

@@ -7,13 +7,13 @@ mod look;
 #[cfg(unix)]
 mod watch;
 
-use std::fs;
 use std::sync::Arc;
 
 use super::Daemon;
-use crate::base::limits::WIT_WORKTREES_MAX;
+use crate::base::limits::{PATH_LEN_MAX, WIT_WORKTREES_MAX};
 use crate::config::{Config, Places, WorkTree};
 use crate::protocols::broker::{Broker, Tree, Trees, Watch};
+use crate::system;
 
 #[cfg(unix)]
 pub(super) use look::in_words;
@@ -53,6 +53,6 @@ fn trees(places: &Places) -> Vec<Tree> {
 
 /// The branch that is checked out in a work tree; none where that is no branch.
 fn branch(tree: &WorkTree) -> Option<String> {
-    let head = fs::read_to_string(tree.git_dir.join("HEAD")).ok()?;
+    let head = system::short_text(&tree.git_dir.join("HEAD"), 2 * PATH_LEN_MAX as u64).ok()?;
     head.strip_prefix("ref: refs/heads/").map(|it| it.trim_end().to_owned())
 }

@@ -64,7 +64,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         let (secrets, broken) = match usable {
             Ok((mut profile, secrets)) => {
                 profile.protect.extend(config.workspace.protect.iter().cloned());
-                profile.run_outside.extend(hook(config).map(|it| it.line.clone()));
+                profile.run_outside.extend(run_outside(config));
                 profiles.insert(id.clone(), Arc::new(profile));
                 (secrets, None)
             }
@@ -148,7 +148,7 @@ pub(super) fn apply_rules<'a>(config: &'a Config, root: &Path) -> ApplyRules<'a>
     let a6s = &config.a6s;
     let (root, mut protect) = (root.to_owned(), config.workspace.protect.clone());
     protect.extend(config.workers.values().flat_map(|worker| worker.protect.iter().cloned()));
-    let lines: Vec<String> = hook(config).map(|it| it.line.clone()).into_iter().collect();
+    let lines = run_outside(config);
     let held = Box::new(move || held_outside(&root, &protect, &lines));
     ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, held }
 }
@@ -160,6 +160,16 @@ pub(super) fn bases(places: &Places) -> crate::protocols::own::Bases {
         let known = places.worktrees(WIT_WORKTREES_MAX).iter().any(|top| top == at);
         known.then(|| Root::open(at).ok().map(Base::new)).flatten()
     })
+}
+
+/// Command lines that are run outside of every jail, in the workspace, each behind the variables that it is given.
+fn run_outside(config: &Config) -> Vec<String> {
+    let of_hook = |hook: Arc<HookCommand>| {
+        let variables = hook.env.iter().filter(|(_, value)| !value.contains('\''));
+        let variables: String = variables.map(|(name, value)| format!("{name}='{value}'; ")).collect();
+        variables + &hook.line
+    };
+    hook(config).map(of_hook).into_iter().collect()
 }
 
 /// What is run for notifications, if anything is.

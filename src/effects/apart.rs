@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
-use super::copy::{Copied, NoCopy, Room, share};
+use super::copy::{Copied, NoCopy, Room, copy_data, share};
 use super::tracked::tracked;
 use crate::base::limits::{
     BASE_BYTES_MAX, BASE_FILE_BYTES_MAX, COPY_DEPTH_MAX, HARVEST_FILES_MAX, IGNORE_BYTES_MAX,
@@ -271,7 +271,7 @@ impl Copier {
     }
 
     fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, path: String) -> Result<(), NoCopy> {
-        let Some(mut source) = readable(open_file(from, name))? else { return Ok(()) };
+        let Some(source) = readable(open_file(from, name))? else { return Ok(()) };
         let meta = source.metadata()?;
         if !meta.is_file() {
             return Ok(());
@@ -288,7 +288,8 @@ impl Copier {
             if share(&source, &target).is_err() {
                 // A file that grows while it is read does not get past its bound.
                 let most = meta.len().saturating_add(self.room.bytes);
-                let copied = io::copy(&mut io::Read::take(&mut source, most), &mut target)?;
+                let (mut from, mut to) = (source.try_clone()?.into_std(), target.try_clone()?.into_std());
+                let copied = copy_data(&mut from, &mut to, most)?;
                 self.room.bytes = self.room.bytes.saturating_sub(copied.saturating_sub(meta.len()));
             }
             (None, None)

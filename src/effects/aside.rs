@@ -10,11 +10,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use super::handoff::of_path;
-use super::survey::{Ground, Survey, directory_flags, open_place};
+use super::survey::{Entry, Ground, Survey, directory_flags, open_place};
 use crate::jail::{Repositories, is_repository_name};
 use crate::system;
 
@@ -59,6 +59,31 @@ impl Ground {
             tracing::warn!(%error, at = %at.display(), "a repository that a worker made was not set aside");
             (None, "still in force: remove it before you use git there".to_owned())
         })
+    }
+
+    /// Removes pipes that are new under names that programs of the host open by themselves, which would wait there; and pipes
+    /// and sockets under names that no later jail could cover. The report names them; there is nothing in one.
+    pub(super) fn remove_pipes(&self, before: &Survey, later: &Survey) {
+        let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.socket);
+        let is_odd = |path: &[u8]| std::str::from_utf8(path).is_err() || path.contains(&b'\n');
+        let goes = |path: &[u8], it: &Entry| it.pipe && it.kind.is_some() || it.socket && is_odd(path);
+        let pipes = later.entries.iter().filter(|(path, it)| goes(path, it) && is_new(path));
+        for (path, _) in pipes {
+            let path = Path::new(OsStr::from_bytes(path));
+            if let Err(error) = self.remove_pipe(path) {
+                tracing::warn!(%error, path = %of_path(path), "a pipe that a worker made was not removed");
+            }
+        }
+    }
+
+    fn remove_pipe(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = self.folder(&self.root.path().join(folder))?;
+        let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket) {
+            rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+        }
+        Ok(())
     }
 
     fn renamed(&self, at: &Path) -> io::Result<PathBuf> {

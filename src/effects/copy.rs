@@ -185,11 +185,46 @@ impl Room {
             return Ok(());
         }
         // A file that grows while it is read does not get past its bound.
-        let copied =
-            io::copy(&mut io::Read::take(&mut source, meta.len().saturating_add(self.bytes)), &mut target)?;
+        let copied = copy_data(&mut source, &mut target, meta.len().saturating_add(self.bytes))?;
         self.bytes = self.bytes.saturating_sub(copied.saturating_sub(meta.len()));
         Ok(())
     }
+}
+
+/// Copies what a file holds and leaves out its holes, which a worker can make as large as it likes. Answers how long it is.
+#[cfg(target_os = "linux")]
+pub(super) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
+    use rustix::fs::{SeekFrom, seek};
+    let mut at = 0;
+    loop {
+        let data = match seek(&*source, SeekFrom::Data(at)) {
+            // Nothing but a hole from here to the end.
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => at,
+            data => data?,
+        };
+        let end = seek(&*source, SeekFrom::Hole(data)).unwrap_or(u64::MAX).min(most);
+        if data >= end {
+            break;
+        }
+        seek(&*source, SeekFrom::Start(data))?;
+        seek(&*target, SeekFrom::Start(data))?;
+        let copied = io::copy(&mut io::Read::take(&mut *source, end - data), target)?;
+        if copied == 0 {
+            break;
+        }
+        at = data + copied;
+    }
+    let length = source.metadata()?.len().min(most);
+    if target.metadata()?.len() < length {
+        target.set_len(length)?;
+    }
+    Ok(length)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
+    io::copy(&mut io::Read::take(source, most), target)
 }
 
 /// Lets the copy share its blocks with the original, where the file system can.

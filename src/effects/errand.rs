@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::apart::{self, Apart};
-use super::copy::Copied;
+use super::copy::{Copied, NoCopy};
 use super::gather::gather;
 use super::grown::Size;
+use super::heavy::no_copy;
 use super::lent::{Lent, Shared};
 use super::prepare::{Place, jail_refused, worker_failed};
 use super::remains::Mark;
@@ -62,15 +63,16 @@ impl Private {
         lent: Option<Lent>,
     ) -> Result<Self, Failure> {
         let below = task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default();
+        let refused = |why: NoCopy| no_copy(&why, place.root.place().path(), directory.place().path());
         let apart = || {
             let copy = apart::copy(place.root.handle(), directory.handle(), &below, &place.copies);
-            copy.map_err(jail_refused)
+            copy.map_err(refused)
         };
         let folder = match lent {
             Some(lent) => Folder::Jobs(fill(lent, &below, apart)?),
             None if is_apart(task, profile) => Folder::Own(apart()?),
             None if profile.copies == Copies::Thrown => {
-                Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(jail_refused)?)
+                Folder::Copy(Copied::of(directory.handle(), &place.copies).map_err(refused)?)
             }
             None => Folder::There,
         };

@@ -13,14 +13,18 @@ use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use super::heavy::typed;
+use super::outside::Seeker;
 use crate::base::limits::{
-    GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_LINKS_MAX, GIT_LIST_BYTES_MAX,
+    GIT_ANSWER_BYTES_MAX, GIT_ANSWER_MS_MAX, GIT_ENTRY_BYTES_MAX, GIT_INCLUDES_MAX, GIT_LINKS_MAX,
+    GIT_LIST_BYTES_MAX,
 };
 use crate::base::plain_path;
 use crate::jail::Missing;
+use crate::system;
 
 /// Ends of keys whose values are programs.
-const PROGRAMS: [&str; 25] = [
+const PROGRAMS: [&str; 28] = [
     ".alternaterefscommand",
     ".clean",
     ".cmd",
@@ -45,8 +49,14 @@ const PROGRAMS: [&str; 25] = [
     ".textconv",
     ".uploadpack",
     ".askpass",
+    ".browser",
     ".path",
+    ".tunnel",
+    ".update",
 ];
+
+/// Keys whose values are folders from which repositories and hooks are made.
+const FOLDERS: [&str; 1] = ["init.templatedir"];
 
 /// Beginnings of keys of the same.
 const PROGRAM_SECTIONS: [&str; 3] = ["alias.", "pager.", "sendemail."];
@@ -68,19 +78,20 @@ pub(super) enum Unreadable {
 ///
 /// # Errors
 /// A sentence when git cannot be asked, or not in time: then it is not known what it would run.
-pub(super) fn named_by_git(root: &Path, unreadable: Unreadable) -> Result<Named, String> {
+pub(super) fn named_by_git(
+    root: &Path,
+    (unreadable, is_bare): (Unreadable, bool),
+    seeker: &mut Seeker<'_>,
+) -> Result<Named, String> {
     // The workspace may be a folder of the repository; names are from the repository's top.
     let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
-    let Some(root) = root.ancestors().find(is_top) else { return Ok(Named::new()) };
-    let answer = answer_of(git(root, &["config", "--list", "--show-origin", "-z"]), |stdout| {
-        let mut answer = Vec::new();
-        let read = stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
-        read.map_err(|err| err.to_string())?;
-        match answer.len() as u64 > GIT_ANSWER_BYTES_MAX {
-            true => Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes")),
-            false => Ok(answer),
-        }
-    });
+    let (at, list): (&Path, &[&str]) = match root.ancestors().find(is_top) {
+        _ if is_bare => (root, &["--git-dir", ".", "config", "--list", "--show-origin", "-z"]),
+        Some(top) => (top, &["config", "--list", "--show-origin", "-z"]),
+        None => return Ok(Named::new()),
+    };
+    let root = at;
+    let answer = config_of(git(seeker.root, root, list));
     let answer = match (answer, unreadable) {
         (Ok(Ok(answer)), _) => Ok(answer),
         (Ok(Err(_)), Unreadable::RunsNothing) => return Ok(Named::new()),
@@ -88,22 +99,83 @@ pub(super) fn named_by_git(root: &Path, unreadable: Unreadable) -> Result<Named,
         (Err(why), _) => Err(why),
     };
     let answer = answer.map_err(|why| {
+        let file = unreadable_file(seeker.root, root).map(|it| format!("; {it}")).unwrap_or_default();
         format!(
-            "git's configuration cannot be read in {}, so what it would run is not known: {why}; mend it and delegate again",
+            "git's configuration cannot be read in {}, so what it would run is not known: {why}{file}; mend it and delegate \
+             again",
             root.display()
         )
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    Ok(read(&answer, root, &home))
+    let tree = work_tree_of(&answer, root, &home).unwrap_or_else(|| root.to_path_buf());
+    let mut named = read(&answer, (root, &tree), &home, seeker);
+    // What is included under a condition that does not hold at present is not in that answer, nor what that includes.
+    let is_new =
+        |it: &(PathBuf, Missing), seen: &BTreeSet<PathBuf>| it.1 == Missing::File && !seen.contains(&it.0);
+    let mut seen = origins(&answer, root, &home);
+    for _ in 0..GIT_INCLUDES_MAX {
+        let next = named.iter().map(|(path, missing)| (path.clone(), *missing)).find(|it| is_new(it, &seen));
+        let Some((file, _)) = next else { break };
+        if let (true, Some(text)) = (file.is_file(), file.to_str()) {
+            let list = ["config", "--file", text, "--list", "--show-origin", "-z"];
+            if let Ok(Ok(answer)) = config_of(git(seeker.root, root, &list)) {
+                for (path, missing) in read(&answer, (root, &tree), &home, seeker) {
+                    named.entry(path).or_insert(missing);
+                }
+            }
+        }
+        seen.insert(file);
+    }
+    Ok(named)
 }
 
-/// Git as it is asked: with nothing of the daemon's environment but where the user's configuration is.
-fn git(folder: &Path, args: &[&str]) -> Command {
-    let mut git = Command::new("git");
+/// Files that an answer is from.
+fn origins(answer: &[u8], root: &Path, home: &Path) -> BTreeSet<PathBuf> {
+    let text = String::from_utf8_lossy(answer);
+    let files = text.split('\0').step_by(2).filter_map(|it| it.strip_prefix("file:"));
+    files.map(|file| absolute(root, home, file)).collect()
+}
+
+/// Where the work tree is, if a repository says that it is elsewhere: git starts programs there.
+fn work_tree_of(answer: &[u8], root: &Path, home: &Path) -> Option<PathBuf> {
+    let text = String::from_utf8_lossy(answer);
+    let mut parts = text.split('\0');
+    let mut found = None;
+    while let (Some(origin), Some(entry)) = (parts.next(), parts.next()) {
+        if let Some(("core.worktree", value)) = entry.split_once('\n') {
+            let file = absolute(root, home, origin.strip_prefix("file:")?);
+            found = Some(absolute(file.parent()?, home, value));
+        }
+    }
+    found
+}
+
+/// What git says of its configuration.
+fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
+    answer_of(asked, |stdout| {
+        let mut answer = Vec::new();
+        let read = stdout.take(GIT_ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
+        read.map_err(|err| err.to_string())?;
+        match answer.len() as u64 > GIT_ANSWER_BYTES_MAX {
+            true => Err(format!("it is larger than {GIT_ANSWER_BYTES_MAX} bytes")),
+            false => Ok(answer),
+        }
+    })
+}
+
+/// A program that is not there.
+const NONE: &str = "/nonexistent/git";
+
+/// Git as it is asked in a folder of a workspace: with nothing of the daemon's environment but where the user's
+/// configuration is.
+fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
+    // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours.
+    let mut git = Command::new(system::find_program_outside("git", &[outer]).unwrap_or_else(|| NONE.into()));
     git.arg("--no-pager").args(args).current_dir(folder).env_clear();
-    for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
+    for name in ["HOME", "XDG_CONFIG_HOME"] {
         git.envs(std::env::var_os(name).map(|value| (name, value)));
     }
+    git.envs(std::env::join_paths(system::path_outside(&[outer])).map(|path| ("PATH", path)));
     git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
     git.env("GIT_NO_LAZY_FETCH", "1");
     git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -117,25 +189,63 @@ const LIST: [&str; 5] = ["-c", "core.fsmonitor=false", "ls-files", "--stage", "-
 ///
 /// # Errors
 /// A sentence when that is not known.
-pub(super) fn submodules(work_tree: &Path, unreadable: Unreadable) -> Result<BTreeSet<String>, String> {
-    let why = match (answer_of(git(work_tree, &LIST), links), unreadable) {
+pub(super) fn submodules(
+    outer: &Path,
+    work_tree: &Path,
+    unreadable: Unreadable,
+) -> Result<BTreeSet<String>, String> {
+    let why = match (answer_of(git(outer, work_tree, &LIST), links), unreadable) {
         (Ok(Ok(links)), _) => return Ok(links),
         (Ok(Err(_)), Unreadable::RunsNothing) => return Ok(BTreeSet::new()),
         // What git itself takes for no repository has no index that any command of the user's would read.
-        (Ok(Err(_)), Unreadable::IsRefused) if !is_work_tree(work_tree) => return Ok(BTreeSet::new()),
+        (Ok(Err(_)), Unreadable::IsRefused) if !is_work_tree(outer, work_tree) => return Ok(BTreeSet::new()),
         (Ok(Err(status)), Unreadable::IsRefused) => format!("`git ls-files` ended with {status}"),
         (Err(why), _) => why,
     };
     Err(format!(
-        "git's index cannot be read in {}, so it is not known where other repositories belong: {why}; mend it (`git \
-         status` says more) and delegate again",
-        work_tree.display()
+        "git's index cannot be read in {}, so it is not known where other repositories belong: {why}; {}",
+        work_tree.display(),
+        mended(outer, work_tree)
+            .unwrap_or_else(|| "mend it (`git status` says more) and delegate again".into())
     ))
 }
 
+/// What puts an index right that cannot be read.
+fn mended(outer: &Path, work_tree: &Path) -> Option<String> {
+    let file = answer_of(git(outer, work_tree, &["rev-parse", "--git-path", "index"]), |stdout| {
+        let mut file = String::new();
+        let read = stdout.take(GIT_ENTRY_BYTES_MAX).read_to_string(&mut file);
+        read.map(|_| file).map_err(|err| err.to_string())
+    });
+    let file = typed(&work_tree.join(file.ok()?.ok()?.trim_end_matches('\n')))?;
+    let aside = typed(Path::new(&format!("{}.spoilt", file.trim_matches('\''))))?;
+    let tree = typed(work_tree)?;
+    Some(format!(
+        "if a worker has spoilt {file}, `mv {file} {aside} && git -C {tree} reset -q` makes a new one of the last commit \
+         (what was staged is to be staged again); then delegate again"
+    ))
+}
+
+/// Which file of a configuration git cannot read, and how a person is told the line.
+fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let git_dir = top.join(".git");
+    let link = std::fs::symlink_metadata(&git_dir).ok().filter(std::fs::Metadata::is_file);
+    let text = link.and_then(|_| system::short_text(&git_dir, GIT_ENTRY_BYTES_MAX).ok()).unwrap_or_default();
+    let git_dir = text.trim_end().strip_prefix("gitdir: ").map_or(git_dir, |it| absolute(top, &home, it));
+    let own = ["config", "config.worktree"].map(|it| git_dir.join(it));
+    let all = own.into_iter().chain([home.join(".gitconfig"), home.join(".config/git/config")]);
+    let spoilt = all.filter(|it| it.is_file()).find(|it| {
+        let list = it.to_str().map(|it| ["config", "--file", it, "--list"]);
+        list.is_some_and(|list| matches!(config_of(git(outer, top, &list)), Ok(Err(_))))
+    })?;
+    let file = typed(&spoilt)?;
+    Some(format!("{file} is not what git can read: `git config --file {file} --list` names the line"))
+}
+
 /// Whether git takes a folder for a work tree at all.
-fn is_work_tree(folder: &Path) -> bool {
-    let asked = answer_of(git(folder, &["rev-parse", "--is-inside-work-tree"]), |stdout| {
+fn is_work_tree(outer: &Path, folder: &Path) -> bool {
+    let asked = answer_of(git(outer, folder, &["rev-parse", "--is-inside-work-tree"]), |stdout| {
         std::io::copy(&mut stdout.take(GIT_ENTRY_BYTES_MAX), &mut std::io::sink())
             .map_err(|err| err.to_string())
     });
@@ -146,7 +256,7 @@ fn is_work_tree(folder: &Path) -> bool {
 /// Whether the index of a work tree has anything in a folder, by its path from there. `None` where that is not known.
 pub(super) fn has_in_its_index(work_tree: &Path, folder: &str) -> Option<bool> {
     let folder = format!(":(literal){folder}");
-    let listed = git(work_tree, &[LIST.as_slice(), &["--", &folder]].concat());
+    let listed = git(work_tree, work_tree, &[LIST.as_slice(), &["--", &folder]].concat());
     let any = answer_of(listed, |stdout| {
         let listed = std::io::copy(&mut stdout.take(GIT_LIST_BYTES_MAX), &mut std::io::sink());
         listed.map(|bytes| Some(bytes > 0)).map_err(|err| err.to_string())
@@ -217,7 +327,7 @@ fn answer_of<T: Default + Send + 'static>(
 }
 
 /// Reads origins, keys and values off git's answer.
-fn read(answer: &[u8], root: &Path, home: &Path) -> Named {
+fn read(answer: &[u8], (root, tree): (&Path, &Path), home: &Path, seeker: &mut Seeker<'_>) -> Named {
     let mut named = Named::new();
     let text = String::from_utf8_lossy(answer);
     let mut parts = text.split('\0');
@@ -230,24 +340,23 @@ fn read(answer: &[u8], root: &Path, home: &Path) -> Named {
         }
         let is_include = key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
         if key == "core.hookspath" {
-            named.insert(absolute(root, home, value), Missing::Directory);
+            let hooks = absolute(tree, home, value);
+            seeker.hooks_in(&hooks, tree);
+            named.insert(hooks, Missing::Directory);
         } else if is_include {
             // Also where its condition does not hold at present: a worker may bring that about.
             named.insert(absolute(folder, home, value), Missing::File);
+        } else if FOLDERS.contains(&key) {
+            named.insert(absolute(tree, home, value), Missing::Directory);
+        } else if key.ends_with("file") {
+            let file = absolute(tree, home, value);
+            if file.is_file() {
+                named.insert(file, Missing::Leave);
+            }
         } else if PROGRAMS.iter().any(|end| key.ends_with(end))
             || PROGRAM_SECTIONS.iter().any(|section| key.starts_with(section))
         {
-            let words =
-                value.split_whitespace().map(|word| word.trim_matches(['"', '\'', '!', ';', '(', ')']));
-            for (number, word) in words.filter(|word| !word.is_empty()).enumerate() {
-                let file = absolute(root, home, word);
-                // The program itself may be on another branch; a worker is not the one to bring it.
-                let is_missing =
-                    number == 0 && word.contains('/') && !file.exists() && file.starts_with(root);
-                if is_missing || file.is_file() {
-                    named.insert(file, if is_missing { Missing::File } else { Missing::Leave });
-                }
-            }
+            seeker.line(value, tree);
         }
     }
     named

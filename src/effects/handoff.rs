@@ -14,9 +14,10 @@ use super::survey::Unshared;
 use super::survey::{Entry, Ground, Survey};
 use super::unseen::Trace;
 use crate::base::TaskId;
+use crate::base::later::{self, Row};
 use crate::base::limits::{
     FINDING_PATH_BYTES_MAX, FINDINGS_MAX, FINDINGS_OF_A_KIND_MIN, REPOSITORIES_NAMED_MAX,
-    REPOSITORY_LAYERS_MAX,
+    REPOSITORY_LAYERS_MAX, SETTINGS_HELD_MAX,
 };
 use crate::domain::{FileChange, Finding, FindingKind, Handoff};
 use crate::jail::Repositories;
@@ -70,6 +71,18 @@ impl Before {
         self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
     }
 
+    /// Files of settings that stay read-only, absolute, each with its row.
+    pub(super) fn settings(&self) -> Vec<(PathBuf, &'static Row)> {
+        let settings = self.survey.entries.iter().filter(|(_, it)| it.kind == Some(FindingKind::Setting));
+        let rows = settings.filter_map(|(path, _)| {
+            let row = later::row_over(path).filter(|it| it.is_read_only())?;
+            let text = std::str::from_utf8(path).ok()?;
+            let is_fetched = text.split('/').any(|name| later::is_fetched(name.as_bytes()));
+            (!is_fetched).then(|| (self.ground.root.path().join(text), row))
+        });
+        rows.take(SETTINGS_HELD_MAX).collect()
+    }
+
     /// Links among settings, from the workspace.
     pub(super) fn links(&self) -> impl Iterator<Item = &[u8]> {
         self.survey.links.iter().map(Vec::as_slice)
@@ -103,6 +116,7 @@ impl Before {
     pub(super) fn compare(&self) -> Compared {
         let later = self.ground.look_after(&self.survey);
         let mut handoff = report(&self.survey, &later);
+        self.ground.remove_pipes(&self.survey, &later);
         let known = self.repositories.as_ref();
         let (more, made) =
             known.map(|known| put_out_of_force(&self.ground, known, &later)).unwrap_or_default();
@@ -229,6 +243,7 @@ fn judged(old: Option<&Entry>, new: &Entry) -> Option<(FindingKind, FileChange)>
     let change = match old {
         None if new.by_content => return None,
         None => FileChange::New,
+        Some(_) if new.only_new => return None,
         Some(old) if old.stamp != new.stamp => FileChange::Changed,
         // Something on its way has changed.
         Some(old) if new.leaves && !old.leaves => return Some((FindingKind::Link, FileChange::Changed)),

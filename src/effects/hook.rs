@@ -236,6 +236,12 @@ impl Hooks {
         let mut process = Command::new(&self.parts.executable);
         process.arg(keeper::ARGUMENT).args(keeper::shell(&command.line)).current_dir(&self.parts.root);
         process.env_clear().env("PATH", keeper::USUAL_PATH).envs(taken_over(std::env::vars_os()));
+        // A worker may have made what lies in the workspace; what is to be run there is named by its path.
+        if let Ok(path) = std::env::join_paths(crate::system::path_outside(&[&self.parts.root]))
+            && !path.is_empty()
+        {
+            process.env("PATH", path);
+        }
         process.envs(&command.env).envs(told).env("PROVOST_EFFECT_ID", effect.to_string());
         process.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         process

@@ -5,17 +5,20 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::git::{Named, Unreadable, absolute, has_in_its_index, named_by_git, submodules};
+use super::git::{Named, Unreadable, has_in_its_index, named_by_git, submodules};
 use super::handoff::Before;
+use super::heavy::typed;
 use super::led::Led;
+use super::outside::Seeker;
 use super::prepare::jail_refused;
 use super::sockets::{Surroundings, surroundings};
 use super::survey::Ground;
 use crate::base::RepoPath;
 use crate::base::later::{self, GitHooks};
-use crate::base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
+use crate::base::limits::{PATH_LEN_MAX, REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use crate::domain::{Failure, Tier};
 use crate::jail::{Draft, Git, Guard, Missing, Parts, Place, Profile, Repositories, is_repository_name};
+use crate::system;
 
 /// Guards for the jail, and the workspace as it was.
 pub(super) struct Shield {
@@ -57,9 +60,11 @@ pub(super) fn shield(
     (root, directory): (&Place, &Place),
     trying: Trying,
 ) -> Result<Shield, Failure> {
-    let by_git = named_by_git(root.path(), Unreadable::IsRefused).map_err(jail_refused)?;
+    let home = home();
+    let mut seeker = Seeker::new(root.path(), &home, directory.path());
+    let by_git = by_git(root.path(), &mut seeker).map_err(jail_refused)?;
     let hooks = hooks_of(root.path(), &by_git);
-    let named = named_by_all(by_git, root.path(), &profile.protect, &profile.run_outside);
+    let named = named_by_all(by_git, &mut seeker, &profile.protect, &profile.run_outside);
     let prefix = directory.path().strip_prefix(root.path()).unwrap_or(Path::new(""));
     if later::row_over(prefix.as_os_str().as_encoded_bytes()).is_some_and(later::Row::is_read_only) {
         let why =
@@ -69,69 +74,100 @@ pub(super) fn shield(
     let (mut guards, protected) = guards_of(&named, root, directory)?;
     // What a jail cannot keep a worker from, and what this one may do, is to be told in full.
     let whole_repositories = tier != Tier::Ns || profile.git == Git::Write;
-    let ground = Ground { root: root.clone(), directory: directory.clone(), protected, whole_repositories };
+    let mut ground = Ground {
+        root: root.clone(),
+        directory: directory.clone(),
+        protected,
+        whole_repositories,
+        ..Ground::of_nothing(root)
+    };
     let around = around(root, directory)?;
     let looked = |ground: &Ground| match trying {
         Trying::InEarnest => look_at_what_is_its_own(ground, tier == Tier::Ns),
         Trying::ToShow => Ok((Before::look(ground.clone()), BTreeSet::new())),
     };
+    ground.add(&seeker.found);
     let (mut before, mut alone) = looked(&ground)?;
     let led = led(&before, &around, root, directory)?;
+    let (known, more_guards) = guard_repositories(&before, root, directory, &mut seeker)?;
+    guards.extend(more_guards);
+    before.settings().iter().for_each(|(file, row)| seeker.settings(file, row));
+    let (more_guards, found) = guards_of(&seeker.found.named, root, directory)?;
+    guards.extend(more_guards);
     let mut more = ground.clone();
+    more.protected.extend(found);
     more.protected.extend(led.paths());
-    if more.protected != ground.protected {
+    more.add(&seeker.found);
+    if more != ground {
         // What links lead to matters as well.
         (before, alone) = looked(&more)?;
     }
+    // A worker can have chosen these names: what no mount takes is reported, or it would keep all later ones out.
     for (path, missing) in led.held(root.path()) {
         if let Ok(below) = root.path().join(path).strip_prefix(directory.path()) {
-            guards.push(guard(below, missing)?);
+            guards.extend(guard(below, missing));
         }
     }
-    let (known, own) = guard_repositories(&before, root, directory, &mut guards)?;
     // What lies outside of the task's directory is out of its reach.
-    for below in before
-        .held()
-        .chain(alone.iter().map(String::as_str))
-        .filter_map(|path| Path::new(path).strip_prefix(prefix).ok())
-    {
-        if !below.as_os_str().is_empty() {
-            guards.push(guard(below, Missing::Leave)?);
-        }
+    let below = |path| Path::new(path).strip_prefix(prefix).ok().filter(|it| !it.as_os_str().is_empty());
+    guards.extend(before.held().filter_map(|path| guard(below(path)?, Missing::Leave).ok()));
+    for path in alone.iter().filter_map(|path| below(path)) {
+        guards.push(guard(path, Missing::Leave)?);
     }
+    let own = own_repository(root.path());
     let own = own.filter(|_| tier == Tier::Ns);
     let repositories = before.expect(Repositories { known, own });
     let sockets = sockets(&before, &around, root)?;
     Ok(Shield { guards, sockets, repositories, hooks, before })
 }
 
-fn named_by_all(mut named: Named, root: &Path, protect: &[RepoPath], lines: &[String]) -> Named {
-    named.extend(protect.iter().map(|path| (root.join(path.as_str()), Missing::Directory)));
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    for line in lines {
-        named.extend(files_of_line(line, root, &home));
+fn home() -> PathBuf {
+    std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
+}
+
+/// What git's configuration and its hooks name.
+fn by_git(root: &Path, seeker: &mut Seeker<'_>) -> Result<Named, String> {
+    let named = named_by_git(root, (Unreadable::IsRefused, false), seeker)?;
+    if let Some(own) = own_repository(root) {
+        seeker.hooks_in(&own.join("hooks"), root);
+    }
+    Ok(named)
+}
+
+fn named_by_all(mut named: Named, seeker: &mut Seeker<'_>, protect: &[RepoPath], lines: &[String]) -> Named {
+    named.extend(protect.iter().map(|path| (seeker.root.join(path.as_str()), Missing::Directory)));
+    let root = seeker.root;
+    lines.iter().for_each(|line| seeker.line(line, root));
+    for (path, missing) in &seeker.found.named {
+        named.entry(path.clone()).or_insert(*missing);
     }
     named
 }
 
 /// Files and folders, absolute, that run outside of every jail or are protected: those that git's configuration names, these
-/// paths from the workspace, and those that these command lines name. There or not. Blocking: git is asked.
+/// paths from the workspace, and those that these command lines name; relative where only their ends are known. There or not.
+/// Blocking: git is asked.
 ///
 /// # Errors
 /// A sentence when git cannot be asked.
 pub fn held_outside(root: &Path, protect: &[RepoPath], lines: &[String]) -> Result<Vec<PathBuf>, String> {
-    let named = named_by_git(root, Unreadable::IsRefused)?;
-    Ok(named_by_all(named, root, protect, lines).into_keys().collect())
+    let home = home();
+    // Nobody works there, so that nothing is left out.
+    let mut seeker = Seeker::new(root, &home, Path::new(""));
+    let named = by_git(root, &mut seeker)?;
+    let named = named_by_all(named, &mut seeker, protect, lines).into_keys();
+    Ok(named.chain(seeker.found.ends.iter().map(PathBuf::from)).collect())
 }
 
-/// Has all repositories held that are there, and those places where submodules belong; answers which there are, and
-/// where the one is that the workspace belongs to.
+/// Has all repositories held that are there, and those places where submodules belong; answers which there are, and what
+/// holds them.
 fn guard_repositories(
     before: &Before,
     root: &Place,
     directory: &Place,
-    guards: &mut Vec<Guard>,
-) -> Result<(BTreeSet<PathBuf>, Option<PathBuf>), Failure> {
+    seeker: &mut Seeker<'_>,
+) -> Result<(BTreeSet<PathBuf>, Vec<Guard>), Failure> {
+    let mut guards = Vec::new();
     let known: BTreeSet<PathBuf> = before.repositories().collect();
     if known.contains(directory.path()) || is_in_a_repository(root, directory) {
         return Err(jail_refused(format!(
@@ -151,15 +187,17 @@ fn guard_repositories(
     for repository in known.iter().filter(|it| **it != top) {
         let below = repository.strip_prefix(directory.path()).unwrap_or(repository);
         guards.push(guard(below, Missing::Directory)?);
-        if repository.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()))
-            && let Some(work_tree) = repository.parent()
-        {
-            let named = named_by_git(work_tree, Unreadable::RunsNothing).map_err(jail_refused)?;
+        let is_named = repository.file_name().is_some_and(|name| is_repository_name(name.as_encoded_bytes()));
+        let at = if is_named { repository.parent() } else { Some(repository.as_path()) };
+        if let Some(at) = at.filter(|it| it.is_dir()) {
+            let named =
+                named_by_git(at, (Unreadable::RunsNothing, !is_named), seeker).map_err(jail_refused)?;
             guards.extend(guards_of(&named, root, directory)?.0);
+            seeker.hooks_in(&repository.join("hooks"), at);
         }
     }
-    guard_submodules(&known, root, directory, guards)?;
-    Ok((known, own_repository(root.path())))
+    guard_submodules(&known, root, directory, &mut guards)?;
+    Ok((known, guards))
 }
 
 /// Has those places held where submodules belong: the workspace's own ones, and those of the repositories in it.
@@ -176,7 +214,7 @@ fn guard_submodules(
     let inner = inner.filter_map(|it| it.parent()).filter(|it| Some(*it) != own);
     let all = own.map(|it| (it, Unreadable::IsRefused)).into_iter();
     for (work_tree, unreadable) in all.chain(inner.map(|it| (it, Unreadable::RunsNothing))) {
-        for place in submodules(work_tree, unreadable).map_err(jail_refused)? {
+        for place in submodules(root.path(), work_tree, unreadable).map_err(jail_refused)? {
             let at = work_tree.join(place).join(".git");
             if let Ok(below) = at.strip_prefix(directory.path())
                 && !known.contains(&at)
@@ -265,32 +303,6 @@ fn guards_of(
     Ok((guards, protected))
 }
 
-/// The files that a command line names, begun in the workspace's top: those that are there, also as seen from a folder
-/// that it names, and those that it names as being there (`./notify`).
-fn files_of_line(line: &str, root: &Path, home: &Path) -> Named {
-    let quotes = |c: char| c.is_whitespace() || "\"'`;&|<>()={}".contains(c);
-    let here = format!("{}/", root.display());
-    let plain =
-        line.replace("${PWD}", ".").replace("$PWD", ".").replace("${HOME}", "~").replace("$HOME", "~");
-    let words: Vec<&str> = plain.split(quotes).filter(|word| !word.is_empty()).collect();
-    let folders = words.iter().map(|word| absolute(root, home, word)).filter(|it| it != root && it.is_dir());
-    let folders: Vec<PathBuf> =
-        folders.chain([root.to_path_buf()]).filter(|it| it.starts_with(root)).collect();
-    let mut named = Named::new();
-    for word in words {
-        for folder in &folders {
-            let file = absolute(folder, home, word);
-            if file.is_file() {
-                named.insert(file, Missing::Leave);
-            } else if (word.starts_with("./") || word.starts_with(&here)) && folder == root && !file.exists()
-            {
-                named.insert(file, Missing::File);
-            }
-        }
-    }
-    named
-}
-
 /// Whether a directory, or one that it lies in up to the workspace, is a repository's own: by its name, or by what is
 /// in it.
 fn is_in_a_repository(root: &Place, directory: &Place) -> bool {
@@ -317,7 +329,7 @@ fn own_repository(root: &Path) -> Option<PathBuf> {
     if std::fs::symlink_metadata(&at).ok()?.is_dir() {
         return Some(at);
     }
-    let text = std::fs::read_to_string(&at).ok()?;
+    let text = system::short_text(&at, 2 * PATH_LEN_MAX as u64).ok()?;
     let entry = at.parent()?.join(text.trim_end().strip_prefix("gitdir: ")?).canonicalize().ok()?;
     let trees = entry.parent().filter(|it| it.ends_with("worktrees"))?;
     trees.parent().map(Path::to_path_buf)
@@ -378,18 +390,6 @@ fn way_out_of(before: &Before, root: &Path) -> String {
         ))
     };
     left().unwrap_or_default() + ELSE
-}
-
-/// A path as a shell takes it; `None` for one that a worker may have chosen to be misread.
-fn typed(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,:".contains(c);
-    let is_harmless = |c: char| c.is_alphanumeric() || " /._-+@,:#()[]{}~=&!$".contains(c);
-    match text {
-        _ if text.chars().all(is_plain) => Some(text.to_owned()),
-        _ if text.chars().all(is_harmless) => Some(format!("'{text}'")),
-        _ => None,
-    }
 }
 
 fn guard(below: &Path, missing: Missing) -> Result<Guard, Failure> {

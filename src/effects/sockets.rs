@@ -16,7 +16,7 @@ use crate::jail::{Place, is_repository_name};
 /// What was found in a workspace around a directory, from the workspace.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
-    /// Local sockets.
+    /// Local sockets, and pipes with names.
     pub(super) sockets: Vec<Vec<u8>>,
     /// Symbolic links among settings and in repositories.
     pub(super) links: Vec<Vec<u8>>,
@@ -66,7 +66,7 @@ impl Around {
             }
             path.extend(name.to_bytes());
             match entry.file_type() {
-                FileType::Socket => self.found.sockets.push(path.clone()),
+                FileType::Socket | FileType::Fifo => self.found.sockets.push(path.clone()),
                 FileType::Symlink if is_among_settings(path) => self.found.links.push(path.clone()),
                 FileType::Directory => self.look_into(dir, name, path, depth)?,
                 _ => {}

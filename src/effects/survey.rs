@@ -59,6 +59,12 @@ pub(super) struct Entry {
     pub(super) socket: bool,
     /// A directory that could not be looked into.
     pub(super) closed: bool,
+    /// A pipe with a name; a socket, too.
+    #[serde(default)]
+    pub(super) pipe: bool,
+    /// It matters where it is new: a module that an interpreter would load in place of another one.
+    #[serde(default)]
+    pub(super) only_new: bool,
     /// An object of git's, named by its content: a new one, or one that is gone, changes nothing that is seen.
     pub(super) by_content: bool,
 }
@@ -72,6 +78,8 @@ impl Entry {
             setuid: false,
             executable: false,
             socket: false,
+            pipe: false,
+            only_new: false,
             closed: false,
             by_content: zone == Zone::Loose,
         }
@@ -121,7 +129,7 @@ pub(super) struct Survey {
 }
 
 /// What is to be looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ground {
     /// The workspace; links that lead out of it matter.
     pub(super) root: Place,
@@ -131,6 +139,10 @@ pub(super) struct Ground {
     pub(super) protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters, and not what names programs alone: where a worker can write to it.
     pub(super) whole_repositories: bool,
+    /// Ends of paths of files that matter, with a separator before them.
+    pub(super) ends: BTreeSet<Vec<u8>>,
+    /// Folders, from the workspace, in which new modules of interpreters matter.
+    pub(super) beside: BTreeSet<Vec<u8>>,
 }
 
 /// Why a look was given up, or is incomplete.
@@ -285,6 +297,28 @@ impl Walk<'_> {
         said
     }
 
+    /// Whether the end of its path is named by what runs outside.
+    fn is_an_end(&self, path: &[u8]) -> bool {
+        self.ground.ends.iter().any(|end| path.ends_with(end) || path == &end[1..])
+    }
+
+    /// Whether it is a module that an interpreter would load beside what runs outside.
+    fn is_beside(&self, path: &[u8]) -> bool {
+        const MODULES: [&[u8]; 9] =
+            [b".py", b".pyc", b".so", b".js", b".cjs", b".mjs", b".rb", b".pm", b".lua"];
+        let split = |path: &[u8]| {
+            let end = path.iter().rposition(|it| *it == b'/');
+            end.map_or((Vec::new(), path.to_vec()), |end| (path[..end].to_vec(), path[end + 1..].to_vec()))
+        };
+        if self.ground.beside.is_empty() {
+            return false;
+        }
+        let (folder, name) = split(path);
+        let is_module = MODULES.iter().any(|end| name.ends_with(end));
+        let is_package = || name.starts_with(b"__init__.") && self.ground.beside.contains(&split(&folder).0);
+        is_module && (self.ground.beside.contains(&folder) || !folder.is_empty() && is_package())
+    }
+
     fn entry(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -308,8 +342,14 @@ impl Walk<'_> {
             self.found.repositories.insert(path.clone());
         }
         let is_setting = row.is_some_and(later::Row::is_read_only);
-        let held = is_setting && self.hold(path, zone, file_type);
         let mut entry = Entry::of(&stat, said.kind, zone);
+        let is_end = file_type != FileType::Directory && self.is_an_end(path);
+        if is_end {
+            entry.kind = Some(FindingKind::Protected);
+        } else if entry.kind.is_none() && self.is_beside(path) {
+            (entry.kind, entry.only_new) = (Some(FindingKind::Protected), true);
+        }
+        let held = (is_setting || is_end) && self.hold(path, zone, file_type);
         match file_type {
             FileType::Directory => {
                 let Some(zone) = said.zone else { return Ok(()) };
@@ -335,6 +375,8 @@ impl Walk<'_> {
                 self.regular(&mut entry, &stat, path, held);
             }
             FileType::Socket => entry.socket = true,
+            // Who opens one waits, and reads what others write: as bad as a socket.
+            FileType::Fifo => (entry.socket, entry.pipe) = (true, true),
             _ => {}
         }
         let named = entry.kind.is_some() || entry.leaves || entry.closed;

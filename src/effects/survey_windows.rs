@@ -28,6 +28,10 @@ pub(super) struct Entry {
     pub(super) socket: bool,
     /// A directory that could not be looked into.
     pub(super) closed: bool,
+    /// A pipe with a name.
+    pub(super) pipe: bool,
+    /// It matters where it is new.
+    pub(super) only_new: bool,
     /// An object of git's, named by its content.
     pub(super) by_content: bool,
 }
@@ -71,7 +75,7 @@ pub(super) struct Unshared {
 }
 
 /// What is to be looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ground {
     /// The workspace.
     pub(super) root: Place,
@@ -81,6 +85,10 @@ pub(super) struct Ground {
     pub(super) protected: BTreeSet<Vec<u8>>,
     /// Whether all of a repository matters.
     pub(super) whole_repositories: bool,
+    /// Ends of paths of files that matter, with a separator before them.
+    pub(super) ends: BTreeSet<Vec<u8>>,
+    /// Folders, from the workspace, in which new modules of interpreters matter.
+    pub(super) beside: BTreeSet<Vec<u8>>,
 }
 
 impl Ground {
@@ -113,6 +121,9 @@ impl Ground {
     pub(super) fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
         Vec::new()
     }
+
+    /// There are none here.
+    pub(super) fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
 
     /// Nothing is moved here.
     pub(super) fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {

@@ -109,12 +109,8 @@ impl Then {
         let Self { task, root, directory, repositories, closed } = self;
         // A device can have another number after a start of the machine.
         let again = |place: Place| find_place(place.path()).unwrap_or(place);
-        let ground = Ground {
-            root: again(root),
-            directory: again(directory),
-            protected: Default::default(),
-            whole_repositories: false,
-        };
+        let root = again(root);
+        let ground = Ground { directory: again(directory), ..Ground::of_nothing(&root) };
         let before = Survey { entries: closed.into_iter().collect(), ..Survey::default() };
         let later = ground.look_after(&before);
         let (findings, made) = put_out_of_force(&ground, &repositories, &later);

@@ -5,6 +5,7 @@
 //! peers to `auth` and confinement to `jail`.
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 mod ages;
@@ -54,6 +55,55 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
     found.map(|folder| folder.join(path)).find(|it| it.is_file())
+}
+
+/// The text of a file of this length at most; what is no plain file is an error, and a pipe is not waited for.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
+    use std::io::Read as _;
+    let file =
+        cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > most {
+        return Err(io::Error::other("is no plain file, or too large"));
+    }
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The folders of our own `PATH` that lie outside of these folders, and of the repositories that those lie in: what lies
+/// there, a worker may have made. Relative ones are left out.
+pub fn path_outside(inside: &[&Path]) -> Vec<PathBuf> {
+    let tops: Vec<PathBuf> = inside
+        .iter()
+        .filter_map(|it| it.canonicalize().ok())
+        .map(|it| {
+            it.ancestors().find(|at| at.join(".git").symlink_metadata().is_ok()).unwrap_or(&it).to_owned()
+        })
+        .collect();
+    let is_outside = |path: &Path| !tops.iter().any(|top| path.starts_with(top));
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&folders).filter(|it| it.is_absolute() && is_outside(it));
+    folders.filter(|it| it.canonicalize().is_ok_and(|end| is_outside(&end))).collect()
+}
+
+/// A program by its name, as [`path_outside`] has it. Not one either that is a link into these folders.
+pub fn find_program_outside(name: &str, inside: &[&Path]) -> Option<PathBuf> {
+    let insides: Vec<PathBuf> = inside.iter().filter_map(|it| it.canonicalize().ok()).collect();
+    let files = path_outside(inside).into_iter().flat_map(|folder| program_files(&folder, name));
+    files.into_iter().find(|it| {
+        let is_outside = |end: PathBuf| !insides.iter().any(|at| end.starts_with(at));
+        it.is_file() && it.canonicalize().is_ok_and(is_outside)
+    })
+}
+
+/// What a program of this name may be called in a folder.
+fn program_files(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let ends: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
+    ends.iter().map(|end| folder.join(format!("{name}{end}"))).collect()
 }
 
 /// What someone outside wants of a daemon.

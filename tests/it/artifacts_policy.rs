@@ -127,11 +127,16 @@ fn what_runs_outside_of_every_jail_is_written_by_no_apply() {
     };
     git(&["config", "core.hooksPath", "hooked"]);
     git(&["config", "core.fsmonitor", "./watch/it.sh"]);
+    git(&["config", "filter.f.clean", "sh -c 'cd deep && ./in.sh'; $NOWHERE/bin/end.sh"]);
     git(&["init", "-q", "--bare", "store"]);
     let bare = |name: &str| file(&format!("made/{name}"), "x");
     let asked = json!([
         file("tell/me.sh", "x"),
         file("TELL/me.sh", "x"),
+        file("tell./me.sh ", "x"),
+        file("te\u{200c}ll/ME.sh", "x"),
+        file("deep/in.sh", "x"),
+        file("any/bin/end.sh", "x"),
         file("ours/a", "x"),
         file("hooked/pre-commit", "x"),
         file("watch/it.sh", "x"),
@@ -143,7 +148,7 @@ fn what_runs_outside_of_every_jail_is_written_by_no_apply() {
         bare("config"),
     ]);
     let answer = desk.apply(&asked);
-    assert_eq!((&answer["applied"], errors(&answer).len()), (&json!(0), 11), "{answer}");
+    assert_eq!((&answer["applied"], errors(&answer).len()), (&json!(0), 15), "{answer}");
     let shown = desk.preview(&asked);
     assert!(shown.iter().all(|it| it["action"] == "skip"), "{shown:?}");
     // What is in one file of a call, and then in another call, is a repository all the same.

@@ -20,6 +20,7 @@ use crate::base::limits::{
 };
 use crate::config::WorkTree;
 use crate::daemon::ears::{Covered, Ears};
+use crate::system;
 
 /// How often in a row a work tree is looked at in which folders come and go.
 const LOOKS_IN_A_ROW: u32 = 3;
@@ -133,11 +134,16 @@ fn filters(tree: &WorkTree) -> Result<Vec<Vec<u8>>, String> {
 
 /// git, for one work tree.
 fn git(tree: &WorkTree) -> Command {
-    let mut git = Command::new("git");
+    // Not one that a worker may have put into a folder of `PATH` that lies in the repository.
+    let inside = [tree.top.as_path(), tree.git_dir.as_path()];
+    let mut git = Command::new(
+        system::find_program_outside("git", &inside).unwrap_or_else(|| "/nonexistent/git".into()),
+    );
     git.current_dir(&tree.top).env_clear();
-    for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
+    for name in ["HOME", "XDG_CONFIG_HOME"] {
         git.envs(std::env::var_os(name).map(|value| (name, value)));
     }
+    git.envs(std::env::join_paths(system::path_outside(&inside)).map(|path| ("PATH", path)));
     git.env("GIT_DIR", &tree.git_dir).env("GIT_WORK_TREE", &tree.top);
     git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
     git.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1");

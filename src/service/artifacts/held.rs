@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::path::plain;
 use super::{Asked, Instead};
 use crate::base::RepoPath;
 use crate::jail::Parts;
 use crate::service::Provost;
 
-/// Tells which files and folders are held, absolute, or why that is not known.
+/// Tells which files and folders are held, absolute, or by the ends of their paths; or why that is not known.
 pub type Held = Box<dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sync>;
 
 impl Provost {
@@ -42,12 +43,16 @@ impl Provost {
     }
 }
 
-/// Sizes of letters make no difference on some systems.
+/// Sizes of letters make no difference on some systems, nor does what cannot be seen, or dots and spaces at the end.
 fn why_held(root: &Path, held: &[PathBuf], path: &RepoPath) -> Option<String> {
-    let folded = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
-    let at = folded(&root.join(path.as_str()));
-    let held = held.iter().find(|it| at.starts_with(folded(it)))?;
-    let name = held.strip_prefix(root).unwrap_or(held).display();
+    let folded = |path: &Path| path.iter().map(|it| plain(&it.to_string_lossy())).collect::<PathBuf>();
+    let (at, below) = (folded(&root.join(path.as_str())), folded(Path::new(path.as_str())));
+    let is_it = |held: &&PathBuf| match held.is_absolute() {
+        true => at.starts_with(folded(held)),
+        false => below.ends_with(folded(held)),
+    };
+    let name = held.iter().find(is_it)?;
+    let name = name.strip_prefix(root).unwrap_or(name).display();
     Some(format!("git or the configuration of Provost runs {name} outside of every jail, or protects it"))
 }
 

@@ -98,7 +98,7 @@ pub(super) fn set_apart(path: &RepoPath) -> Result<(), String> {
 }
 
 /// A name as systems take it that are less exact.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     let seen: String = name.chars().filter(|it| !UNSEEN.iter().any(|unseen| unseen.contains(it))).collect();
     // Windows passes over dots and spaces at the end, and what follows a colon is a part of the file.
     folded(&seen).split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()

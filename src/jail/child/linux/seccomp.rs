@@ -240,6 +240,8 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
     for (call, flags) in SENDS {
         when(&mut rules, call, vec![has(flags, bits(MSG_FASTOPEN))?])?;
     }
+    // Whoever opens a file on which a program has a lease waits for that program: the user's editor, or a copy of the workspace.
+    when(&mut rules, SYS_fcntl, vec![is(1, bits(F_SETLEASE))?])?;
     // Normal, "which one is it?", and no randomised addresses (debuggers ask for that) are harmless.
     let harmless = [0, 0xffff_ffff, 0x0004_0000];
     when(&mut rules, SYS_personality, harmless.iter().map(|p| isnt(0, *p)).collect::<Result<_, _>>()?)?;

@@ -1,4 +1,5 @@
-//! Sockets of the host in what a worker sees: whoever listens there takes the worker for the user, whose number it has.
+//! Sockets and named pipes of the host in what a worker sees: who listens there takes the worker for the user, whose number
+//! it has.
 //!
 //! They are covered before the worker runs. Those that are known come with the plan, which has looked through the
 //! workspace; the kernel's own list adds what lies elsewhere, such as in a toolchain. One that is made while the worker
@@ -39,7 +40,10 @@ pub(super) fn in_reach(plan: &Plan) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
     for path in paths {
         let Some(socket) = socket_at(path)? else { continue };
         if found.len() >= SOCKETS_COVERED_MAX {
-            let why = format!("there are more than {SOCKETS_COVERED_MAX} local sockets in what it would see");
+            let why = format!(
+                "there are more than {SOCKETS_COVERED_MAX} local sockets and pipes in what it would see, {path:?} among them: \
+                 remove those that a worker has left (`find . -type s -o -type p` lists them)"
+            );
             return Err(io::Error::other(why));
         }
         found.push((path.to_owned(), socket));
@@ -59,7 +63,7 @@ fn path_of(line: &[u8]) -> Option<&Path> {
     path.is_absolute().then_some(path)
 }
 
-/// The socket at a path, if there is one. One behind a link is found at its own path.
+/// The socket, or the pipe, at a path, if there is one. One behind a link is found at its own path.
 pub(super) fn socket_at(path: &Path) -> io::Result<Option<OwnedFd>> {
     use rustix::io::Errno;
     let found = match find(path) {
@@ -71,6 +75,6 @@ pub(super) fn socket_at(path: &Path) -> io::Result<Option<OwnedFd>> {
             return if errno.is_some_and(|it| no_way.contains(&it)) { Ok(None) } else { Err(e) };
         }
     };
-    let is_socket = FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) == FileType::Socket;
-    Ok(is_socket.then_some(found))
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
+    Ok(matches!(kind, FileType::Socket | FileType::Fifo).then_some(found))
 }

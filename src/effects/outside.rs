@@ -1,0 +1,448 @@
+//! What command lines that run outside of every jail name in a workspace, and what scripts and settings that are named lead
+//! to in turn. Blocking: files are looked at and read, never run.
+//!
+//! What is found is held read-only: the file that a line names, a folder that an interpreter loads modules from, and what
+//! a script of a shell starts or reads. What a line names by something unknown (`$DIR/f`) is held by the end of its path.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::git::{Named, absolute};
+use super::lines::{Command, Variables, Word, commands, values};
+use crate::base::RepoPath;
+use crate::base::later::{Row, Whose, is_fetched};
+use crate::base::limits::{ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
+use crate::jail::Missing;
+use crate::system;
+
+/// Variables whose values are folders, or files, that programs are loaded from.
+const LOADED_FROM: [&str; 17] = [
+    "BASH_ENV",
+    "CLASSPATH",
+    "ENV",
+    "GIT_EXEC_PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LUA_PATH",
+    "NODE_PATH",
+    "PATH",
+    "PERL5LIB",
+    "PERLLIB",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "ZDOTDIR",
+];
+
+/// Beginnings of the names of interpreters that load what lies beside a script.
+const LOADERS: [&str; 13] = [
+    "bun", "deno", "lua", "node", "perl", "php", "pypy", "python", "ruby", "Rscript", "tclsh", "ts-node",
+    "tsx",
+];
+
+/// Shells, and their words for reading a script.
+const SHELLS: [&str; 12] =
+    [".", "ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "source", "source_env", "zsh", "pwsh"];
+
+/// Hooks that git runs.
+const HOOKS: [&str; 28] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+
+/// Programs that read a file of one of these names where they are started.
+const RUNNERS: [(&[&str], &[&str]); 8] = [
+    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
+    (&["just"], &["justfile", ".justfile", "Justfile"]),
+    (&["npm", "npx", "pnpm", "yarn", "bun", "corepack"], &["package.json"]),
+    (&["rake"], &["Rakefile", "rakefile", "Rakefile.rb"]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
+    (&["nox"], &["noxfile.py"]),
+    (&["inv", "invoke"], &["tasks.py"]),
+    (&["composer"], &["composer.json"]),
+];
+
+/// How much of a text counts, and what becomes of what is missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    /// A line of a configuration: every file that is named, and something stands in for a program that is missing.
+    Line,
+    /// A line of other settings: every file that is named.
+    Setting,
+    /// A script: programs, scripts for interpreters, and what is read as a script.
+    Script,
+}
+
+/// What is found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outside {
+    /// Files and folders, absolute.
+    pub(super) named: Named,
+    /// Ends of paths of files whose beginnings are not known.
+    pub(super) ends: BTreeSet<String>,
+    /// Folders, absolute, in which a new module of an interpreter's would be loaded, and that cannot be held as a whole.
+    pub(super) beside: BTreeSet<PathBuf>,
+    /// Files, absolute, of which a change is reported, since they cannot be held: links on the way, and what is fetched.
+    pub(super) told: BTreeSet<PathBuf>,
+}
+
+/// What holds for the words of one command.
+#[derive(Clone, Copy)]
+struct Way<'b> {
+    /// Where it is started.
+    at: &'b Path,
+    /// Where its words may lie.
+    bases: &'b BTreeSet<PathBuf>,
+    mode: Mode,
+}
+
+/// A look for what is named.
+pub(super) struct Seeker<'a> {
+    /// The workspace.
+    pub(super) root: &'a Path,
+    home: &'a Path,
+    /// Folders that a worker is to work in: neither they nor what holds them can be held.
+    works_in: &'a Path,
+    read: BTreeSet<PathBuf>,
+    pub(super) found: Outside,
+}
+
+impl<'a> Seeker<'a> {
+    pub(super) fn new(root: &'a Path, home: &'a Path, works_in: &'a Path) -> Self {
+        Self { root, home, works_in, read: BTreeSet::new(), found: Outside::default() }
+    }
+
+    /// A command line that begins in a folder.
+    pub(super) fn line(&mut self, line: &str, folder: &Path) {
+        // With this sign, git hands it to a shell.
+        self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Line);
+    }
+
+    /// Hooks of git's in a folder.
+    pub(super) fn hooks_in(&mut self, folder: &Path, begins: &Path) {
+        let bases = BTreeSet::from([begins.to_path_buf()]);
+        for name in HOOKS {
+            let path = folder.join(name);
+            if path.is_file() {
+                self.script(&path, Way { at: begins, bases: &bases, mode: Mode::Script }, true);
+            }
+        }
+    }
+
+    /// A file of settings that is held itself: what it has run.
+    pub(super) fn settings(&mut self, file: &Path, row: &Row) {
+        let is_shells = matches!(row.whose, Whose::Shells | Whose::Interpreters)
+            || [".husky", ".git-hooks", ".lefthook", ".lefthook-local"].contains(&row.pattern);
+        let Ok(text) = system::short_text(file, SCRIPT_BYTES_MAX) else { return };
+        // Tasks of editors are run on purpose, but for those that begin with the folder.
+        let counts = row.whose != Whose::Editors || text.contains("folderOpen") || text.contains("Command\"");
+        if is_shells {
+            self.text(&text, self.root, file.parent().unwrap_or(self.root), Mode::Script);
+        }
+        if counts {
+            for value in values(&text) {
+                self.text(&value, self.root, self.root, Mode::Setting);
+            }
+        }
+    }
+
+    /// `folder` is where it begins, `own` where the script itself lies.
+    fn text(&mut self, text: &str, folder: &Path, own: &Path, mode: Mode) {
+        let variables = self.variables(own);
+        let (mut at, mut bases) =
+            (folder.to_path_buf(), BTreeSet::from([folder.to_path_buf(), own.to_path_buf()]));
+        for command in commands(text, &variables) {
+            self.variables_of(&command, &at, mode);
+            for word in &command.words {
+                // Where it may have gone by then.
+                let named = absolute(&at, self.home, &word.text);
+                if !word.is_end && named.starts_with(self.root) && named.is_dir() {
+                    bases.insert(named);
+                }
+            }
+            self.command(&command, &mut at, &bases, mode);
+        }
+    }
+
+    fn variables(&self, own: &Path) -> Variables {
+        let root = self.root.display().to_string();
+        let known = [
+            ("CLAUDE_PROJECT_DIR", root.clone()),
+            ("CURSOR_PROJECT_DIR", root.clone()),
+            ("GEMINI_PROJECT_DIR", root.clone()),
+            ("GIT_PREFIX", ".".into()),
+            ("GIT_WORK_TREE", root.clone()),
+            ("HOME", self.home.display().to_string()),
+            ("PWD", root.clone()),
+            ("containerWorkspaceFolder", root.clone()),
+            ("workspaceFolder", root.clone()),
+            ("workspaceRoot", root),
+            ("0%/*", own.display().to_string()),
+        ];
+        known.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Folders and files that a variable has programs loaded from.
+    fn variables_of(&mut self, command: &Command, at: &Path, mode: Mode) {
+        let missing = if mode == Mode::Line { Missing::Directory } else { Missing::Leave };
+        // `env A=b program` sets it as well.
+        let words = command.words.iter().filter_map(|it| it.text.split_once('='));
+        let words = words.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (name, value) in command.variables.iter().cloned().chain(words.collect::<Vec<_>>()) {
+            if LOADED_FROM.contains(&name.as_str()) {
+                for part in value.split(':').filter(|it| !it.is_empty() && !it.contains('\0')) {
+                    self.folder(absolute(at, self.home, part), missing, mode);
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, command: &Command, at: &mut PathBuf, bases: &BTreeSet<PathBuf>, mode: Mode) {
+        let mut words = command.words.iter();
+        let is_name = |it: &&Word| it.is_end || !(it.text.contains('=') || it.text.starts_with('-'));
+        let Some(first) = words.by_ref().find(is_name) else { return };
+        let words: Vec<&Word> = words.collect();
+        let name = first.text.rsplit('/').next().unwrap_or_default();
+        if matches!(name, "cd" | "pushd") {
+            if let Some(to) = words.iter().find(|it| !it.text.starts_with('-')) {
+                *at = absolute(at, self.home, &to.text);
+            }
+            return;
+        }
+        let way = Way { at, bases, mode };
+        self.program(first, way, first.text.contains('/'));
+        if is_loader(name) || SHELLS.contains(&name) {
+            self.interpreted(name, &words, way);
+        }
+        // What a script has built or tested is reported, and free to change.
+        let runs = |names: &[&str]| mode != Mode::Script && names.contains(&name);
+        for (_, files) in RUNNERS.iter().filter(|(names, _)| runs(names)) {
+            // Where there is none, a new one is reported, as all that builds.
+            for file in bases.iter().flat_map(|base| files.iter().map(|it| base.join(it))).collect::<Vec<_>>()
+            {
+                if file.is_file() {
+                    self.hold(file, Missing::Leave, mode);
+                }
+            }
+        }
+        if mode != Mode::Script {
+            for word in words.iter().filter(|it| !it.is_end) {
+                self.argument(&word.text, way);
+            }
+        }
+    }
+
+    /// What an interpreter is told to run: a script, or a module; and folders that it is told to look into.
+    fn interpreted(&mut self, name: &str, words: &[&Word], way: Way<'_>) {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let text = word.text.as_str();
+            match text.strip_prefix('-').filter(|_| !word.is_end) {
+                Some("m") if name.starts_with("py") => {
+                    if let Some(module) = words.next() {
+                        self.module(&module.text, way);
+                    }
+                    return;
+                }
+                Some("c" | "e" | "E" | "ne" | "lc" | "ec") => return,
+                Some("I" | "r" | "S" | "L" | "-require" | "-import" | "-loader") => {
+                    if let Some(next) = words.next() {
+                        self.loaded(&next.text, way);
+                    }
+                }
+                Some(option) => self.loaded(option.trim_start_matches(['I', 'L', 'r']), way),
+                None => {
+                    self.program(word, way, true);
+                    let scripts = way.bases.iter().map(|base| absolute(base, self.home, text));
+                    let scripts: Vec<PathBuf> =
+                        scripts.filter(|it| is_loader(name) && it.is_file()).collect();
+                    scripts.iter().for_each(|it| self.neighbours(it, way.mode));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A folder of modules, or a module, if it is one.
+    fn loaded(&mut self, text: &str, way: Way<'_>) {
+        for base in way.bases.iter().filter(|_| !text.is_empty()) {
+            let named = absolute(base, self.home, text);
+            if named.is_dir() {
+                self.folder(named, Missing::Leave, way.mode);
+            } else if named.is_file() {
+                self.hold(named, Missing::Leave, way.mode);
+            }
+        }
+    }
+
+    /// A module of Python's, by its name: looked for where the interpreter is started, before anywhere else.
+    fn module(&mut self, name: &str, way: Way<'_>) {
+        let first = name.split('.').next().unwrap_or_default();
+        let (folder, file) = (way.at.join(first), way.at.join(format!("{first}.py")));
+        if folder.is_dir() {
+            self.folder(folder, Missing::Leave, way.mode);
+        } else if file.is_file() {
+            self.hold(file, Missing::Leave, way.mode);
+        }
+        if way.at.starts_with(self.root) {
+            self.found.beside.insert(way.at.to_path_buf());
+        }
+    }
+
+    /// What lies beside a script of an interpreter that loads it: `import json` finds `json.py` there first.
+    fn neighbours(&mut self, script: &Path, mode: Mode) {
+        let Some(folder) = script.parent().filter(|it| it.starts_with(self.root)) else { return };
+        match mode {
+            Mode::Line => self.folder(folder.to_path_buf(), Missing::Leave, mode),
+            Mode::Setting | Mode::Script => drop(self.found.beside.insert(folder.to_path_buf())),
+        }
+    }
+
+    /// A program, or a script: held where it is, and where it is missing too if a configuration names it.
+    fn program(&mut self, word: &Word, way: Way<'_>, is_path: bool) {
+        let text = word.text.as_str();
+        let known = if word.is_end { text.trim_start_matches('/') } else { text };
+        let mut is_there = false;
+        for base in way.bases {
+            let file = absolute(base, self.home, known);
+            // A name without a folder is looked for in `PATH`, unless it is in a folder that was gone into.
+            if file.is_file() && (is_path || base != way.at) {
+                is_there = true;
+                self.script(&file, way, false);
+                self.hold(file, Missing::Leave, way.mode);
+            }
+        }
+        if word.is_end {
+            if text.starts_with('/') && !known.is_empty() && self.found.ends.len() < ENDS_HELD_MAX {
+                self.found.ends.insert(known.to_owned());
+            }
+        } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '$']) {
+            let file = absolute(way.at, self.home, known);
+            // An empty folder: what is to run it fails, as it does without.
+            let missing = if way.mode == Mode::Line { Missing::Directory } else { Missing::Leave };
+            if file.symlink_metadata().is_err() {
+                self.hold(file, missing, way.mode);
+            }
+        }
+    }
+
+    /// Any other word: the files that it may mean.
+    fn argument(&mut self, text: &str, way: Way<'_>) {
+        let parts = text.split(['=', ':', ',', '@']).chain([text]);
+        for part in parts.filter(|it| !it.is_empty()).collect::<BTreeSet<_>>() {
+            for base in way.bases {
+                let file = absolute(base, self.home, part);
+                if file.is_file() && file.starts_with(self.root) {
+                    self.script(&file, way, false);
+                    self.hold(file, Missing::Leave, way.mode);
+                }
+            }
+        }
+        // One that is named as being there is not for a worker to bring.
+        let file = absolute(way.at, self.home, text);
+        let is_named = text.starts_with("./") || Path::new(text).is_absolute();
+        if way.mode == Mode::Line
+            && is_named
+            && !text.contains(['%', '*', '?'])
+            && file.symlink_metadata().is_err()
+        {
+            self.hold(file, Missing::Directory, way.mode);
+        }
+    }
+
+    /// A script that is run: read, if it is one of a shell's.
+    fn script(&mut self, file: &Path, way: Way<'_>, is_hook: bool) {
+        if !(is_hook || file.starts_with(self.root)) || self.read.len() >= SCRIPTS_READ_MAX {
+            return;
+        }
+        let end = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        if !self.read.insert(end.clone()) {
+            return;
+        }
+        let Ok(text) = system::short_text(&end, SCRIPT_BYTES_MAX) else { return };
+        let first = text.lines().next().and_then(|it| it.strip_prefix("#!")).unwrap_or_default();
+        let program = first.split_whitespace().rfind(|it| !it.starts_with('-'));
+        let program = program.and_then(|it| it.rsplit('/').next()).unwrap_or_default();
+        if is_loader(program) {
+            self.neighbours(&end, way.mode);
+        } else if program.is_empty() || SHELLS.contains(&program) {
+            self.text(&text, way.at, end.parent().unwrap_or(way.at), Mode::Script);
+        }
+    }
+
+    fn folder(&mut self, folder: PathBuf, missing: Missing, mode: Mode) {
+        if self.is_worked_in(&folder) {
+            if folder.starts_with(self.root) {
+                self.found.beside.insert(folder);
+            }
+        } else {
+            let missing = if folder.exists() { Missing::Leave } else { missing };
+            self.hold(folder, missing, mode);
+        }
+    }
+
+    fn is_worked_in(&self, folder: &Path) -> bool {
+        self.works_in.starts_with(folder) || self.root.starts_with(folder)
+    }
+
+    /// Has a file or folder held. What a line of a configuration names is held under that name, or refuses the worker; what is
+    /// named by others is held at the end of its links, and those are told.
+    fn hold(&mut self, path: PathBuf, missing: Missing, mode: Mode) {
+        if !path.starts_with(self.root) || self.is_worked_in(&path) {
+            return;
+        }
+        // What is no path is no program either, unless it is one after all.
+        let is_odd = |it: &str| it.len() > PATH_LEN_MAX || it.contains(char::is_control);
+        if path.to_str().is_none_or(is_odd) && path.symlink_metadata().is_err() {
+            return;
+        }
+        if mode != Mode::Line {
+            let end = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let below = end.strip_prefix(self.root).unwrap_or(Path::new(""));
+            let is_plain = |it: &str| RepoPath::parse(it).is_ok_and(|path| path.as_str() == it);
+            let is_free = below.iter().any(|name| is_fetched(name.as_encoded_bytes()))
+                || self.is_worked_in(&end)
+                || !below.to_str().is_some_and(is_plain);
+            if end != path || is_free {
+                self.found.told.insert(path);
+            }
+            if !is_free && end.starts_with(self.root) {
+                self.found.named.entry(end).or_insert(missing);
+            }
+            return;
+        }
+        self.found.named.entry(path).or_insert(missing);
+    }
+}
+
+fn is_loader(name: &str) -> bool {
+    LOADERS.iter().any(|it| name.starts_with(it))
+}
