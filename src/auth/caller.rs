@@ -75,11 +75,28 @@ impl Caller {
         self.names.local(agent, self.door, self.token.as_deref(), &self.line)
     }
 
+    /// Whether the token that the request has shown, if it has shown one, is still good.
+    ///
+    /// # Errors
+    /// [`Rejected::BadToken`].
+    pub fn still_proven(&self) -> Result<(), Rejected> {
+        self.names.is_good(self.token.as_ref().map(|it| &it.digest))
+    }
+
+    /// Whether the caller may still go by the name under which it spoke.
+    ///
+    /// # Errors
+    /// What [`Names::still`] says.
+    pub fn still(&self, who: &Principal) -> Result<(), Rejected> {
+        self.names.still(who, self.token.as_ref().map(|it| &it.digest))
+    }
+
     /// Whether the caller may read what is kept for this name, which it does not say to be its own.
     ///
     /// # Errors
-    /// What [`Caller::speaks_as`] says of a name that is somebody else's.
+    /// [`Rejected::BadToken`] where its token has ended; what [`Caller::speaks_as`] says of a name that is somebody else's.
     pub fn reads(&self, agent: &AgentId) -> Result<(), Rejected> {
+        self.still_proven()?;
         let own = self.agent().is_some_and(|own| is_same(own, agent));
         if own { Ok(()) } else { self.names.is_free(agent, Proof::PeerUid) }
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::limits::{KEYS_PER_IDENT_MAX, SECRET_LEN_MIN};
 use crate::base::{AgentId, Digest, Secret, Slug, Timestamp, Ttl};
-use crate::domain::post::slug;
+use crate::domain::post::owned_slug;
 
 #[cfg_attr(windows, path = "keys/folder_windows.rs")]
 pub(crate) mod folder;
@@ -215,7 +215,7 @@ impl KeyRing {
     pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
         let in_force = self.in_force();
         let Some(own) = in_force.own.get(ident) else {
-            let is_reserved = in_force.names.contains(&slug(ident.as_str()));
+            let is_reserved = in_force.names.contains(&owned_slug(ident.as_str()));
             return if is_reserved { Keys::None } else { Keys::Shared(in_force.shared().clone()) };
         };
         let valid = own.keys.iter().filter(|key| own.revoked.is_none() && key.is_valid(now));
@@ -225,7 +225,7 @@ impl KeyRing {
 
     /// Whether nobody may use this name without its own key, in whatever spelling.
     pub fn is_reserved(&self, ident: &AgentId) -> bool {
-        self.in_force().names.contains(&slug(ident.as_str()))
+        self.in_force().names.contains(&owned_slug(ident.as_str()))
     }
 
     /// Whether there is a key under exactly this name, or was one.
@@ -254,7 +254,7 @@ impl KeyRing {
     pub fn add(&self, ident: &AgentId, role: Role, now: Timestamp) -> Result<Secret, KeyError> {
         // Names without an ASCII letter or digit have one inbox, and can be told apart all the same.
         let plain = |it: &AgentId| it.as_str().chars().any(|c| c.is_ascii_alphanumeric() || c == '_');
-        let same = |it: &AgentId| plain(it) && slug(it.as_str()) == slug(ident.as_str());
+        let same = |it: &AgentId| plain(it) && owned_slug(it.as_str()) == owned_slug(ident.as_str());
         let alike = |it: &&AgentId| *it != ident && plain(ident) && same(it);
         if let Some(other) = self.in_force().own.keys().find(alike) {
             return Err(KeyError::Alike(ident.clone(), other.clone()));
@@ -353,7 +353,7 @@ impl InForce {
             }
             own.insert(ident, keys);
         }
-        let names = own.keys().map(|ident: &AgentId| slug(ident.as_str())).collect();
+        let names = own.keys().map(|ident: &AgentId| owned_slug(ident.as_str())).collect();
         Ok(Self { of_this_run: None, shared, own, names })
     }
 }

@@ -14,7 +14,7 @@ use super::line::Line;
 use super::role::{self, Standing};
 use super::speakers::Speakers;
 use crate::base::{AgentId, Digest};
-use crate::domain::post::slug;
+use crate::domain::post::{owned_slug, slug};
 use crate::domain::{CallOrigin, Door, Principal, Proof, Token};
 
 /// Says whether somebody has a token by which a name is theirs, so that this proof alone does not speak for it.
@@ -67,7 +67,8 @@ impl Names {
     /// # Errors
     /// [`Rejected::Reserved`], [`Rejected::Taken`].
     pub fn is_free(&self, agent: &AgentId, proof: Proof) -> Result<(), Rejected> {
-        let is_users = self.user.as_ref().is_some_and(|user| is_same(user, agent));
+        let kept = |user: &AgentId| user == agent || owned_slug(user.as_str()) == owned_slug(agent.as_str());
+        let is_users = self.user.as_ref().is_some_and(kept);
         if is_users || role::is_reserved(agent) || self.keys.is_reserved(agent) {
             return Err(Rejected::Reserved);
         }
@@ -145,14 +146,20 @@ impl Names {
         self.hosts.running().contains(&pid)
     }
 
+    /// Whether a token that was shown before, if one was, is still good.
+    ///
+    /// # Errors
+    /// [`Rejected::BadToken`].
+    pub fn is_good(&self, token: Option<&Digest>) -> Result<(), Rejected> {
+        if token.is_none_or(|it| (self.tokens)(it)) { Ok(()) } else { Err(Rejected::BadToken) }
+    }
+
     /// Whether somebody who was let in before, with this token if with one, may still go by that name.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] where the token has ended; what [`Names::is_free`] says.
     pub fn still(&self, who: &Principal, token: Option<&Digest>) -> Result<(), Rejected> {
-        if token.is_some_and(|it| !(self.tokens)(it)) {
-            return Err(Rejected::BadToken);
-        }
+        self.is_good(token)?;
         match who.proof() {
             Proof::PeerUid if self.user.as_ref() != Some(who.agent()) => {
                 self.is_free(who.agent(), Proof::PeerUid)
@@ -163,8 +170,8 @@ impl Names {
     }
 }
 
-/// Whether two spellings are one name: letters of either case are the same, and so is what is of ASCII and neither letter,
-/// digit nor underscore, as in the names of inboxes.
+/// Whether two spellings are one name, as in the names of inboxes: letters of either case are the same, and so are slashes
+/// and dashes.
 pub fn is_same(one: &AgentId, other: &AgentId) -> bool {
     one == other || slug(one.as_str()) == slug(other.as_str())
 }

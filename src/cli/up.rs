@@ -171,8 +171,10 @@ pub(super) fn down(here: &Here) -> Result<u8, Complaint> {
 }
 
 pub(super) fn reload(here: &Here) -> Result<u8, Complaint> {
+    // As with `down`.
+    let agent = Speaker::named_plainly(here, None)?;
     let (done, about) = wait_for(async {
-        let client = here.daemon(None).await?;
+        let client = here.daemon(agent).await?;
         Ok((client.reload().await?, client.about().await?))
     })?;
     if here.json {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::complaint::{DONE, FAILED, USAGE};
 use super::here::wait_for;
+use super::speaker::Speaker;
 use super::{Complaint, Here, out};
 use crate::base::{AgentId, Secret, TaskId};
 use crate::client::wire;
@@ -83,7 +84,9 @@ pub(super) fn switch(here: &Here, asked: &Worker) -> Result<u8, Complaint> {
         Worker::Inside(asked) => return inside_a_jail(asked, here.json),
     };
     let asked = wire::SwitchWorker { worker: which.name.clone(), on };
-    let done = wait_for(async { Ok(here.daemon(None).await?.switch_worker(&asked).await?) })?;
+    // An agent that says who it is hears that it may not.
+    let agent = Speaker::named_plainly(here, None)?;
+    let done = wait_for(async { Ok(here.daemon(agent).await?.switch_worker(&asked).await?) })?;
     if here.json {
         out::json(&done)?;
     } else {

@@ -22,8 +22,8 @@ use super::command::{
     AppointLead, BeatCrew, CrewBeaten, CrewJoined, CrewLeft, JoinCrew, LeadAppointed, LeaveCrew, MemberMoved,
     MoveMember,
 };
-use super::{Outbox, Principal, Refusal, State};
-use crate::base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX};
+use super::{Outbox, Principal, Refusal, Share, State};
+use crate::base::limits::{CAPS_MAX, ID_LEN_MAX, MEMBERS_MAX, MEMBERS_OF_ONE_MAX};
 use crate::base::{AgentId, Fence, Timestamp};
 
 pub use event::{CrewChange, CrewEvent, Elected, Note, Origin, Seen};
@@ -80,6 +80,9 @@ pub struct Member {
     pub gone: bool,
     /// Its place in lists.
     pub place: Fence,
+    /// Among whose it is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Member {
@@ -156,8 +159,10 @@ impl Crew {
     }
 
     /// The member that has been gone for longest.
-    fn longest_gone(&self) -> Option<&Arc<Member>> {
-        self.all.values().filter(|it| it.gone).min_by_key(|it| (it.seen_at, it.place))
+    /// Of all, or of those who are counted for one.
+    fn longest_gone(&self, of: Option<&Share>) -> Option<&Arc<Member>> {
+        let theirs = |it: &&Arc<Member>| of.is_none() || it.share.as_ref() == of;
+        self.all.values().filter(theirs).filter(|it| it.gone).min_by_key(|it| (it.seen_at, it.place))
     }
 }
 
@@ -198,10 +203,9 @@ impl State {
             return Err(Refusal::busy("more, or longer, capabilities than an agent can have"));
         }
         let known = self.crew.get(who.agent());
-        if known.is_none() && self.crew.len() >= MEMBERS_MAX {
-            let gone =
-                self.crew.longest_gone().ok_or_else(|| Refusal::busy("as many agents as there can be"))?;
-            out.put(CrewChange::DropMember(gone.id.clone()).into());
+        let share = who.share();
+        if known.is_none() {
+            self.make_room_in_crew(&share, out)?;
         }
         self.agents.beat(now, who.agent(), out);
         let mut member = Member {
@@ -215,6 +219,7 @@ impl State {
             seen_at: now,
             gone: false,
             place: known.map_or_else(|| out.next_fence(), |it| it.place),
+            share: Some(share),
         };
         let pinned = self.settings.crew.lead.as_ref() == Some(&member.id);
         let displaced = self.crew.lead().filter(|it| pinned && **it != member.id).cloned();
@@ -227,6 +232,22 @@ impl State {
         let member = Arc::new(member);
         out.put(CrewChange::PutMember(member.clone()).into());
         Ok(CrewJoined { member })
+    }
+
+    /// Makes room for one member more of those who share so, if there is none.
+    fn make_room_in_crew(&self, share: &Share, out: &mut Outbox) -> Result<(), Refusal> {
+        let theirs = self.crew.all.values().filter(|it| it.share.as_ref() == Some(share)).count();
+        let crowd = (theirs >= MEMBERS_OF_ONE_MAX).then_some(share);
+        if crowd.is_none() && self.crew.len() < MEMBERS_MAX {
+            return Ok(());
+        }
+        let full = || match crowd {
+            Some(_) => "as many agents as the processes of one agent can be under all their names",
+            None => "as many agents as there can be",
+        };
+        let gone = self.crew.longest_gone(crowd).ok_or_else(|| Refusal::busy(full()))?;
+        out.put(CrewChange::DropMember(gone.id.clone()).into());
+        Ok(())
     }
 
     /// Agent Protocol, `DELETE /agents/:id`. What it had claimed is free; nobody minds if it was not there.

@@ -239,7 +239,7 @@ fn coordinate(state: &State, call: &Call<'_>, command: &Command, out: &mut Outbo
         Command::FollowContracts(it) => Ok(Reply::ContractsFollowed(state.follow_contracts(it, out))),
         Command::Publish(it) => state.publish(now, who, it, out).map(Reply::Published),
         Command::Republish(it) => Ok(Reply::Republished(state.republish(now, it, out))),
-        Command::AddressAgent(it) => state.address_agent(now, it, out).map(Reply::AgentAddressed),
+        Command::AddressAgent(it) => state.address_agent(now, who, it, out).map(Reply::AgentAddressed),
         Command::BeginLog(_) => Ok(Reply::LogBegun(state.begin_log(out))),
         other => Err(Refusal::busy(other.name())),
     }

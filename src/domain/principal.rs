@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::ProcessMark;
 use super::origin::CallOrigin;
-use super::post::slug;
+use super::post::owned_slug;
 use crate::base::{AgentId, SessionId, Slug, TaskId};
 
 /// The front door a caller came through.
@@ -246,7 +246,7 @@ impl Principal {
             (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, Some(_)) => Share::Door(self.door),
             // What could not be seen has no share beside those that could.
             (Proof::PeerUid | Proof::SharedKey | Proof::HostDialog, None) => Share::Detached,
-            _ => Share::Name(slug(self.agent.as_str())),
+            _ => Share::Name(owned_slug(self.agent.as_str())),
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{Delegate, Delegated, Status};
-use super::post::slug;
+use super::post::owned_slug;
 use super::{
     Change, Directory, Door, Effect, EventKind, Facts, Failure, Handoff, MailKind, Mailboxes, Network,
     Outbox, Principal, Refusal, Settings, Share, Terms, Watched, WorkerKind,
@@ -216,7 +216,7 @@ impl Task {
 
     /// With whom its asker shares.
     pub(super) fn share(&self) -> Share {
-        let by_name = || Share::Name(slug(self.asked_by.as_str()));
+        let by_name = || Share::Name(owned_slug(self.asked_by.as_str()));
         self.asked_from.clone().unwrap_or_else(by_name)
     }
 

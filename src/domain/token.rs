@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
-use super::post::slug;
+use super::post::owned_slug;
 use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Scopes, Share, State};
 use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
 use crate::base::{AgentId, Digest, Slug, Timestamp};
@@ -68,13 +68,13 @@ pub struct Tokens {
 
 impl Tokens {
     pub(super) fn put(&mut self, token: Arc<Token>) {
-        self.by_name.entry(slug(token.agent.as_str())).or_default().insert(token.digest);
+        self.by_name.entry(owned_slug(token.agent.as_str())).or_default().insert(token.digest);
         self.all.insert(token.digest, token);
     }
 
     pub(super) fn remove(&mut self, digest: &Digest) {
         let Some(token) = self.all.remove(digest) else { return };
-        let name = slug(token.agent.as_str());
+        let name = owned_slug(token.agent.as_str());
         if let Some(of_agent) = self.by_name.get_mut(&name) {
             of_agent.remove(digest);
             if of_agent.is_empty() {
@@ -96,7 +96,7 @@ impl Tokens {
     /// An agent's tokens, good or not, in whatever spelling.
     fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Arc<Token>> {
         self.by_name
-            .get(&slug(agent.as_str()))
+            .get(&owned_slug(agent.as_str()))
             .into_iter()
             .flatten()
             .filter_map(|digest| self.all.get(digest))
@@ -215,7 +215,7 @@ impl State {
     ) -> Result<TokensRevoked, Refusal> {
         let wanted = |token: &&Arc<Token>| match &verb.which {
             WhichTokens::Id(id) => *token.id() == **id,
-            WhichTokens::Of(agent) => slug(token.agent.as_str()) == slug(agent.as_str()),
+            WhichTokens::Of(agent) => owned_slug(token.agent.as_str()) == owned_slug(agent.as_str()),
         };
         // A model that has left its name out does not free the names of others for itself.
         let for_others = who.may(Scope::Operate) && !who.is_of_agents();

@@ -395,9 +395,15 @@ impl Worker {
         for it in waiting.iter_mut() {
             it.answer = Err(Refusal::Unavailable { why: why.clone() });
         }
-        let settings = self.core.state().settings.clone();
+        let (settings, head) = (self.core.state().settings.clone(), self.store.journal_head());
         match self.store.load(settings) {
-            Ok(loaded) => self.core.restore(loaded.state),
+            Ok(loaded) => {
+                self.core.restore(loaded.state);
+                if self.store.journal_head() != head {
+                    tracing::warn!("a commit that was said to have failed is on record");
+                    self.receiving.done();
+                }
+            }
             Err(err) => {
                 tracing::error!(%err, "memory cannot be rebuilt from the store; ending, so that nothing false is said");
                 self.lost = Some(Lost(err.to_string().into()));

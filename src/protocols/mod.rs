@@ -10,6 +10,7 @@ pub mod broker;
 pub mod devit;
 pub mod loopback;
 pub mod own;
+mod proven;
 pub mod wit;
 
 use std::future::Future;

@@ -60,6 +60,7 @@ struct Disk {
     clean: bool,
     writes: u64,
     fail_at: Option<u64>,
+    fail_after: Option<u64>,
     fail_writes: bool,
     fail_reads: bool,
     fail_receiving: bool,
@@ -124,6 +125,12 @@ impl MemoryControl {
     pub fn fail_commit(&self, nth: u64) {
         let mut disk = lock(&self.0);
         disk.fail_at = Some(disk.writes + nth);
+    }
+
+    /// The same, but what is written is there.
+    pub fn fail_after_commit(&self, nth: u64) {
+        let mut disk = lock(&self.0);
+        disk.fail_after = Some(disk.writes + nth);
     }
 
     /// Fails all writes, until told otherwise. Probes are writes.
@@ -332,8 +339,13 @@ impl Store for MemoryStore {
         if rows.head().seq.0 - sealed >= CHECKPOINT_EVERY {
             rows.seal()?;
         }
-        if rows.head() != self.head {
-            self.head = rows.head();
+        let head = rows.head();
+        if disk.fail_after == Some(disk.writes) {
+            disk.received.clear();
+            return Err(StoreError::Injected);
+        }
+        if head != self.head {
+            self.head = head;
             disk.received.clear();
         }
         disk.kept.push(Kept {

@@ -440,6 +440,15 @@ pub enum StoreError {
         /// Where that is written.
         at: Box<str>,
     },
+    /// A daemon was killed before it had put on record what it had acknowledged.
+    #[error(
+        "{messages} messages were acknowledged just before the daemon was ended, and the next start puts them on record: \
+         run `provost up`, then this again"
+    )]
+    NotOnRecord {
+        /// How many.
+        messages: usize,
+    },
     /// Another program does not let the store be read.
     #[error(
         "another program holds the database and has not let go of it within {} seconds; end it (a database browser, a \

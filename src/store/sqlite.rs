@@ -237,7 +237,12 @@ impl Store for SqliteStore {
         if self.stage == Stage::Closed {
             return Err(StoreError::NotRunning);
         }
+        let before = self.written.head;
         self.written = self.take_up()?;
+        // A commit may be there that was said to have failed; what is received next continues it.
+        if let Some(intake) = self.intake.as_mut().filter(|_| self.written.head != before) {
+            intake.begin_at(&self.written.head);
+        }
         let mut received = Vec::new();
         if self.stage == Stage::Opened {
             if files::is_small(&self.dir) {

@@ -6,6 +6,7 @@ use provost::base::Tops;
 use serde_json::{Value, json};
 
 use crate::loopback_client::Http;
+use crate::names::own;
 use crate::support::{Daemon, World, eventually};
 use crate::wit_client::{Wit, git, world};
 
@@ -130,5 +131,46 @@ fn a_path_is_written_from_the_innermost_top() {
         ("/a.ts", "/a.ts"),
     ] {
         assert_eq!(tops.inside(text), inside, "{text}");
+    }
+}
+
+#[test]
+fn an_absolute_path_at_the_own_api_is_the_one_from_the_top() {
+    let (world, top, tree, _daemon) = with_a_tree();
+    std::os::unix::fs::symlink("src", top.join("link")).unwrap();
+    let own =
+        |who: &str, route: (&str, &str), body: Value| own(&world, route, &[("x-provost-agent", who)], &body);
+    let below = |top: &PathBuf, rest: &str| format!("{}/{rest}", top.display());
+    let lock = |who: &str, at: String, of: Option<&PathBuf>| {
+        own(who, ("POST", "/lock"), json!({ "symbol": at, "worktree": of }))
+    };
+    assert_eq!(lock("ada", below(&top, "src/./a.ts:f"), None).0, 200);
+    for (at, of) in [
+        ("src/a.ts:f".to_owned(), None),
+        (below(&tree, "src/a.ts:f"), Some(&tree)),
+        (below(&top, "src/a.ts:f"), Some(&tree)),
+        // Through a link within the repository.
+        (below(&top, "link/a.ts:f"), None),
+        ("link/a.ts:f".to_owned(), None),
+    ] {
+        assert_eq!(lock("bob", at.clone(), of).0, 409, "{at}");
+    }
+    let found = own("bob", ("GET", &format!("/locks?file={}", below(&top, "src/a.ts"))), json!({})).1;
+    assert_eq!(found["locks"][0]["symbol"], "src/a.ts:f", "{found}");
+    let files = json!({ "description": "x", "files": [below(&top, "src/a.ts")] });
+    let declared = own("bob", ("POST", "/declare"), files).1;
+    assert_eq!(declared["intent"]["files"][0]["path"], "src/a.ts", "{declared}");
+    let guarded = own("bob", ("POST", "/guard"), json!({ "edits": [{ "path": below(&top, "src/a.ts") }] })).1;
+    assert_eq!(guarded["blocked"].as_array().unwrap().len(), 1, "{guarded}");
+    let concerned = own("bob", ("POST", "/concerned"), json!({ "paths": [below(&top, "src/a.ts")] })).1;
+    assert_eq!(concerned["locks"], json!(["src/a.ts"]), "{concerned}");
+    let at = below(&top, "src/a.ts:f");
+    assert_eq!(own("ada", ("POST", "/propose-contract"), json!({ "symbol": at })).1["symbol"], "src/a.ts:f");
+    assert_eq!(own("ada", ("POST", "/unlock"), json!({ "symbol": at })).0, 200);
+    for outside in
+        ["/etc/passwd:f".to_owned(), format!("{}x/src/a.ts:f", top.display()), below(&top, "../a.ts:f")]
+    {
+        let refused = lock("ada", outside.clone(), None);
+        assert_eq!((refused.0 / 100, &refused.1["error"]), (4, &json!("invalid")), "{outside}: {refused:?}");
     }
 }

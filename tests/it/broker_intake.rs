@@ -11,7 +11,7 @@ use provost::domain::post::{Post, Received};
 use provost::domain::view::Roster;
 use provost::domain::{Door, EventKind, Principal, Proof, Refusal, Scope};
 use provost::engine::{Engine, Started, SystemClock, start};
-use provost::store::{Letters, MemoryControl, MemoryStore, Options, Retention, Store, open};
+use provost::store::{Letters, MemoryControl, MemoryStore, Options, Retention, Store, StoreError, open};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -58,6 +58,24 @@ fn killed_with(messages: &[Received]) -> TempDir {
         assert!(store.receive(std::slice::from_ref(message)).unwrap());
     }
     dir
+}
+
+#[test]
+fn a_backup_lacks_nothing_that_a_killed_daemon_had_acknowledged() {
+    let dir = killed_with(&[received(0), received(1)]);
+    let copy = dir.path().join("copy");
+    let refused = provost::store::backup(dir.path(), &copy).unwrap_err();
+    assert!(matches!(refused, StoreError::NotOnRecord { messages: 2 }), "{refused}");
+    assert!(refused.to_string().contains("provost up") && !copy.exists(), "{refused}");
+    let (engine, thread) = running(open(dir.path(), Options::default()).unwrap());
+    engine.stop();
+    thread.join().unwrap();
+    provost::store::backup(dir.path(), &copy).unwrap();
+    let restored = tempfile::tempdir().unwrap();
+    let now = Timestamp(1_700_000_100_000);
+    provost::store::restore(restored.path(), None, provost::store::Restore::From(&copy), now).unwrap();
+    let (_store, received) = opened(restored.path());
+    assert!(received.is_empty());
 }
 
 #[test]
@@ -219,6 +237,22 @@ async fn what_was_acknowledged_before_a_commit_fails_is_on_record_when_the_store
     engine.publish(&who("feat-aa"), blocked(200)).await.unwrap();
     engine.view(Roster).await.unwrap();
     assert_eq!(on_record(&control).last().unwrap(), "step 200");
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_on_record_once_though_its_commit_is_said_to_have_failed() {
+    let (engine, control) = in_memory();
+    control.fail_after_commit(1);
+    engine.publish(&who("feat-aa"), blocked(0)).await.unwrap();
+    let again = async {
+        while engine.publish(&who("feat-aa"), blocked(1)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::timeout(Duration::from_secs(20), again).await.unwrap();
+    engine.view(Roster).await.unwrap();
+    assert_eq!(on_record(&control), steps(0..2));
 }
 
 #[tokio::test]

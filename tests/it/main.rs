@@ -153,6 +153,8 @@ mod policy_files;
 mod policy_random;
 mod posts;
 mod prompts;
+#[cfg(unix)]
+mod proof_ended;
 mod renamed_files;
 mod replay;
 mod replies;
@@ -171,6 +173,8 @@ mod sessions;
 mod shared_copies;
 mod shared_files;
 mod shares;
+#[cfg(target_os = "linux")]
+mod shares_at_doors;
 mod sim;
 mod slow;
 mod source;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::a6s_client::{OPEN, Socket, handshake};
 use crate::loopback_client::Http;
-use crate::mcp_host::ASK;
+use crate::mcp_host::{ASK, Host};
 use crate::support::{Daemon, Reply, World, eventually};
 use crate::wit_client::{self, Wit};
 
@@ -558,4 +558,73 @@ fn an_inbox_at_the_broker_door_is_nobodys_because_its_name_has_dashes_alone() {
     let (fine, text) = said(&world, &["broker", "boot-block", "\u{592a}\u{90ce}"]);
     assert!(!fine && text.contains("neither a letter"), "{text}");
     assert!(ok(&world, &["broker", "boot-block", "feat/\u{592a}\u{90ce}-1"]).contains("You are feat-1"));
+}
+
+/// Names that differ in signs of ASCII, each of which an agent may have; git-paw's clients would make one of them.
+const ALIKE: [&str; 4] = ["fix-1.2", "fix-1-2", "fix-1:2", "fix-1+2"];
+
+#[test]
+fn names_that_differ_in_more_than_case_slashes_and_dashes_read_no_letters_of_each_other() {
+    let (world, _daemon) = open_world();
+    let broker = Http::broker(&world);
+    // At the broker door a letter is for the name that git-paw's clients have.
+    let feedback = json!({ "from": "supervisor", "errors": ["by the broker to fix-1-2"] });
+    let letter = json!({ "type": "agent.feedback", "agent_id": "fix/1-2", "payload": feedback });
+    assert_eq!(broker.post("/publish", &letter).status, 202);
+    for to in ALIKE {
+        let letter = json!({ "to": to, "kind": "message", "text": format!("by the own API to {to}") });
+        let sent = own(&world, ("POST", "/send-message"), &[("x-provost-agent", "friend")], &letter);
+        assert_eq!(sent.0, 200, "{sent:?}");
+    }
+    let others = |read: &str, mine: &str| -> Vec<&str> {
+        ALIKE.into_iter().filter(|it| *it != mine && read.contains(&format!("to {it}\""))).collect()
+    };
+    for mine in ALIKE {
+        let read =
+            own(&world, ("POST", "/read-inbox"), &[("x-provost-agent", mine)], &json!({})).1.to_string();
+        assert!(read.contains(&format!("by the own API to {mine}\"")), "{mine}: {read}");
+        assert_eq!(others(&read, mine), [""; 0], "{mine} at the own API: {read}");
+        let posts = format!("/posts?inbox={}", mine.replace(':', "%3A").replace('+', "%2B"));
+        let read = own(&world, ("GET", &posts), &[("x-provost-agent", mine)], &json!({})).1.to_string();
+        assert_eq!(others(&read, mine), [""; 0], "{mine} among the posts: {read}");
+    }
+    for mine in ALIKE {
+        let read = Host::old(&world, mine).does("inbox_read", json!({})).to_string();
+        assert_eq!(others(&read, mine), [""; 0], "{mine} by MCP: {read}");
+    }
+    // Both spellings that clients of the broker have are one agent, and no other has its letters.
+    for name in ["fix-1-2", "fix/1-2", "fix--1-2"] {
+        let path = format!("/messages/{}", name.replace('/', "%2F"));
+        let read = broker.get(&path);
+        let text = String::from_utf8_lossy(&read.body).into_owned();
+        assert!(read.status == 200 && text.contains("by the broker to fix-1-2"), "{name}: {read:?}");
+        assert_eq!(others(&text, "fix-1-2"), [""; 0], "{name}: {text}");
+    }
+    for name in ["fix-1.2", "fix-1%2B2", "fix-1%3A2"] {
+        assert_eq!(broker.get(&format!("/messages/{name}")).status, 400, "{name}");
+    }
+    // Of a name that is an owner's, the others are free for nobody, and are not the owner's either.
+    let bearer = format!("Bearer {}", ok(&world, &["token", "mint", "fix-1.2"]));
+    let as_other = own(
+        &world,
+        ("POST", "/read-inbox"),
+        &[("x-provost-agent", "fix-1-2"), ("authorization", &bearer)],
+        &json!({}),
+    );
+    assert_eq!(as_other.0, 403, "{as_other:?}");
+    assert!(is_kept_out(&own(
+        &world,
+        ("POST", "/read-inbox"),
+        &[("x-provost-agent", "fix-1-2")],
+        &json!({})
+    )));
+    assert_eq!(broker.get("/messages/fix-1-2").status, 403);
+}
+
+#[test]
+fn a_request_that_names_two_agents_speaks_as_neither() {
+    let (world, _daemon) = open_world();
+    let both = [("x-provost-agent", "ada"), ("x-provost-agent", "bob")];
+    let refused = own(&world, ("POST", "/lock"), &both, &json!({ "symbol": "a.ts:f" }));
+    assert_eq!((refused.0, &refused.1["error"]), (400, &json!("invalid")), "{refused:?}");
 }

@@ -252,11 +252,13 @@ fn who_has_spoken_as_an_agent_is_known_over_restarts() {
 }
 
 #[test]
-fn an_agent_that_says_who_it_is_does_not_end_the_daemon() {
+fn an_agent_that_says_who_it_is_does_not_end_the_daemon_or_switch_anything() {
     let world = World::new();
     let _daemon = world.start();
-    let refused = world.command(&["down"]).env("PROVOST_AGENT", "m").output().unwrap();
-    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    for order in [&["down"][..], &["reload"], &["worker", "off", "shell"], &["worker", "on", "shell"]] {
+        let refused = world.command(order).env("PROVOST_AGENT", "m").output().unwrap();
+        assert_eq!(refused.status.code(), Some(4), "{order:?}: {refused:?}");
+    }
     assert!(world.command(&["status"]).status().unwrap().success());
     assert!(world.command(&["down"]).status().unwrap().success());
 }

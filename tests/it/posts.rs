@@ -1,14 +1,16 @@
 //! Messages between agents and the conflicts that come of them, as scripts over the core.
 
 use provost::auth::testing::caller;
+use provost::auth::testing::from_tree;
 use provost::base::limits::{
-    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX, ROSTER_TEXT_MAX,
+    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, POST_FILES_MAX, POST_REGIONS_MAX,
+    POST_WIDE_MAX, ROSTER_TEXT_MAX,
 };
 use provost::base::{AgentId, PostSeq, Slug, Ttl};
 use provost::domain::command::{AddressAgent, Publish, Published};
 use provost::domain::post::{IntendedFile, Post, Region, Source, slug, slug_of_branch};
 use provost::domain::{
-    Answer, Change, Command, Door, Event, EventKind, PostChange, Principal, Proof, Reply, Scope,
+    Answer, Change, Command, Door, Event, EventKind, PostChange, Principal, Proof, Refusal, Reply, Scope,
 };
 
 use crate::script::{Said, Script};
@@ -162,6 +164,7 @@ fn all_spellings_of_a_branch_are_one_agent() {
         ("users/jane/feat/x", "users-jane-feat-x"),
         ("feat//x", "feat-x"),
         ("/feat/x/", "feat-x"),
+        ("feat--x-", "feat-x"),
         ("main", "main"),
     ];
     for (name, expected) in cases {
@@ -176,6 +179,9 @@ fn all_spellings_of_a_branch_are_one_agent() {
     for (name, expected) in [
         ("feat/日本語", "feat-日本語"),
         ("Élan", "élan"),
+        ("feat/x.y", "feat-x.y"),
+        ("a.b", "a.b"),
+        ("A b", "a b"),
         ("ΟΔΌΣ", "οδόσ"),
         ("οδός", "οδόσ"),
         ("日本-", "日本"),
@@ -386,7 +392,19 @@ fn invented_names_do_not_fill_the_memory() {
     let mut s = Crew::new();
     let bound = POST_AGENTS_MAX;
     for n in 0..bound {
-        publish(&mut s, status(&format!("feat-{n}"), "working", &[]));
+        // Each tree of processes has a share of it.
+        let name = format!("feat-{n}");
+        let from = from_tree(who(&name), 1 + u32::try_from(n / POST_AGENTS_OF_ONE_MAX).unwrap());
+        let post = status(&name, "working", &[]);
+        s.say(&from, Publish { post, source: Source::Client }).unwrap();
+        if (n + 1) % POST_AGENTS_OF_ONE_MAX == 0 && n + 1 < bound {
+            let more = Publish { post: status("feat-more", "working", &[]), source: Source::Client };
+            let said = s.say(
+                &from_tree(who("feat-more"), 1 + u32::try_from(n / POST_AGENTS_OF_ONE_MAX).unwrap()),
+                more,
+            );
+            assert!(matches!(said, Err(Refusal::Busy { .. })), "{n}: {said:?}");
+        }
     }
     let one_more = Publish { post: status("feat-more", "working", &[]), source: Source::Client };
     assert!(s.say(&who("feat-more"), one_more.clone()).is_err(), "all of them are fresh");

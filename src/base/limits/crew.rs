@@ -5,6 +5,9 @@ use super::AGENTS_MAX;
 /// Agents of one crew; the longest gone gives way to a new one.
 pub const MEMBERS_MAX: usize = AGENTS_MAX;
 
+/// Of these, so many are the names of one tree of processes.
+pub const MEMBERS_OF_ONE_MAX: usize = MEMBERS_MAX / 4;
+
 /// Files that are remembered because somebody has claimed them once; the one that was free for longest gives way.
 pub const CLAIMS_MAX: usize = 20_000;
 

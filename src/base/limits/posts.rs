@@ -3,6 +3,9 @@
 /// Agents that the broker door knows at once; who was silent for longest goes first.
 pub const POST_AGENTS_MAX: usize = 1_000;
 
+/// Of these, so many are the names of one tree of processes, so that whoever invents names keeps nobody out.
+pub const POST_AGENTS_OF_ONE_MAX: usize = POST_AGENTS_MAX / 4;
+
 /// Files that are remembered of what one agent says that it works on; a longer list is delivered whole, and its rest
 /// compared with nothing.
 pub const POST_FILES_MAX: usize = 1_000;

@@ -292,10 +292,17 @@ impl Desk {
         self.parked.iter().min_by_key(|(_, it)| it.front().map(|(n, _)| *n)).map(|(slug, _)| slug)
     }
 
-    /// Whoever was silent for longest, and for how long at least nobody is forgotten for want of room.
-    pub(super) fn longest_silent(&self, before: Timestamp) -> Option<Slug> {
+    /// How many of those who are known are counted for one.
+    pub(super) fn counted_for(&self, share: &Share) -> usize {
+        self.correspondents.values().filter(|it| it.share.as_ref() == Some(share)).count()
+    }
+
+    /// Whoever was silent for longest, of all or of those who are counted for one, and for how long at least nobody is
+    /// forgotten for want of room.
+    pub(super) fn longest_silent(&self, before: Timestamp, of: Option<&Share>) -> Option<Slug> {
         let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
-        let silent = self.correspondents.values().filter(|it| last(it) < before);
+        let theirs = |it: &&Arc<Correspondent>| of.is_none() || it.share.as_ref() == of;
+        let silent = self.correspondents.values().filter(theirs).filter(|it| last(it) < before);
         silent.min_by_key(|it| last(it)).map(|it| it.slug.clone())
     }
 

@@ -10,8 +10,8 @@ use super::{
     slug_of_branch, supervisor,
 };
 use crate::base::limits::{
-    PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, QUESTION_SHOWN_MAX, QUESTIONS_MAX,
-    ROSTER_TEXT_MAX,
+    PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, QUESTION_SHOWN_MAX,
+    QUESTIONS_MAX, ROSTER_TEXT_MAX,
 };
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 use crate::domain::command::{
@@ -34,6 +34,11 @@ pub(in crate::domain) struct Round<'a> {
     gone: BTreeSet<Slug>,
     /// With whom those share who speak in this step; `None` for the daemon itself.
     share: Option<Share>,
+}
+
+/// With whom somebody shares who is not the daemon itself.
+fn share_of(who: &Principal) -> Option<Share> {
+    (who.proof() != Proof::Internal).then(|| who.share())
 }
 
 impl<'a> Round<'a> {
@@ -126,7 +131,7 @@ impl<'a> Round<'a> {
     fn open(&mut self, slug: &Slug, name: Option<&AgentId>) -> Result<(), Refusal> {
         self.make_room()?;
         let name = name.cloned().unwrap_or_else(|| AgentId::from(slug));
-        let new = Correspondent::new(slug.clone(), name, self.now);
+        let new = self.newcomer(slug.clone(), name);
         self.put(PostChange::PutCorrespondent(Arc::new(new)));
         self.fresh.insert(slug.clone());
         for (of, seq) in self.state.desk.waiting_for(slug) {
@@ -138,13 +143,26 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
+    /// Somebody who was not known before, counted among those who speak now.
+    fn newcomer(&self, slug: Slug, name: AgentId) -> Correspondent {
+        Correspondent { share: self.share.clone(), ..Correspondent::new(slug, name, self.now) }
+    }
+
     fn make_room(&mut self) -> Result<(), Refusal> {
-        if self.state.desk.len() + self.fresh.len() - self.gone.len() < POST_AGENTS_MAX {
+        let desk = &self.state.desk;
+        let crowd = self.share.as_ref().filter(|it| desk.counted_for(it) >= POST_AGENTS_OF_ONE_MAX);
+        if crowd.is_none() && desk.len() + self.fresh.len() - self.gone.len() < POST_AGENTS_MAX {
             return Ok(());
         }
         let before = Timestamp(self.now.0.saturating_sub(i64::from(RECENT.as_millis())));
-        let silent = self.state.desk.longest_silent(before).filter(|it| !self.gone.contains(it));
-        let silent = silent.ok_or_else(|| Refusal::busy("as many agents as the broker door can know"))?;
+        let silent = desk.longest_silent(before, crowd).filter(|it| !self.gone.contains(it));
+        let full = || match crowd {
+            Some(_) => {
+                "as many agents at the broker door as the processes of one agent can be under all their names"
+            }
+            None => "as many agents as the broker door can know",
+        };
+        let silent = silent.ok_or_else(|| Refusal::busy(full()))?;
         self.put(PostChange::DropCorrespondent(silent.clone()));
         self.gone.insert(silent);
         Ok(())
@@ -171,8 +189,7 @@ impl<'a> Round<'a> {
             self.open(&slug, Some(post.sender()))?;
         }
         let known = self.state.desk.get(&slug).filter(|_| !self.fresh.contains(&slug)).cloned();
-        let before =
-            known.unwrap_or_else(|| Arc::new(Correspondent::new(slug, post.sender().clone(), self.now)));
+        let before = known.unwrap_or_else(|| Arc::new(self.newcomer(slug, post.sender().clone())));
         let after = before.after(self.now, post, source, self.state.settings.posts.settle_s);
         self.put(PostChange::PutCorrespondent(Arc::new(after)));
         Ok(())
@@ -220,7 +237,7 @@ impl State {
         if verb.source == Source::Client {
             self.agents.beat(now, who.agent(), out);
         }
-        let mut round = Round { share: Some(who.share()), ..Round::new(now, self, out) };
+        let mut round = Round { share: share_of(who), ..Round::new(now, self, out) };
         let post = &verb.post;
         if post.is_of_roster() {
             round.seat(post, verb.source)?;
@@ -284,17 +301,18 @@ impl State {
     pub(in crate::domain) fn address_agent(
         &self,
         now: Timestamp,
+        who: &Principal,
         verb: &AddressAgent,
         out: &mut Outbox,
     ) -> Result<AgentAddressed, Refusal> {
-        let mut round = Round::new(now, self, out);
+        let mut round = Round { share: share_of(who), ..Round::new(now, self, out) };
         let slug = of(&verb.agent);
         let fresh = !round.has_inbox(&slug);
         if fresh {
             round.open(&slug, Some(&verb.agent))?;
         }
         let known = self.desk.get(&slug).map(|it| Correspondent::clone(it));
-        let mut it = known.unwrap_or_else(|| Correspondent::new(slug, verb.agent.clone(), now));
+        let mut it = known.unwrap_or_else(|| round.newcomer(slug, verb.agent.clone()));
         let cli = shortened(&verb.cli, ROSTER_TEXT_MAX);
         if !cli.is_empty() && it.cli.as_ref() != Some(&cli) {
             it.cli = Some(cli);

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Post, Source, shortened};
 use crate::base::limits::ROSTER_TEXT_MAX;
 use crate::base::{AgentId, Slug, Timestamp};
+use crate::domain::Share;
 
 /// An agent that has an inbox.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Correspondent {
     pub row: Option<Row>,
     /// Since when it is known.
     pub since: Timestamp,
+    /// Among whose it is counted: those with whom it shared when it became known; `None` for those whom the daemon names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 /// Where an agent stands.
@@ -64,7 +68,7 @@ impl Post {
 
 impl Correspondent {
     pub(super) fn new(slug: Slug, name: AgentId, now: Timestamp) -> Self {
-        Self { slug, name, cli: None, row: None, since: now }
+        Self { slug, name, cli: None, row: None, since: now, share: None }
     }
 
     /// After one of its posts that is for the roster.

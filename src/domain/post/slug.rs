@@ -4,11 +4,21 @@ use crate::base::Slug;
 use crate::base::limits::ID_LEN_MAX;
 use crate::base::small;
 
-/// Small letters; what is of ASCII and no letter, digit or underscore becomes a dash, several of them one, none at the
-/// ends. `feat/x` and `feat-x` are the same agent. Other characters stay, and so does a name as a whole that would have
-/// nothing but dashes: different names are different inboxes, and have different owners.
+/// Small letters; a slash becomes a dash, several dashes one, none at the ends. `feat/x` and `feat-x` are the same agent,
+/// as the broker's clients have it. Other characters stay, and so does a name as a whole that would have nothing but
+/// dashes: different names are different inboxes, and have different owners.
 pub fn slug(name: &str) -> Slug {
-    let kept = |c: char| if is_plain(c) || !(c.is_ascii() || c.is_control()) { c } else { '-' };
+    spelled(name, |c| if c == '/' || c.is_control() { '-' } else { c })
+}
+
+/// One name for everything that a key or a token keeps others from: the same with a dash for whatever is of ASCII and
+/// neither letter, digit nor underscore. `a.b` and `a-b` have inboxes of their own, and are not two owners': one could pass
+/// for the other, and clients of the broker make the second of a branch that is called like the first.
+pub fn owned_slug(name: &str) -> Slug {
+    spelled(name, |c| if is_plain(c) || !(c.is_ascii() || c.is_control()) { c } else { '-' })
+}
+
+fn spelled(name: &str, kept: impl Fn(char) -> char) -> Slug {
     let text = dashed(name.chars().map(|c| kept(small(c))));
     let whole = || if name.is_empty() { "-".to_owned() } else { cut(name).replace(char::is_control, "-") };
     let text = if text.is_empty() { whole() } else { text };

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::{envelope, wire};
 use crate::base::limits::{A6S_PROGRESS_EVERY_MS, A6S_WATCHED_MAX};
-use crate::transport::websocket::{Outbox, Topic};
+use crate::transport::websocket::{Code, Outbox, Topic};
 
 /// Something that clients want to know.
 #[derive(Clone, Debug)]
@@ -55,6 +55,15 @@ pub enum Told {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Listener(u64);
 
+/// Says whether a connection may still go by its name.
+pub type Holds = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Where a connection is told things, for as long as it may go by its name.
+struct Ear {
+    outbox: Outbox,
+    holds: Option<Holds>,
+}
+
 /// Everybody who may be told, and what each watches. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Hub(Arc<Mutex<Book>>);
@@ -62,7 +71,7 @@ pub struct Hub(Arc<Mutex<Book>>);
 #[derive(Default)]
 struct Book {
     next: u64,
-    listeners: BTreeMap<Listener, Outbox>,
+    listeners: BTreeMap<Listener, Ear>,
     /// Executions and background tasks, by id.
     subjects: BTreeMap<Box<str>, Subject>,
     /// The same by age.
@@ -106,10 +115,15 @@ pub struct Hold {
 impl Hub {
     /// Somebody who is told from now on.
     pub fn join(&self, outbox: Outbox) -> Listener {
+        self.join_while(outbox, None)
+    }
+
+    /// The same for as long as its name is its own; its connection is closed when something is told afterwards.
+    pub fn join_while(&self, outbox: Outbox, holds: Option<Holds>) -> Listener {
         let mut book = self.book();
         book.next += 1;
         let listener = Listener(book.next);
-        book.listeners.insert(listener, outbox);
+        book.listeners.insert(listener, Ear { outbox, holds });
         listener
     }
 
@@ -218,8 +232,8 @@ impl Hold {
         self.released = true;
         let mut book = self.hub.book();
         let held = book.subjects.get_mut(&self.subject).and_then(|it| it.held.remove(&self.listener));
-        if let Some(outbox) = book.listeners.get(&self.listener) {
-            held.into_iter().flatten().for_each(|news| news.put(outbox));
+        if let Some(ear) = book.listeners.get(&self.listener) {
+            held.into_iter().flatten().for_each(|news| news.put(ear));
         }
     }
 }
@@ -279,13 +293,13 @@ impl Book {
         let passing = subject.remember(told, topic, now);
         let news = News { text: told.text().into(), passing };
         let is_for_all = told.is_for_all() || subject.watchers.is_empty();
-        for (listener, outbox) in &self.listeners {
+        for (listener, ear) in &self.listeners {
             if !is_for_all && !subject.watchers.contains(listener) {
                 continue;
             }
             match subject.held.get_mut(listener) {
                 Some(held) => news.clone().hold_back(held),
-                None => news.clone().put(outbox),
+                None => news.clone().put(ear),
             }
         }
     }
@@ -350,7 +364,11 @@ impl Stand {
 }
 
 impl News {
-    fn put(self, outbox: &Outbox) {
+    fn put(self, Ear { outbox, holds }: &Ear) {
+        if holds.as_ref().is_some_and(|holds| !holds()) {
+            outbox.close(Code::NOT_ALLOWED);
+            return;
+        }
         // Who does not keep up, or is gone, has heard enough.
         let _sent = match self.passing {
             Some(topic) => outbox.send_passing(topic, self.text),

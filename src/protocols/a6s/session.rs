@@ -14,12 +14,13 @@ use tokio::time::timeout;
 
 use super::A6s;
 use super::envelope::{Fault, Request, Said, answer};
-use super::events::{Hold, Listener};
+use super::events::{Hold, Holds, Listener};
+use crate::auth::Rejected;
 use crate::auth::caller::Caller;
 use crate::base::limits::{A6S_REQUESTS_MAX, A6S_SETTLE_MS_MAX};
 use crate::domain::Principal;
-use crate::domain::view::GoodToken;
 use crate::protocols::loopback::Upgraded;
+use crate::protocols::proven::ended;
 use crate::transport::accept::Guard;
 use crate::transport::http::Taken;
 use crate::transport::websocket::{Code, Outbox, Unsent, serve};
@@ -84,6 +85,10 @@ pub(super) async fn run(door: A6s, connection: Upgraded, who: Principal, guard: 
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = serving.as_mut() => {}
+        refused = ended(|| session.still()) => {
+            session.refuse_all(&refused);
+            serving.await;
+        }
         () = guard.stopping() => {
             tokio::select! {
                 () = serving.as_mut() => {}
@@ -119,9 +124,12 @@ impl Session {
     }
 
     async fn carry_out(self: &Arc<Self>, call: super::call::Call) -> Outcome {
-        self.check_name().await?;
+        self.check_name()?;
         // From now on it may be told things. Before, a client would not be ready for them.
-        let listener = *self.listener.get_or_init(|| self.door.hub().join(self.outbox.clone()));
+        let (caller, who) = (self.caller.clone(), self.who.clone());
+        let holds: Holds = Box::new(move || caller.still(&who).is_ok());
+        let join = || self.door.hub().join_while(self.outbox.clone(), Some(holds));
+        let listener = *self.listener.get_or_init(join);
         if self.outbox.is_closed() {
             // Its connection may have ended before it was there to be taken off the list.
             self.door.hub().leave(listener);
@@ -131,21 +139,36 @@ impl Session {
     }
 
     /// A name is somebody's for as long as its proof is good, and not for as long as a connection lasts.
-    async fn check_name(&self) -> Result<(), Fault> {
-        let refused = match self.caller.token() {
-            _ if A6s::speaks_as(&self.caller).is_err() => Fault::new(format!(
+    fn check_name(&self) -> Result<(), Fault> {
+        self.still().inspect_err(|refused| {
+            tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
+            self.revoked.store(true, Ordering::Release);
+        })
+    }
+
+    fn still(&self) -> Result<(), Fault> {
+        self.caller.still(&self.who).map_err(|why| match why {
+            Rejected::BadToken => Fault::new("The token of this connection is not good any more"),
+            _ => Fault::new(format!(
                 "The name {} is reserved; whoever speaks under it shows a token",
                 self.who.agent()
             )),
-            None => return Ok(()),
-            Some(token) => match self.door.provost().view(GoodToken(token.digest)).await? {
-                Some(_) => return Ok(()),
-                None => Fault::new("The token of this connection is not good any more"),
-            },
-        };
+        })
+    }
+
+    /// Answers everything that is open with this, and closes: the name of the connection is not its own any more.
+    fn refuse_all(&self, refused: &Fault) {
         tracing::warn!(door = "a6s", agent = %self.who.agent(), cause = refused.as_str(), "a connection ends");
         self.revoked.store(true, Ordering::Release);
-        Err(refused)
+        self.answer_open(refused);
+        self.outbox.close(Code::NOT_ALLOWED);
+    }
+
+    fn answer_open(&self, fault: &Fault) {
+        let open = std::mem::take(&mut self.requests().open);
+        for id in open.into_values().flatten() {
+            self.send(answer(&id, Err(fault)));
+        }
     }
 
     /// Whether it is Neovim's plugin.
@@ -207,10 +230,7 @@ impl Session {
             }
         };
         let _settled = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), settled).await;
-        let open = std::mem::take(&mut self.requests().open);
-        for id in open.into_values().flatten() {
-            self.send(answer(&id, Err(&stopping())));
-        }
+        self.answer_open(&stopping());
         // Whoever waits for an end is told that it has come.
         let all_told = self.door.told().cancelled();
         let _told = timeout(Duration::from_millis(A6S_SETTLE_MS_MAX), all_told).await;
@@ -253,7 +273,8 @@ impl Place {
         if self.session.requests().open.remove(&self.number).is_none() {
             return;
         }
-        let (said, hold) = match outcome {
+        // What it waited for may have come after the end of its proof.
+        let (said, hold) = match self.session.check_name().and(outcome) {
             Ok((said, hold)) => (Ok(said), hold),
             Err(fault) => (Err(fault), None),
         };

@@ -14,12 +14,15 @@ use tokio_util::sync::CancellationToken;
 use super::body::{Query, Repeated};
 use super::fault::Fault;
 use super::{ids, map, wire};
+use crate::auth::Rejected;
+use crate::auth::caller::Caller;
 use crate::base::limits::{
     EVENT_PAGE_MAX, TIMELINE_BYTES_MAX, TIMELINE_FRAMES_MAX, TIMELINE_PAGE_MAX, TIMELINE_WAIT_S_MAX,
 };
 use crate::base::{EventSeq, RepoPath, Timestamp};
 use crate::domain::{BEAT, Event};
 use crate::engine::Listener;
+use crate::protocols::proven::ended;
 use crate::service::{Provost, TimelineOrder, TimelineQuery};
 use crate::transport::sse::{CutOff, EventSender};
 
@@ -226,10 +229,36 @@ pub(super) struct Reader {
     pub(super) with_ids: bool,
     /// The last event that it has.
     pub(super) after: Option<EventSeq>,
+    /// Who reads, and is told nothing more when its token has ended.
+    pub(super) caller: Caller,
+}
+
+/// Why a reader is told nothing more.
+enum End {
+    Cut(CutOff),
+    /// Its token is not good any more.
+    Unproven,
+}
+
+impl From<CutOff> for End {
+    fn from(cut: CutOff) -> Self {
+        End::Cut(cut)
+    }
+}
+
+impl From<Rejected> for End {
+    fn from(_: Rejected) -> Self {
+        End::Unproven
+    }
+}
+
+/// The last frame for a reader whose token has ended: an error as this door answers one.
+fn last_words() -> Bytes {
+    format!("event: error\ndata: {}\n\n", Fault::unproven().body).into()
 }
 
 impl Hub {
-    /// Sends a reader its events until it goes, does not keep up, or the daemon stops.
+    /// Sends a reader its events until it goes, does not keep up, its token has ended, or the daemon stops.
     pub(super) fn send(
         &self,
         provost: &Provost,
@@ -241,13 +270,21 @@ impl Hub {
         let frames = self.subscribe(provost);
         let provost = provost.clone();
         tokio::spawn(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = sender.gone() => {}
-                cut = send_all(&provost, reader, &sender, frames) => {
-                    if cut == CutOff::TooSlow {
-                        tracing::debug!(door = "agent_protocol", "a reader of the stream does not keep up");
-                    }
+            let end = tokio::select! {
+                () = stop.cancelled() => return,
+                () = sender.gone() => return,
+                _ = ended(|| reader.caller.still_proven()) => End::Unproven,
+                end = send_all(&provost, &reader, &sender, frames) => end,
+            };
+            match end {
+                End::Cut(CutOff::Gone) => {}
+                End::Cut(CutOff::TooSlow) => {
+                    tracing::debug!(door = "agent_protocol", "a reader of the stream does not keep up");
+                }
+                End::Unproven => {
+                    tracing::warn!(door = "agent_protocol", "a stream ends with the token of its reader");
+                    // One that is gone, or does not keep up, does not hear of it.
+                    let _sent = sender.send(last_words());
                 }
             }
         });
@@ -256,15 +293,15 @@ impl Hub {
 
 async fn send_all(
     provost: &Provost,
-    reader: Reader,
+    reader: &Reader,
     sender: &EventSender,
     mut frames: broadcast::Receiver<Arc<Rendered>>,
-) -> CutOff {
+) -> End {
     let mut last = reader.after;
     if let Some(after) = reader.after {
-        match replay(provost, &reader, sender, after).await {
+        match replay(provost, reader, sender, after).await {
             Ok(after) => last = Some(after),
-            Err(cut) => return cut,
+            Err(end) => return end,
         }
     }
     loop {
@@ -272,20 +309,24 @@ async fn send_all(
             Ok(frame) if last.is_some_and(|last| frame.event.seq <= last) => {}
             Ok(frame) => {
                 last = Some(frame.event.seq);
-                if reader.filter.takes(&frame.event)
-                    && let Err(cut) = sender.send(frame.frame(reader.with_ids))
-                {
-                    return cut;
+                if !reader.filter.takes(&frame.event) {
+                    continue;
+                }
+                // What has ended the token was done before this.
+                let told = reader.caller.still_proven().map_err(End::from);
+                let told = told.and_then(|()| Ok(sender.send(frame.frame(reader.with_ids))?));
+                if let Err(end) = told {
+                    return end;
                 }
             }
             Err(RecvError::Lagged(_)) => {
-                let Some(after) = last else { return CutOff::TooSlow };
-                match replay(provost, &reader, sender, after).await {
+                let Some(after) = last else { return End::Cut(CutOff::TooSlow) };
+                match replay(provost, reader, sender, after).await {
                     Ok(after) => last = Some(after),
-                    Err(cut) => return cut,
+                    Err(end) => return end,
                 }
             }
-            Err(RecvError::Closed) => return CutOff::Gone,
+            Err(RecvError::Closed) => return End::Cut(CutOff::Gone),
         }
     }
 }
@@ -296,7 +337,7 @@ async fn replay(
     reader: &Reader,
     sender: &EventSender,
     mut after: EventSeq,
-) -> Result<EventSeq, CutOff> {
+) -> Result<EventSeq, End> {
     loop {
         let page = provost.timeline(page_after(&reader.filter, after)).await.map_err(|_| CutOff::Gone)?;
         if page.is_empty() {
@@ -305,6 +346,7 @@ async fn replay(
         for event in page {
             after = event.seq;
             if let Some(it) = Rendered::of(Arc::new(event)) {
+                reader.caller.still_proven()?;
                 sender.send_in_turn(it.frame(reader.with_ids)).await?;
             }
         }

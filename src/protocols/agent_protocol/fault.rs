@@ -35,6 +35,13 @@ impl Fault {
         Self::new(StatusCode::FORBIDDEN, says)
     }
 
+    /// No good token, or none any more.
+    pub(super) fn unproven() -> Self {
+        let says =
+            "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
+        Self::new(StatusCode::UNAUTHORIZED, says)
+    }
+
     /// A claim that was not granted.
     pub(super) fn not_granted(owner: Option<&str>, reason: &str) -> Self {
         let body = match owner {

@@ -114,7 +114,7 @@ impl AgentProtocol {
         };
         let query = Query::read(head.uri.query())?;
         if head.method == Method::GET || head.method == Method::HEAD {
-            return self.read(&route, &query, &head).await;
+            return self.read(&route, &query, &head, caller).await;
         }
         let members = match members(&head.headers, body).await {
             Ok(members) => members,
@@ -125,9 +125,15 @@ impl AgentProtocol {
         Ok(whole(status, JSON, text))
     }
 
-    async fn read(&self, route: &Route, query: &Query, head: &Parts) -> Result<Answer, Fault> {
+    async fn read(
+        &self,
+        route: &Route,
+        query: &Query,
+        head: &Parts,
+        caller: Caller,
+    ) -> Result<Answer, Fault> {
         let said = match route {
-            Route::Stream => return self.stream(query, head),
+            Route::Stream => return self.stream(query, head, caller),
             Route::Metrics => {
                 let text = page::metrics(&self.counts().await?);
                 return Ok(whole(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text));
@@ -191,7 +197,7 @@ impl AgentProtocol {
     }
 
     /// `GET /events/stream`. Its head is sent at once, and nothing but events after it.
-    fn stream(&self, query: &Query, head: &Parts) -> Result<Answer, Fault> {
+    fn stream(&self, query: &Query, head: &Parts, caller: Caller) -> Result<Answer, Fault> {
         let with_ids = matches!(query.one("ids").ok().flatten(), Some("1" | "true"));
         let last = match query.one("last_event_id").ok().flatten() {
             Some(id) => Some(id),
@@ -208,7 +214,7 @@ impl AgentProtocol {
         let many = || Fault::new(StatusCode::SERVICE_UNAVAILABLE, "as many readers as there can be");
         let comments = Duration::from_millis(TIMELINE_COMMENT_EVERY_MS);
         let (sender, body) = self.0.readers.enter(Some(comments)).ok_or_else(many)?;
-        let reader = events::Reader { filter, with_ids, after };
+        let reader = events::Reader { filter, with_ids, after, caller };
         self.0.hub.send(self.provost(), reader, sender, self.0.stop.clone());
         let mut answer = stream(body);
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("keep-alive"));
@@ -246,9 +252,7 @@ impl LoopbackDoor for AgentProtocol {
     }
 
     fn demand(&self) -> Answer {
-        let says =
-            "Unauthorized: send `Authorization: Bearer TOKEN`; a person makes one with `provost token mint`";
-        in_json(Fault::new(StatusCode::UNAUTHORIZED, says))
+        in_json(Fault::unproven())
     }
 
     fn unavailable(&self, why: &str) -> Answer {

@@ -25,6 +25,7 @@ pub use line::{log_line, sentence};
 pub use map::{entry, message, read};
 
 use super::loopback::{Answer, Asked, Body, LoopbackDoor, closing, empty, whole};
+use super::proven::while_proven;
 use crate::auth::caller::Caller;
 use crate::base::limits::{BROKER_BODY_BYTES_MAX, POLL_BYTES_MAX, POLL_WAIT_S_MAX};
 use crate::base::{AgentId, PostSeq, Slug, Timestamp, Tops};
@@ -309,10 +310,6 @@ impl Broker {
         let whose = AgentId::from(&to);
         caller.reads(&whose).map_err(|why| Fault::reserved(&whose, why))?;
         let since = query.since()?.unwrap_or(0);
-        if let Some(wait) = query.wait()? {
-            let patience = Duration::from_secs(wait.min(POLL_WAIT_S_MAX));
-            self.0.provost.letter_after(&to, PostSeq(since), patience).await;
-        }
         let after = query.since_time()?;
         let numbered = query.numbered();
         let write = move |it: Letter, rows: &mut Vec<u8>| match numbered {
@@ -320,9 +317,18 @@ impl Broker {
             true => put_row(rows, &map::entry(it)),
             false => put_row(rows, &map::message(it.post)),
         };
-        let which = Letters::In(to, PostSeq(since));
-        let (rows, last) =
-            self.0.provost.letters_written(which, POLL_BYTES_MAX, list("messages"), write).await?;
+        let patience = query.wait()?.map(|it| Duration::from_secs(it.min(POLL_WAIT_S_MAX)));
+        let read = async {
+            if let Some(patience) = patience {
+                self.0.provost.letter_after(&to, PostSeq(since), patience).await;
+            }
+            let which = Letters::In(to, PostSeq(since));
+            self.0.provost.letters_written(which, POLL_BYTES_MAX, list("messages"), write).await
+        };
+        // The name may become somebody's meanwhile.
+        let (rows, last) = while_proven(read, || caller.reads(&whose))
+            .await
+            .map_err(|why| Fault::reserved(&whose, why))??;
         Ok(listed(rows, last.map_or(since, |it| it.0.max(since))))
     }
 

@@ -21,6 +21,9 @@ use crate::transport::lines::{self, write_line};
 /// How long a session token is good for.
 const TOKEN_TTL: Ttl = Ttl::minutes(8 * 60);
 
+/// Told to a session when there is something for it, or it asks for something, and its key has ended.
+const KEY_ENDED: &str = "the key of this session is not valid any more";
+
 /// A request of this dialect. Its parameters stay text until its sender is known: a tree of them would take many
 /// times their size.
 pub(super) struct Request<'a> {
@@ -213,7 +216,7 @@ impl Session {
             let answer = match Request::read(&line) {
                 Some(request) => {
                     let Some(who) = self.who(talk) else {
-                        let fault = Fault::new(Code::Auth, "the key of this session is not valid any more");
+                        let fault = Fault::new(Code::Auth, KEY_ENDED);
                         let _last_words = talk.write(request.answer(Err(fault)).as_bytes()).await;
                         return;
                     };
@@ -231,7 +234,10 @@ impl Session {
     /// delivered when it was written to a peer that was still there.
     async fn push_all(&self, talk: &mut Talk) -> bool {
         let door = talk.door.clone();
-        let Some(who) = self.who(talk) else { return true };
+        let Some(who) = self.who(talk) else {
+            let _last_words = talk.say_unsigned(&Fault::new(Code::Auth, KEY_ENDED)).await;
+            return false;
+        };
         while let Ok(Some(mail)) = door.0.provost.collect(&who, true, std::time::Duration::ZERO).await {
             let message = map::mail(&mail, door.0.provost.engine().now(), &door.0.options.salt);
             let at = mail.at;

@@ -346,13 +346,7 @@ impl Talk {
         let who = match self.who(agent.clone(), standing) {
             Ok(who) => who,
             Err(rejected) => {
-                tracing::warn!(
-                    door = "devit",
-                    cause = rejected.cause(),
-                    pid = self.peer.pid,
-                    "frame refused"
-                );
-                let message = Message::fault(&self.door.fault(Refusal::NameTaken { agent }));
+                let message = self.not_ones_own(rejected, agent);
                 return self.write(self.door.sign(&message, &to, &key, form).as_bytes()).await;
             }
         };
@@ -362,6 +356,9 @@ impl Talk {
             return self.write(b"").await;
         }
         let said = self.door.handle(&frame, &who, &self.peer).await;
+        if let Err(rejected) = self.still_proven(&frame, &who, &said).await {
+            return self.refuse(&frame, rejected, None).await;
+        }
         let mut carried = None;
         let message = match said {
             Said::Nothing => return self.write(b"").await,
@@ -386,6 +383,23 @@ impl Talk {
             }
             (None, next) => next,
         }
+    }
+
+    /// Told to somebody whose name is another's by now.
+    fn not_ones_own(&self, rejected: Rejected, agent: AgentId) -> Message {
+        tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
+        Message::fault(&self.door.fault(Refusal::NameTaken { agent }))
+    }
+
+    /// Whether a message may still be handed over: a poll may have waited, and its key may have ended meanwhile. One that
+    /// may not goes back into its queue.
+    async fn still_proven(&self, frame: &Frame<'_>, who: &Principal, said: &Said) -> Result<(), Rejected> {
+        let Said::Mail(mail) = said else { return Ok(()) };
+        let still = self.door.still(frame, who);
+        if still.is_err() {
+            self.door.0.provost.settle(who, mail, false).await;
+        }
+        still
     }
 
     /// The sender of a frame that was believed.

@@ -29,25 +29,39 @@ impl Devit {
         frame: &Frame<'_>,
         now: Timestamp,
     ) -> Result<(AgentId, Standing, Secret), (Rejected, Option<Secret>)> {
-        let parts = &self.0;
-        let agent = AgentId::parse(&frame.from).map_err(|_| (Rejected::NoKey, None))?;
+        let (agent, standing, key) = self.prove(frame, now).map_err(|rejected| (rejected, None))?;
+        match self.0.replay.check(&frame.from, frame.ts, &frame.nonce, now) {
+            Ok(()) => Ok((agent, standing, key)),
+            Err(rejected) => Err((rejected, Some(key))),
+        }
+    }
+
+    /// Whose key has signed a frame, and with which standing.
+    fn prove(&self, frame: &Frame<'_>, now: Timestamp) -> Result<(AgentId, Standing, Secret), Rejected> {
+        let agent = AgentId::parse(&frame.from).map_err(|_| Rejected::NoKey)?;
         let (standing, key) = match self.lookup(&agent, now) {
-            Keys::Shared(_) if role::is_reserved(&agent) => return Err((Rejected::NoKey, None)),
+            Keys::Shared(_) if role::is_reserved(&agent) => return Err(Rejected::NoKey),
             Keys::Shared(secret) => {
-                frame.verify(&secret).map_err(|rejected| (rejected, None))?;
+                frame.verify(&secret)?;
                 (Standing::Shared, secret)
             }
             Keys::Own { role, secrets } => {
                 let standing = if role == Role::Approver { Standing::Approver } else { Standing::Own };
                 let found = secrets.into_iter().find(|secret| frame.verify(secret).is_ok());
-                (standing, found.ok_or((Rejected::WrongMac, None))?)
+                (standing, found.ok_or(Rejected::WrongMac)?)
             }
-            Keys::None => return Err((Rejected::NoKey, None)),
+            Keys::None => return Err(Rejected::NoKey),
         };
-        match parts.replay.check(&frame.from, frame.ts, &frame.nonce, now) {
-            Ok(()) => Ok((agent, standing, key)),
-            Err(rejected) => Err((rejected, Some(key))),
-        }
+        Ok((agent, standing, key))
+    }
+
+    /// Whether a frame that was believed still proves who has sent it.
+    ///
+    /// # Errors
+    /// [`Rejected`], as for one that comes now.
+    pub(super) fn still(&self, frame: &Frame<'_>, who: &Principal) -> Result<(), Rejected> {
+        self.prove(frame, (self.0.now)())?;
+        self.0.names.still(who, None)
     }
 
     /// The keys that speak for an agent here.

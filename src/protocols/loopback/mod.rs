@@ -12,6 +12,9 @@
 //! [`Answer`], made by [`whole`], [`empty`] or [`stream`]. The shell adds what every answer has: that it is not to be
 //! stored, sniffed or framed. It never sends CORS headers. An answer that is whole has a `Content-Length`.
 //!
+//! A request that only looks, and waits for what there is to be seen, ends with the token that it has shown, and is answered
+//! by [`LoopbackDoor::demand`].
+//!
 //! Connections are for HTTP/1.1, kept alive, and closed after `Connection: close`. One that is not being answered may
 //! be closed at any time to make room. A door that answers with 101 gets the connection, as [`Upgraded`], and keeps it.
 #![forbid(unsafe_code)]
@@ -55,6 +58,7 @@ use crate::base::limits::{
 };
 use crate::domain::view::GoodToken;
 use crate::domain::{Door, Token};
+use crate::protocols::proven::while_proven;
 use crate::service::Provost;
 use crate::transport::accept::Guard;
 use crate::transport::http::{BodyLimits, Room, Taken, Untaken, server};
@@ -334,7 +338,17 @@ impl<D: LoopbackDoor> Shell<D> {
         };
         let promised = Promised::of(&head, &caller);
         let body = Body { incoming, room: self.0.room.clone() };
-        let answer = dressed(door.answer(Asked { head, body, caller }).await);
+        let (reads, still) = (matches!(head.method, Method::GET | Method::HEAD), caller.clone());
+        let answer = door.answer(Asked { head, body, caller });
+        let answer = match reads && still.token().is_some() {
+            // What only looks may wait for what there is to be seen. What writes has been done by then.
+            true => while_proven(answer, || still.still_proven()).await.unwrap_or_else(|rejected| {
+                tracing::warn!(door = door.door().name(), cause = rejected.cause(), "request ended");
+                closing(unproven(door.demand()))
+            }),
+            false => answer.await,
+        };
+        let answer = dressed(answer);
         let promised = promised.filter(|_| answer.status() == StatusCode::SWITCHING_PROTOCOLS);
         (answer, promised)
     }

@@ -1,9 +1,7 @@
 //! What every handler takes from its request: who asks, and the members of its query or body. What is wrong with them is
 //! answered in this door's own form, in the order in which a handler names them.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -11,7 +9,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
 use super::inside::Known;
@@ -19,12 +17,10 @@ use super::map::Fault;
 use super::{Own, not_ones_own};
 use crate::auth::peer::PeerId;
 use crate::domain::Principal;
+use crate::protocols::proven::while_proven;
 
 /// The caller of a request, whom [`prove`] has found out.
 pub(super) struct Caller(pub(super) Principal);
-
-/// How often it is looked whether somebody who waits may still go by that name.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Routes whose own work may end the proof of whoever asks for it.
 const CHANGE_PROOF: [&str; 2] = ["/mint-token", "/revoke-tokens"];
@@ -47,7 +43,10 @@ pub(super) async fn prove(State(own): State<Own>, mut request: Request, next: Ne
             request.extensions_mut().insert(Proven(Principal::clone(&who.who)));
             let changes_proof = CHANGE_PROOF.contains(&request.uri().path());
             let answer = next.run(request);
-            if changes_proof { answer.await } else { own.answer_while_proven(answer, &who).await }
+            if changes_proof {
+                return answer.await;
+            }
+            while_proven(answer, || own.still(&who)).await.unwrap_or_else(IntoResponse::into_response)
         }
         Err(fault) => fault.into_response(),
     }
@@ -57,19 +56,6 @@ impl Own {
     fn still(&self, known: &Known) -> Result<(), Fault> {
         let still = self.0.names.still(&known.who, known.token.as_ref());
         still.map_err(|why| not_ones_own(why, known.who.agent(), None))
-    }
-
-    /// The answer, if the name is still the caller's when it is there.
-    async fn answer_while_proven(&self, answer: impl Future<Output = Response>, who: &Known) -> Response {
-        let mut answer = pin!(answer);
-        loop {
-            let answered = tokio::time::timeout(LOOK_EVERY, answer.as_mut()).await;
-            match (self.still(who), answered) {
-                (Err(fault), _) => return fault.into_response(),
-                (Ok(()), Ok(answer)) => return answer,
-                (Ok(()), Err(_)) => {}
-            }
-        }
     }
 }
 

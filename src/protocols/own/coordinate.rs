@@ -15,7 +15,7 @@ use super::routes::Answered;
 use super::ties::{Taken, Tied};
 use super::{Own, wire};
 use crate::auth::peer::process_of_ours;
-use crate::base::{Fence, IntentId};
+use crate::base::{Fence, IntentId, is_absolute};
 use crate::domain::command::AppointLead;
 use crate::domain::view::{ClaimsOn, ContractsOn};
 use crate::service::{Base, ImportFault, IntentOrder, LockOrder};
@@ -43,6 +43,16 @@ pub(super) fn routes() -> Router<Own> {
 }
 
 /// The caller's work tree; `None` for the daemon's own.
+/// Writes what is absolute and below the top of this work tree, or of the repository, as it is from there. What is outside
+/// stays as it is, and is refused where it is read.
+fn from_the_top<'a>(own: &Own, base: Option<&Base>, texts: impl IntoIterator<Item = &'a mut String>) {
+    let mut tops = None;
+    for text in texts.into_iter().filter(|it| is_absolute(it)) {
+        let tops = tops.get_or_insert_with(|| own.0.provost.tops(base));
+        *text = tops.inside(text).into_owned();
+    }
+}
+
 async fn base(own: &Own, worktree: Option<String>) -> Result<Option<Base>, Fault> {
     let Some(worktree) = worktree else { return Ok(None) };
     let (own, at) = (own.clone(), worktree.clone());
@@ -58,8 +68,10 @@ async fn lock(
     State(own): State<Own>,
     Caller(who): Caller,
     tied: Tied,
-    Asked(body): Asked<wire::TakeLock>,
+    Asked(mut body): Asked<wire::TakeLock>,
 ) -> Answered<wire::Locked> {
+    let base = base(&own, body.worktree).await?;
+    from_the_top(&own, base.as_ref(), [&mut body.symbol]);
     let at = words::symbol(&body.symbol)?;
     let process = match body.pid {
         Some(pid) => Some(process_of_ours(pid).ok_or_else(|| {
@@ -70,7 +82,7 @@ async fn lock(
         None => tied.process(),
     };
     let order = LockOrder {
-        base: base(&own, body.worktree).await?,
+        base,
         asked: at.to_string().into(),
         at,
         ttl: words::ttl(body.ttl_ms, "ttl_ms")?,
@@ -97,9 +109,11 @@ async fn end_session(State(own): State<Own>, _caller: Caller, tied: Tied) -> Jso
 async fn unlock(
     State(own): State<Own>,
     Caller(who): Caller,
-    Asked(body): Asked<wire::Unlock>,
+    Asked(mut body): Asked<wire::Unlock>,
 ) -> Answered<wire::Lock> {
-    let (at, base) = (words::symbol(&body.symbol)?, base(&own, body.worktree).await?);
+    let base = base(&own, body.worktree).await?;
+    from_the_top(&own, base.as_ref(), [&mut body.symbol]);
+    let at = words::symbol(&body.symbol)?;
     let fence = words::fence(body.fence);
     let done = own.0.provost.unlock(&who, base.as_ref(), &at, fence, body.force).await.map_err(map::fault)?;
     Ok(Json(words::lock(&done.lock, None)))
@@ -108,8 +122,9 @@ async fn unlock(
 async fn locks(
     State(own): State<Own>,
     Caller(who): Caller,
-    Query(query): Query<wire::Whose>,
+    Query(mut query): Query<wire::Whose>,
 ) -> Answered<wire::Locks> {
+    from_the_top(&own, None, query.file.as_mut());
     let holder = words::whose(&query, who.agent())?;
     let files = query.file.as_deref().map(|it| words::path(it, "file")).transpose()?;
     let files: Vec<_> = files.into_iter().collect();
@@ -135,17 +150,19 @@ async fn leave(
 }
 
 /// A change that the caller announces, or would.
-async fn order(own: &Own, body: wire::Declare) -> Result<IntentOrder, Fault> {
+async fn order(own: &Own, mut body: wire::Declare) -> Result<IntentOrder, Fault> {
     if body.files.is_empty() {
         return Err(Fault::invalid("files is empty: an intent names at least one"));
     }
+    let base = base(own, body.worktree).await?;
+    from_the_top(own, base.as_ref(), body.files.iter_mut().chain(&mut body.symbols));
     let files = words::paths(&body.files, "files")?;
     let named = |path: crate::base::RepoPath| {
         let asked = path.as_str().into();
         (path, asked)
     };
     Ok(IntentOrder {
-        base: base(own, body.worktree).await?,
+        base,
         id: IntentId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id"),
         description: words::words(&body.description, "description")?,
         files: files.into_iter().map(named).collect(),
@@ -188,8 +205,9 @@ async fn check_conflicts(
 async fn intents(
     State(own): State<Own>,
     Caller(who): Caller,
-    Query(query): Query<wire::Whose>,
+    Query(mut query): Query<wire::Whose>,
 ) -> Answered<Vec<wire::Intent>> {
+    from_the_top(&own, None, query.file.as_mut());
     let wanted = words::intents_wanted(&query, who.agent())?;
     let found = own.0.provost.intents(wanted).await.map_err(map::fault)?;
     Ok(Json(found.iter().map(|it| words::intent(&it.it, it.name.as_deref())).collect()))
@@ -208,9 +226,11 @@ async fn update_intent(
 async fn propose(
     State(own): State<Own>,
     Caller(who): Caller,
-    Asked(body): Asked<wire::Propose>,
+    Asked(mut body): Asked<wire::Propose>,
 ) -> Answered<wire::Contract> {
-    let (at, base) = (words::symbol(&body.symbol)?, base(&own, body.worktree).await?);
+    let base = base(&own, body.worktree).await?;
+    from_the_top(&own, base.as_ref(), [&mut body.symbol]);
+    let at = words::symbol(&body.symbol)?;
     let id = crate::base::ContractId::parse(&uuid::Uuid::new_v4().to_string()).expect("a UUID is an id");
     let done = own.0.provost.propose(&who, base.as_ref(), id, &at, &at.to_string()).await;
     Ok(Json(words::contract(&*done.map_err(words::proposed)?)))
@@ -268,8 +288,9 @@ async fn import_events(
 async fn contracts(
     State(own): State<Own>,
     _caller: Caller,
-    Query(query): Query<wire::ContractsQuery>,
+    Query(mut query): Query<wire::ContractsQuery>,
 ) -> Answered<Vec<wire::Contract>> {
+    from_the_top(&own, None, query.symbol.as_mut());
     let wanted = words::contracts_wanted(&query)?;
     let found = own.0.provost.contracts(wanted).await.map_err(map::fault)?;
     Ok(Json(found.iter().map(|it| words::contract(it)).collect()))
@@ -278,8 +299,9 @@ async fn contracts(
 async fn concerned(
     State(own): State<Own>,
     Caller(who): Caller,
-    Asked(body): Asked<wire::Paths>,
+    Asked(mut body): Asked<wire::Paths>,
 ) -> Answered<wire::Concerned> {
+    from_the_top(&own, None, &mut body.paths);
     let paths = words::paths(&body.paths, "paths")?;
     let contracts = own.0.provost.view(ContractsOn(paths.clone())).await.map_err(map::fault)?;
     let (locks, _) = own.0.provost.locks(None, Vec::new()).await.map_err(map::fault)?;
@@ -303,9 +325,11 @@ async fn concerned(
 async fn check_contracts(
     State(own): State<Own>,
     _caller: Caller,
-    Asked(body): Asked<wire::CheckContracts>,
+    Asked(mut body): Asked<wire::CheckContracts>,
 ) -> Answered<wire::Checked> {
     let base = base(&own, body.worktree).await?;
+    let of_files = body.files.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten();
+    from_the_top(&own, base.as_ref(), of_files.chain(&mut body.on_disk).chain(&mut body.deleted));
     let mut staged = body.files.into_iter().map(words::staged).collect::<Result<Vec<_>, _>>()?;
     staged.extend(words::paths(&body.on_disk, "on_disk")?.into_iter().map(words::on_disk));
     let deleted = words::paths(&body.deleted, "deleted")?;
@@ -317,8 +341,10 @@ async fn check_contracts(
 async fn guard(
     State(own): State<Own>,
     Caller(who): Caller,
-    Asked(body): Asked<wire::Guard>,
+    Asked(mut body): Asked<wire::Guard>,
 ) -> Answered<wire::Guarded> {
+    let of_edits = body.edits.iter_mut().map(|it| &mut it.path);
+    from_the_top(&own, None, of_edits);
     let edits = body.edits.iter().map(words::edit).collect::<Result<Vec<_>, _>>()?;
     if edits.len() > crate::base::limits::STAGED_FILES_MAX {
         return Err(Fault::invalid("more files than are looked at at once"));

@@ -158,13 +158,15 @@ impl Own {
         peer: &PeerId,
         token: Option<&Token>,
     ) -> Result<Principal, Fault> {
-        let named = match headers.get(wire::AGENT_HEADER) {
-            Some(name) => {
+        let mut names = headers.get_all(wire::AGENT_HEADER).iter();
+        let named = match (names.next(), names.next()) {
+            (_, Some(_)) => return Err(Fault::invalid("the request names several agents; it speaks as one")),
+            (Some(name), None) => {
                 let name = std::str::from_utf8(name.as_bytes())
                     .map_err(|_| Fault::invalid("the agent's name is not UTF-8"))?;
                 Some(AgentId::parse(name).map_err(|err| Fault::invalid(format!("the agent's name {err}")))?)
             }
-            None => token.map(|token| token.agent.clone()),
+            (None, None) => token.map(|token| token.agent.clone()),
         };
         if let Some(agent) = named {
             if token.is_none() && agent == self.0.user {

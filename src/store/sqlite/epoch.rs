@@ -15,6 +15,7 @@ use crate::base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
 use crate::base::{ApplyId, EventSeq, Json, Secret, Ticket, Timestamp};
 use crate::domain::{Counters, Effect, Event, EventKind, provost};
 use crate::store::files::{self, Lease};
+use crate::store::intake::Intake;
 use crate::store::journal::{Anchor, Gap, Key, Walk};
 use crate::store::marks::{self, As, Known};
 use crate::store::{Options, StoreError, codec, migrations};
@@ -57,7 +58,22 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
         StoreError::Key("the journal's key is missing, and a copy without it is none".into())
     })?;
     files::new_private(to)?;
-    copy(&db, &secret, to).inspect_err(|_| drop(std::fs::remove_file(to)))
+    let copied = copy(&db, &secret, to).and_then(|head| {
+        must_have_all(&dir, &secret, &head)?;
+        Ok(head)
+    });
+    copied.inspect_err(|_| drop(std::fs::remove_file(to)))
+}
+
+/// Whether a journal that ends at `head` has all that was acknowledged. A daemon that runs has put on record what it had
+/// acknowledged before it was asked for the backup; one that was killed has left that to the next start.
+fn must_have_all(dir: &Path, secret: &Secret, head: &Anchor) -> Result<(), StoreError> {
+    let messages = Intake::open(dir, &Key::new(secret), head)?.1.len();
+    if messages == 0 || Lease::take(dir).is_err() {
+        Ok(())
+    } else {
+        Err(StoreError::NotOnRecord { messages })
+    }
 }
 
 fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreError> {

@@ -1,0 +1,36 @@
+//! What waits, or is told things, ends with the proof that it was begun with.
+
+use std::pin::pin;
+use std::time::Duration;
+
+/// How often it is looked whether whoever waits may still go by that name.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// What comes of some work, if the proof of whoever waits for it still holds when it is there. Looked at now and then while
+/// it goes on, and once more at its end: whatever has ended the proof was done before what is told then.
+///
+/// # Errors
+/// Why the proof does not hold any more. The work is dropped.
+pub(super) async fn while_proven<T, E>(
+    work: impl Future<Output = T>,
+    still: impl Fn() -> Result<(), E>,
+) -> Result<T, E> {
+    let mut work = pin!(work);
+    loop {
+        let done = tokio::time::timeout(LOOK_EVERY, work.as_mut()).await;
+        still()?;
+        if let Ok(done) = done {
+            return Ok(done);
+        }
+    }
+}
+
+/// Returns when a proof does not hold any more, with why.
+pub(super) async fn ended<E>(still: impl Fn() -> Result<(), E>) -> E {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        if let Err(why) = still() {
+            return why;
+        }
+    }
+}
