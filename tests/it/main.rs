@@ -77,6 +77,7 @@ mod errands;
 mod faults;
 mod frames;
 mod git_hooks;
+mod git_merges;
 mod graph;
 mod graph_index;
 mod graph_questions;

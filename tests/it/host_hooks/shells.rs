@@ -75,7 +75,7 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "cat < docs/a.md > src/auth.ts",
         "tee >(tee src/auth.ts)",
         "cp -t src docs/auth.ts",
-        "install --target-directory=src docs/a.md",
+        "install --target-directory=src docs/auth.ts",
         "sort -o src/auth.ts docs/a.md",
         "curl -sSo src/auth.ts -o src/auth.ts https://example.org",
         "tar -C src -xf a.tar",

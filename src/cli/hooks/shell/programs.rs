@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::found::Found;
 use super::words::Word;
-use super::{Written, git, patches, projects, searches};
+use super::{Written, copies, git, patches, projects, scripts, searches};
 
 /// Programs whose every argument is written or removed. An editor is opened in order to write.
 const WRITE_ALL: &[&str] = &[
@@ -13,7 +14,6 @@ const WRITE_ALL: &[&str] = &[
     "truncate",
     "shred",
     "rmdir",
-    "mv",
     "rustfmt",
     "sponge",
     "ed",
@@ -32,9 +32,6 @@ const WRITE_ALL: &[&str] = &[
     "trash",
     "chmod",
 ];
-
-/// Programs whose last argument is written.
-const WRITE_LAST: &[&str] = &["cp", "install", "ln", "rsync", "scp", "ditto"];
 
 /// Programs that write their arguments where one of these options says so.
 const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
@@ -170,11 +167,12 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// What one command writes, run in a folder.
-pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
     let Some(program) = name(words) else { return };
     let rest = &words[1..];
     let has = |options: &[&str]| has(rest, options);
     let arguments = || rest.iter().filter(|it| !is_option(it));
+    scripts::of_one(program, rest, folder, found);
     if let Some((_, options)) = WRITE_IN_PLACE.iter().find(|it| it.0 == program) {
         let says = |it: &str| options.iter().any(|option| is_in_place(program, it, option));
         if rest.iter().filter_map(text).any(says) {
@@ -185,14 +183,8 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
         projects::manifests(program, rest, folder, found);
     } else if WRITE_ALL.contains(&program) {
         found.extend(arguments().flat_map(|it| written(it, folder)));
-    } else if WRITE_LAST.contains(&program) {
-        let is_tried = program == "rsync" && has(&["-n", "--dry-run"]);
-        let into = values_of(rest, &["-t", "--target-directory"], "rRafpvuiLPHdnxsDTbZ");
-        match into.first().filter(|_| matches!(program, "cp" | "install" | "ln")) {
-            Some(folder_of_all) => found.push(Written::Path(folder.join(folder_of_all))),
-            None if is_tried => {}
-            None => found.extend(arguments().next_back().into_iter().flat_map(|it| written(it, folder))),
-        }
+    } else if copies::is_one(program) {
+        copies::of_one(program, rest, folder, found);
     } else if let Some((_, options, flags)) = WRITE_OUTPUT.iter().find(|it| it.0 == program) {
         let into = values_of(rest, options, flags);
         found.extend(into.into_iter().map(|it| Written::Path(folder.join(it))));
@@ -230,7 +222,7 @@ pub(super) fn has(rest: &[Word], options: &[&str]) -> bool {
 }
 
 impl Formatter {
-    fn writes(&self, rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    fn writes(&self, rest: &[Word], folder: &Path, found: &mut Found) {
         // `cargo +nightly fmt`, and options before the word.
         let is_first = |it: &&Word| !is_option(it) && !text(it).is_some_and(|it| it.starts_with('+'));
         let verb = rest.iter().position(|it| is_first(&it));
@@ -252,7 +244,7 @@ impl Formatter {
 }
 
 /// What is fetched under the name that it has in its address.
-fn by_address(program: &str, rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+fn by_address(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let named = match program {
         "curl" => {
             has(rest, &["--remote-name", "--remote-name-all"]) || is_among(rest, 'O', "sSLfkgivNJ#janpqRZ")

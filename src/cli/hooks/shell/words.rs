@@ -43,9 +43,47 @@ pub(super) enum Piece {
         name: String,
         /// Whether it stands in quotation marks, so that it stays one word.
         quoted: bool,
+        /// What stands in its place where it has nothing, as in `${f:-src/a.ts}`.
+        or: Option<String>,
     },
     /// What a line prints.
     Output(String),
+}
+
+/// What it costs to put a word together, in bytes: what it is made of, and what comes of it.
+pub(super) fn length(word: &Word, settled: &[Word]) -> usize {
+    let made = match word {
+        Word::Made(pieces) => pieces.iter().map(Piece::len).sum(),
+        _ => 0,
+    };
+    made + settled.iter().map(|it| it.len() + size_of::<Word>() / 2).sum::<usize>()
+}
+
+/// A word as it stands in a line, behind a blank.
+pub(super) fn quoted(word: &Word) -> Option<String> {
+    match word {
+        Word::Plain(text) => Some(format!(" '{}'", text.replace('\'', "'\\''"))),
+        Word::Pattern(text) => Some(format!(" {text}")),
+        Word::Made(_) | Word::Unknown | Word::Into | Word::From => None,
+    }
+}
+
+impl Word {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(text) | Self::Pattern(text) => text.len(),
+            Self::Made(_) | Self::Unknown | Self::Into | Self::From => 0,
+        }
+    }
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text, _) | Self::Output(text) => text.len(),
+            Self::Variable { name, .. } => name.len(),
+        }
+    }
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -54,18 +92,25 @@ type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 pub(super) fn parts(line: &str) -> Vec<Part> {
     let (mut all, mut words) = (Vec::new(), Vec::new());
     let mut rest = line.chars().peekable();
-    // Ends of texts that stand in the lines to come.
-    let mut texts: Vec<String> = Vec::new();
+    // Ends of texts that stand in the lines to come, and whether commands in these are run.
+    let mut texts: Vec<(String, bool)> = Vec::new();
     while let Some(&c) = rest.peek() {
         match c {
             ';' | '|' | '&' | '\n' | '(' | ')' => {
                 rest.next();
                 // `&>` is a redirection of both.
-                if !(c == '&' && rest.peek() == Some(&'>')) {
+                if !(c == '&' && rest.peek() == Some(&'>')) && !words.is_empty() {
                     all.push(Part::Command(std::mem::take(&mut words)));
                 }
                 match c {
-                    '\n' => all.extend(texts.drain(..).map(|end| Part::Text(pass_text(&mut rest, &end)))),
+                    '\n' => {
+                        for (end, runs) in texts.drain(..) {
+                            let text = pass_text(&mut rest, &end);
+                            let inner = if runs { inner(&text) } else { Vec::new() };
+                            all.extend(inner.into_iter().map(Part::Inner));
+                            all.push(Part::Text(text));
+                        }
+                    }
                     '(' => all.push(Part::Open),
                     ')' => all.push(Part::Close),
                     _ => {}
@@ -80,12 +125,18 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
                     words.push(Word::Into);
                 }
             }
-            '<' => match read_from(&mut rest) {
-                Some((3, text)) => all.extend([Part::Command(std::mem::take(&mut words)), Part::Text(text)]),
-                Some((2, end)) => texts.push(end),
-                Some((_, file)) => words.extend([Word::From, Word::Plain(file)]),
-                None => {}
-            },
+            '<' => {
+                let mut inner = Vec::new();
+                match read_from(&mut rest, &mut inner) {
+                    Some(Read::Here(text)) => {
+                        all.extend([Part::Command(std::mem::take(&mut words)), Part::Text(text)]);
+                    }
+                    Some(Read::UpTo(end, runs)) => texts.push((end, runs)),
+                    Some(Read::File(file)) => words.extend([Word::From, Word::Plain(file)]),
+                    None => {}
+                }
+                all.extend(inner.into_iter().map(Part::Inner));
+            }
             '#' => while rest.next_if(|it| *it != '\n').is_some() {},
             c if c.is_whitespace() => {
                 rest.next();
@@ -101,9 +152,16 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
     all
 }
 
-/// What is read: a file, the end of a text in the lines to come, or a text that stands here; with the number of signs
-/// (one to three) that say so.
-fn read_from(rest: &mut Chars<'_>) -> Option<(usize, String)> {
+/// What a command reads.
+enum Read {
+    File(String),
+    /// A text that stands here.
+    Here(String),
+    /// A text in the lines to come, up to its end, and whether commands in it are run.
+    UpTo(String, bool),
+}
+
+fn read_from(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Read> {
     let mut signs = 0;
     while rest.next_if_eq(&'<').is_some() {
         signs += 1;
@@ -112,10 +170,31 @@ fn read_from(rest: &mut Chars<'_>) -> Option<(usize, String)> {
         rest.next_if_eq(&'-');
     }
     while rest.next_if(|it| matches!(it, ' ' | '\t')).is_some() {}
-    match word(rest, &mut Vec::new()) {
-        Word::Plain(text) if matches!(signs, 1..=3) && !text.is_empty() => Some((signs, text)),
+    let runs = !rest.peek().is_some_and(|it| matches!(it, '\'' | '"' | '\\'));
+    match (signs, word(rest, inner)) {
+        (1..=3, Word::Plain(text)) if text.is_empty() => None,
+        (1, Word::Plain(file)) => Some(Read::File(file)),
+        (2, Word::Plain(end)) => Some(Read::UpTo(end, runs)),
+        (3, Word::Plain(text)) => Some(Read::Here(text)),
         _ => None,
     }
+}
+
+/// The lines that are run within a text.
+fn inner(text: &str) -> Vec<String> {
+    let (mut all, mut rest) = (Vec::new(), text.chars().peekable());
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            '$' | '`' => {
+                if let Piece::Output(line) = opened(&mut rest, c, true) {
+                    all.push(line);
+                }
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Goes over text up to the line that ends it, and gives it back.
@@ -135,14 +214,14 @@ fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
 /// What stands in a word behind `$` or a backtick.
 fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     if begin == '`' {
-        return Piece::Output(rest.by_ref().take_while(|it| *it != '`').collect());
+        return Piece::Output(up_to(rest, '`'));
     }
     if rest.next_if_eq(&'(').is_some() {
         return Piece::Output(up_to_close(rest));
     }
     let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    let name = match rest.next_if_eq(&'{') {
-        Some(_) => rest.by_ref().take_while(|it| *it != '}').collect(),
+    let name: String = match rest.next_if_eq(&'{') {
+        Some(_) => up_to(rest, '}'),
         None => {
             let mut name = String::new();
             while let Some(c) = rest.next_if(is_name) {
@@ -151,26 +230,106 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
             name
         }
     };
-    // Of `${f%.ts}` and the like nothing is known.
-    let name = if name.chars().all(|c| is_name(&c)) { name } else { String::new() };
-    Piece::Variable { name, quoted }
+    let end = name.find(|c| !is_name(&c)).unwrap_or(name.len());
+    let (name, behind) = name.split_at(end);
+    let or = [":-", ":=", "-", "="].iter().find_map(|it| behind.strip_prefix(it));
+    // Of `${f%.ts}` and the like nothing is known, and of a command within neither.
+    let or = or.filter(|it| !it.contains(['$', '`'])).map(|it| it.trim_matches(['"', '\'']).to_owned());
+    let name = if behind.is_empty() || or.is_some() { name } else { "" };
+    Piece::Variable { name: name.to_owned(), quoted, or }
 }
 
-/// The text up to the parenthesis that closes one that was opened.
+/// The text up to a sign, which is taken away.
+fn up_to(rest: &mut Chars<'_>, end: char) -> String {
+    let mut text = String::new();
+    while let Some(c) = rest.next().filter(|it| *it != end) {
+        match c {
+            '\\' => match rest.next() {
+                Some(c) if c == end || c == '\\' => text.push(c),
+                other => text.extend([c].into_iter().chain(other)),
+            },
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// The text up to the parenthesis that closes one that was opened; those within quotation marks and comments are text.
 fn up_to_close(rest: &mut Chars<'_>) -> String {
-    let (mut line, mut depth) = (String::new(), 1);
-    for c in rest.by_ref() {
-        depth += match c {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        if depth == 0 {
+    let (mut line, mut before) = (String::new(), ' ');
+    // What ends what is open; a text in quotation marks may have such a line of its own.
+    let mut open = vec![')'];
+    while let Some(c) = rest.next() {
+        let inner = open.last().copied();
+        match (inner, c) {
+            (_, '\\') => {
+                line.push(c);
+                line.extend(rest.next());
+                before = c;
+                continue;
+            }
+            (Some(')'), '\'') => {
+                line.push(c);
+                line.extend(rest.by_ref().take_while(|it| *it != c));
+            }
+            (Some(')'), '#') if before.is_whitespace() => {
+                while rest.next_if(|it| *it != '\n').is_some() {}
+                continue;
+            }
+            (Some('"'), '"') | (Some(')'), ')') => drop(open.pop()),
+            (Some(')'), '"') => open.push('"'),
+            (Some(')'), '(') => open.push(')'),
+            (Some('"'), '(') if before == '$' => open.push(')'),
+            _ => {}
+        }
+        if open.is_empty() {
             break;
         }
         line.push(c);
+        before = c;
     }
     line
+}
+
+/// What stands in `$'…'`.
+fn escaped(rest: &mut Chars<'_>) -> String {
+    let mut text = String::new();
+    while let Some(c) = rest.next().filter(|it| *it != '\'') {
+        let Some(c) = (if c == '\\' {
+            rest.next()
+        } else {
+            text.push(c);
+            continue;
+        }) else {
+            break;
+        };
+        let (digits, most, radix) = match c {
+            'x' => (String::new(), 2, 16),
+            'u' => (String::new(), 4, 16),
+            'U' => (String::new(), 8, 16),
+            '0'..='7' => (c.to_string(), 3, 8),
+            'n' => {
+                text.push('\n');
+                continue;
+            }
+            't' => {
+                text.push('\t');
+                continue;
+            }
+            c => {
+                text.push(c);
+                continue;
+            }
+        };
+        let mut digits = digits;
+        while digits.len() < most
+            && let Some(c) = rest.next_if(|it| it.is_digit(radix))
+        {
+            digits.push(c);
+        }
+        text.extend(u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32));
+    }
+    text
 }
 
 /// A word while it is read.
@@ -178,6 +337,8 @@ fn up_to_close(rest: &mut Chars<'_>) -> String {
 struct Building {
     pieces: Vec<Piece>,
     text: String,
+    /// The part of the text that stands in no quotation marks.
+    bare: String,
     pattern: bool,
 }
 
@@ -190,7 +351,7 @@ impl Building {
     }
 
     fn word(mut self) -> Word {
-        let pattern = self.pattern || has_choice(&self.text);
+        let pattern = self.pattern || has_choice(&self.bare);
         if self.pieces.is_empty() {
             return if pattern { Word::Pattern(self.text) } else { Word::Plain(self.text) };
         }
@@ -203,9 +364,11 @@ impl Building {
 
 /// Whether braces in a word stand for several: those of `HEAD@{1}` and `{}` stand for themselves.
 fn has_choice(text: &str) -> bool {
-    let inner =
-        |from: &str| from.split_once('}').is_some_and(|(it, _)| it.contains(',') || it.contains(".."));
-    text.match_indices('{').any(|(at, _)| inner(&text[at + 1..]))
+    // Up to each that closes.
+    let mut before: Vec<&str> = text.split('}').collect();
+    before.pop();
+    let has = |it: &&str| it.split_once('{').is_some_and(|(_, it)| it.contains(',') || it.contains(".."));
+    before.iter().any(has)
 }
 
 fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
@@ -232,7 +395,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                             let piece = opened(rest, c, true);
                             open(&mut building, piece);
                         }
-                        '\\' => building.text.push(rest.next().unwrap_or(c)),
+                        '\\' => building.text.extend(rest.next().filter(|it| *it != '\n')),
                         c => building.text.push(c),
                     }
                 }
@@ -244,8 +407,18 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
             }
             '$' | '`' => {
                 rest.next();
-                let piece = opened(rest, c, false);
-                open(&mut building, piece);
+                match rest.peek() {
+                    Some('\'') if c == '$' => {
+                        rest.next();
+                        building.text.push_str(&escaped(rest));
+                    }
+                    // A text that would be translated.
+                    Some('"') if c == '$' => {}
+                    _ => {
+                        let piece = opened(rest, c, false);
+                        open(&mut building, piece);
+                    }
+                }
             }
             c if c.is_whitespace() || ";|&()<>".contains(c) => break,
             // Elsewhere in a word it stands for itself, as in `HEAD~1`.
@@ -253,11 +426,12 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                 rest.next();
                 let is_own = rest.peek().is_none_or(|it| *it == '/' || it.is_whitespace());
                 let name = if is_own { "HOME".to_owned() } else { String::new() };
-                open(&mut building, Piece::Variable { name, quoted: true });
+                open(&mut building, Piece::Variable { name, quoted: true, or: None });
             }
             c => {
                 building.pattern |= "*?[".contains(c);
                 building.text.push(c);
+                building.bare.push(c);
                 rest.next();
             }
         }

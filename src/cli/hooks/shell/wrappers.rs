@@ -97,6 +97,10 @@ pub(super) fn without_helpers<'a>(
             return (to, words);
         }
         let rest = &words[1..];
+        // What is told in one word is read as a line.
+        if first == "env" && shell_text(words).is_some() {
+            return (to, words);
+        }
         let next = match HELPERS.iter().find(|it| it.0 == first) {
             Some((_, more, valued)) => Some((past_options(first, rest, valued, &mut to), *more)),
             None if is_python(first) && rest.first().and_then(text) == Some("-m") => Some((1, 0)),
@@ -189,6 +193,13 @@ pub(super) fn shell_text(words: &[Word]) -> Option<String> {
                 text(it).is_some_and(|it| it.starts_with('-') && !it.starts_with("--") && it.ends_with('c'))
             };
             text(rest.get(rest.iter().position(is_command)? + 1)?).map(str::to_owned)
+        }
+        // All of a command in one word.
+        "env" => {
+            let line = rest.iter().position(|it| matches!(text(it), Some("-S" | "--split-string")));
+            let line = line.and_then(|at| rest.get(at + 1));
+            let joined = || rest.iter().filter_map(text).find_map(|it| it.strip_prefix("--split-string="));
+            line.and_then(text).or_else(joined).map(str::to_owned)
         }
         "eval" => Some(rest.iter().filter_map(text).collect::<Vec<_>>().join(" ")),
         _ => None,
