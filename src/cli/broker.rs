@@ -255,7 +255,7 @@ fn commits(agent: &str, are_told: bool, tellers: &git::Tellers) -> String {
                     let other = out::one_line(other, 200);
                     format!("A commit in this work tree is told as one of {other}, and not as yours.")
                 }
-                None => "A commit on another branch tells of nobody's work.".into(),
+                None => "A commit in this work tree, as it is now, tells nobody anything.".into(),
             };
             format!("A commit on a branch that is called like you, {agent}, {says}\n{here}")
         }

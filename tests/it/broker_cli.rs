@@ -218,7 +218,7 @@ fn the_first_instructions_say_as_whose_a_commit_is_told() {
     commit("db");
     assert!(told_as().contains(&"feat-db".to_owned()) && !told_as().contains(&"feat-new".to_owned()));
     let text = block("repo", "feat/new");
-    assert!(text.contains("on another branch tells of nobody's work"), "{text}");
+    assert!(text.contains("in this work tree, as it is now, tells nobody anything"), "{text}");
     commit("repo");
     assert_eq!(told_as().len(), 2, "nobody is called main");
     // A marker goes before the branch.

@@ -138,6 +138,7 @@ mod mcp_tasks;
 mod mcp_texts;
 mod mcp_workers;
 mod memory;
+mod named_commands;
 mod names;
 mod nested_repositories;
 mod network;
