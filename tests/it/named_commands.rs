@@ -86,7 +86,7 @@ fn spans(text: &str) -> impl Iterator<Item = &str> {
 fn in_literal(text: &str, found: &mut Vec<(String, Form)>) {
     let code = spans(text).filter(|it| it.starts_with("provost "));
     found.extend(code.map(|it| (it.to_owned(), Form::Code)));
-    for line in text.lines().filter(|it| !it.contains('`')) {
+    for line in text.replace("\\\n", " ").lines().filter(|it| !it.contains('`')) {
         for (at, _) in line.match_indices("provost ") {
             let is_example = line.starts_with("  ") && line[..at].trim().is_empty();
             found.push((line[at..].to_owned(), if is_example { Form::Code } else { Form::Words }));
@@ -136,6 +136,7 @@ fn words(command: &str, form: Form) -> Vec<String> {
             }
             (None, '#') => word.is_empty(),
             (None, ';' | '|' | '&' | '>' | '(' | ')' | '…') => true,
+            (None, '<') => chars.peek() == Some(&' '),
             (None, ',' | ':' | '.') => chars.peek().is_none_or(|it| it.is_whitespace()),
             (None, ' ') => chars.peek() == Some(&' ') || form == Form::Words && word.ends_with(','),
             _ => false,
@@ -220,7 +221,7 @@ fn a_command_that_is_none_is_found() {
         assert!(objection(command, form).is_some(), "{command}");
     }
     for (command, form) in [
-        ("provost approve N --reason WHY", Form::Code),
+        ("provost deny N --reason WHY", Form::Code),
         ("provost jail try -- ls -la", Form::Code),
         ("provost up, then once more", Form::Words),
         ("provost doctor shows it", Form::Words),

@@ -45,6 +45,9 @@ pub(super) enum Written {
     Anything,
 }
 
+/// Functions that a line defines.
+const FUNCTIONS_MAX: usize = 100;
+
 /// Folders that a line goes into and has to come back from.
 const PLACES_MAX: usize = 1_000;
 
@@ -59,12 +62,14 @@ pub(super) fn written(command: &str, folder: &Path, until: Instant) -> Vec<Writt
 struct Reader<'a> {
     found: &'a mut Found,
     values: Values,
+    /// What the command before has printed.
+    said: Option<String>,
 }
 
 /// A program that takes the text in the lines to come.
 enum Takes {
-    /// A shell, in a folder.
-    Shell(PathBuf),
+    /// A shell, in a folder, with the words of its command.
+    Shell(PathBuf, Vec<Word>),
     /// An interpreter, in a folder.
     Code(Language, PathBuf),
     /// One that changes what a patch says, from a folder, without so many folders of its paths.
@@ -77,6 +82,8 @@ struct Place {
     here: Vec<Option<PathBuf>>,
     /// What `pushd` has put aside.
     aside: Vec<Option<PathBuf>>,
+    /// Where it was before, which `cd -` goes back to.
+    before: Option<PathBuf>,
     takes: Option<Takes>,
 }
 
@@ -86,13 +93,14 @@ impl Place {
     }
 
     fn goes(&mut self, to: Option<PathBuf>) {
+        self.before = self.here();
         *self.here.last_mut().expect("there is always one") = to;
     }
 }
 
 impl<'a> Reader<'a> {
     fn within(found: &'a mut Found) -> Self {
-        Self { found, values: Values::default() }
+        Self { found, values: Values::default(), said: None }
     }
 
     /// Has something read with what is found so far, deeper in.
@@ -101,7 +109,7 @@ impl<'a> Reader<'a> {
         let mut values = Some(values);
         let back = &mut values;
         self.found.deeper(|found| {
-            let mut reader = Reader { found, values: back.take().unwrap_or_default() };
+            let mut reader = Reader { found, values: back.take().unwrap_or_default(), said: None };
             search(&mut reader);
             *back = Some(reader.values);
         });
@@ -112,8 +120,11 @@ impl<'a> Reader<'a> {
         if !self.found.reads(command) {
             return;
         }
-        let mut place = Place { here: vec![Some(folder.to_owned())], aside: Vec::new(), takes: None };
-        for part in words::parts(command) {
+        let mut place =
+            Place { here: vec![Some(folder.to_owned())], aside: Vec::new(), before: None, takes: None };
+        let parts = words::parts(command);
+        self.learn_calls(&parts);
+        for part in parts {
             if self.found.gave_up() {
                 return;
             }
@@ -138,6 +149,32 @@ impl<'a> Reader<'a> {
         self.without_text(place.takes.take());
     }
 
+    /// What functions that a line defines are called with in it.
+    fn learn_calls(&mut self, parts: &[Part]) {
+        let mut functions: Vec<&str> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let Part::Command(words) = part else { continue };
+            let is_call = matches!(parts.get(at + 1..at + 3), Some([Part::Open, Part::Close]));
+            let named = match words.first().and_then(programs::text) {
+                Some("function") => words.get(1),
+                _ => words.last().filter(|_| is_call),
+            };
+            functions.extend(named.and_then(programs::text));
+        }
+        if functions.len() > FUNCTIONS_MAX {
+            return self.found.give_up();
+        }
+        let calls = parts.iter().filter_map(|it| match it {
+            Part::Command(words) => words.split_first().filter(|it| !it.1.is_empty()),
+            _ => None,
+        });
+        for (name, given) in calls {
+            if programs::text(name).is_some_and(|it| functions.contains(&it)) {
+                self.values.learn_parameters(given, true);
+            }
+        }
+    }
+
     /// A command with everything that the variables in it may have.
     fn rounds(&mut self, words: &[Word], place: &mut Place) {
         let rounds = self.values.rounds(words);
@@ -158,7 +195,10 @@ impl<'a> Reader<'a> {
     /// Text that a program takes.
     fn text(&mut self, text: &str, takes: Takes) {
         match takes {
-            Takes::Shell(folder) => self.deeper(|it| it.line(text, &folder)),
+            Takes::Shell(folder, words) => {
+                let line = wrappers::read_by(&words, text);
+                self.deeper(|it| it.line(&line, &folder));
+            }
             Takes::Code(language, folder) => self.code(language, text, &folder),
             Takes::Patch(folder, strip) => {
                 let named = super::patch::named(text, strip);
@@ -215,7 +255,9 @@ impl<'a> Reader<'a> {
             if wrappers::puts_aside(plain) {
                 place.aside.push(Some(folder.clone()));
             }
-            place.goes(to.map(|to| folder.join(to)));
+            let back = || place.before.clone().filter(|_| plain.get(1).and_then(programs::text) == Some("-"));
+            let to = to.map(|to| folder.join(to)).or_else(back);
+            place.goes(to);
         } else if let Some(inner) = wrappers::shell_text(plain) {
             self.deeper(|it| it.line(&inner, &folder));
         } else if let Some((language, text)) = code::told(plain) {
@@ -226,8 +268,12 @@ impl<'a> Reader<'a> {
         } else {
             programs::of_one(plain, &folder, self.found);
         }
+        let said = std::mem::replace(&mut self.said, values::said(plain));
         let takes = if wrappers::reads_commands(plain) {
-            Some(Takes::Shell(folder))
+            if let Some(line) = said.filter(|_| from.is_none()) {
+                self.deeper(|it| it.line(&line, &folder));
+            }
+            Some(Takes::Shell(folder, plain.to_vec()))
         } else if let Some(language) = code::is_taken_by(plain) {
             Some(Takes::Code(language, folder))
         } else {

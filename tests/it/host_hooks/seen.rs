@@ -191,3 +191,58 @@ fn files_that_scripts_of_sed_and_awk_write_are_seen() {
         ],
     );
 }
+
+/// Each was tried against the hook by an agent that wanted the file, and went by once.
+#[test]
+fn lines_that_went_by_once_are_seen() {
+    let world = world("claude");
+    world.write("docs/a.md", "a\n");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    refused(
+        &world,
+        &[
+            "f() { echo x > \"$1\"; }; f src/auth.ts",
+            "function f { rm \"$@\"; }; f docs/a.md src/auth.ts",
+            "sh -c 'rm \"$1\"' _ src/auth.ts",
+            "sh -c 'rm $0' src/auth.ts",
+            "bash -c -- 'rm src/auth.ts'",
+            "bash -s src/auth.ts <<< 'rm $1'",
+            "set -- docs/a.md src/auth.ts; rm \"$2\"",
+            "set -- src/auth.ts; rm \"$@\"",
+            "a=(docs/a.md src/auth.ts); rm \"${a[@]}\"",
+            "a=(src/auth.ts); for f in \"${a[@]}\"; do rm $f; done",
+            "trap 'rm src/auth.ts' EXIT",
+            "coproc rm src/auth.ts",
+            "echo 'rm src/auth.ts' | sh",
+            "printf 'rm %s\\n' src/auth.ts | bash",
+            "watch -n 1 'rm src/auth.ts'",
+            "strace -o /dev/null rm src/auth.ts",
+            "su -c 'rm src/auth.ts'",
+            "script -c 'rm src/auth.ts' /dev/null",
+            "cd src; cd -; rm src/auth.ts",
+            "rm $(echo src/auth.ts)",
+            "rm \"$(printf 'src/%s' auth.ts)\"",
+            "perl -e '`rm src/auth.ts`'",
+            "python3 -c \"import os; os.open('src/auth.ts', os.O_WRONLY | os.O_TRUNC)\"",
+            "uniq docs/a.md src/auth.ts",
+            "cmake -E copy docs/a.md src/auth.ts",
+            "cmake -E rm src/auth.ts",
+            "chown nobody src/auth.ts",
+            "iconv -f latin1 docs/a.md -o src/auth.ts",
+        ],
+    );
+    free(
+        &world,
+        &[
+            "f() { cat \"$1\"; }; f src/auth.ts",
+            "sh -c 'cat \"$1\"' _ src/auth.ts",
+            "a=(src/auth.ts); cat \"${a[@]}\"",
+            "echo src/auth.ts | cat",
+            "cd src; cd -; rm auth.ts",
+            "python3 -c \"import os; os.open('src/auth.ts', os.O_RDONLY)\"",
+            "uniq src/auth.ts",
+            "set -e; rm docs/a.md",
+        ],
+    );
+}

@@ -139,8 +139,9 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "tar tf a.tar",
         "unzip -l a.zip",
         "python3 -m http.server",
+        "echo 'rm docs/auth.ts' | sh",
         // Named in the document as what is not seen.
-        "echo 'rm src/auth.ts' | sh",
+        "cat build.sh | sh",
     ];
     for command in free {
         world.goes_on("claude", &told(&world, command));

@@ -124,7 +124,16 @@ fn tokens(language: Language, code: &str) -> Vec<Token> {
             let three = [c; 3].iter().collect::<String>();
             let mark = if c != '`' && rest.starts_with(&three) { three } else { c.to_string() };
             let (text, behind) = quoted(&rest[mark.len()..], &mark);
-            all.push(Token::Text(text));
+            match language == Language::Hash && c == '`' {
+                // Ruby and Perl have a shell run it.
+                true => all.extend([
+                    Token::Name("system".into()),
+                    Token::Sign('('),
+                    Token::Text(text),
+                    Token::Sign(')'),
+                ]),
+                false => all.push(Token::Text(text)),
+            }
             rest = behind;
         } else if c.is_alphabetic() || c == '_' {
             let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -349,7 +358,11 @@ impl Call<'_> {
         let named =
             self.arguments.iter().find(|it| matches!(it.first(), Some(Token::Name(it)) if it == "mode"));
         let named = named.and_then(|it| it.iter().find_map(of_text));
-        if text(1).is_some_and(perl) {
+        let flags = self.arguments.get(1).copied().unwrap_or_default();
+        let flag = |it: &Token| matches!(it, Token::Name(it) if it.starts_with("O_") && it != "O_RDONLY" && it != "O_CLOEXEC");
+        if flags.iter().any(flag) {
+            self.writes(Writes::First, known, done);
+        } else if text(1).is_some_and(perl) {
             done.writes = true;
             let path = self.arguments.get(2).map_or_else(
                 || {

@@ -31,6 +31,14 @@ const WRITE_ALL: &[&str] = &[
     "srm",
     "trash",
     "chmod",
+    "chown",
+    "chgrp",
+    "setfacl",
+    "strip",
+    "patchelf",
+    "mkfifo",
+    "rpl",
+    "replace",
 ];
 
 /// Programs that write their arguments where one of these options says so.
@@ -137,6 +145,8 @@ const WRITE_OUTPUT: &[(&str, &[&str], &str)] = &[
     ("pandoc", &["-o", "--output"], ""),
     ("openssl", &["-out"], ""),
     ("jq", &["--output"], ""),
+    ("iconv", &["-o", "--output"], ""),
+    ("tsc", &["--outFile", "--outDir"], ""),
     ("swc", &["-o", "--out-file"], ""),
     ("esbuild", &["--outfile"], ""),
     ("xsltproc", &["-o", "--output"], ""),
@@ -206,6 +216,11 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
             }
             "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "cpio" | "gzip" | "gunzip" | "bzip2" | "bunzip2"
             | "xz" | "unxz" | "zstd" | "unzstd" | "zip" => patches::of_archive(program, rest, folder, found),
+            // What they make stands last.
+            "uniq" | "ffmpeg" | "convert" | "magick" | "objcopy" | "split" if arguments().count() > 1 => {
+                found.extend(arguments().next_back().into_iter().flat_map(|it| written(it, folder)));
+            }
+            "cmake" => of_cmake(rest, folder, found),
             "patch" => patches::of_patch(rest, folder, found),
             "find" => searches::of_find(rest, folder, found),
             "xargs" | "parallel" => searches::of_xargs(rest, folder, found),
@@ -214,6 +229,20 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
             _ => projects::manifests(program, rest, folder, found),
         }
     }
+}
+
+/// `cmake -E` has programs for files of its own.
+fn of_cmake(rest: &[Word], folder: &Path, found: &mut Found) {
+    let Some(at) = rest.iter().position(|it| text(it) == Some("-E")) else { return };
+    let name = match rest.get(at + 1).and_then(text) {
+        Some("rm" | "remove" | "remove_directory") => "rm",
+        Some("rename") => "mv",
+        Some("touch") => "touch",
+        Some(copy) if copy.starts_with("copy") => "cp",
+        _ => return,
+    };
+    let words = [&[Word::Plain(name.into())], rest.get(at + 2..).unwrap_or_default()].concat();
+    found.deeper(|found| of_one(&words, folder, found));
 }
 
 /// Whether one of some options is among arguments.

@@ -82,8 +82,11 @@ impl Values {
                 }
                 return;
             }
+            Some("set") if words.get(1).and_then(plain) == Some("--") => {
+                return self.learn_parameters(&words[2..], once_more);
+            }
             // What it reads may be the name of any file, as with `xargs`.
-            Some("read") => {
+            Some("read" | "mapfile" | "readarray") => {
                 for name in words[1..].iter().filter_map(plain).filter(|it| !it.starts_with('-')) {
                     self.give(name, vec![Word::Pattern(ANY.into())], once_more);
                 }
@@ -99,6 +102,16 @@ impl Values {
         let settings: Option<Vec<_>> = words.iter().map(setting).collect();
         for (name, value) in settings.unwrap_or_default() {
             self.give(name, vec![value], once_more || self.branches);
+        }
+    }
+
+    /// Takes down the words that are given to a script or a function.
+    pub(super) fn learn_parameters(&mut self, words: &[Word], besides: bool) {
+        for (at, word) in words.iter().enumerate().take(9) {
+            self.give(&(at + 1).to_string(), vec![word.clone()], besides);
+        }
+        for all in ["@", "*"] {
+            self.give(all, words.to_vec(), besides);
         }
     }
 
@@ -164,7 +177,7 @@ impl Values {
                 return None;
             }
         }
-        let several = matches!(pieces.as_slice(), [Piece::Variable { quoted: false, .. }]);
+        let several = matches!(pieces.as_slice(), [Piece::Variable { quoted: false, .. } | Piece::Output(_)]);
         let word = |text: &str| match pattern || (several && text.contains(['*', '?', '['])) {
             true => Word::Pattern(text.to_owned()),
             false => Word::Plain(text.to_owned()),
@@ -197,7 +210,34 @@ fn printed(line: &str, folder: Option<&Path>) -> Option<Word> {
     match line.trim() {
         "pwd" | "pwd -P" => of_path(folder?),
         "git rev-parse --show-toplevel" => of_path(top(folder?)?),
-        line => lists_files(line).then(|| Word::Pattern(ANY.into())),
+        line if lists_files(line) => Some(Word::Pattern(ANY.into())),
+        line => match parts(line).as_slice() {
+            [Part::Command(words)] => said(words).map(Word::Plain),
+            _ => None,
+        },
+    }
+}
+
+/// What `echo` and `printf` print, as far as that is plain.
+pub(super) fn said(words: &[Word]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let is_format = match plain(program)? {
+        "echo" => false,
+        "printf" => true,
+        _ => return None,
+    };
+    let words: Option<Vec<&str>> = rest.iter().map(plain).collect();
+    let words = words?.into_iter().skip_while(|it| it.starts_with('-')).collect::<Vec<_>>();
+    match (is_format, words.split_first()) {
+        (true, Some((format, given))) => {
+            let mut given = given.iter();
+            let mut text = format.replace("\\n", "\n");
+            while text.contains("%s") {
+                text = text.replacen("%s", given.next().unwrap_or(&""), 1);
+            }
+            (text.len() <= WORD_BYTES_MAX).then_some(text)
+        }
+        _ => Some(words.join(" ")),
     }
 }
 

@@ -143,13 +143,39 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
             }
             _ => {
                 let mut inner = Vec::new();
-                words.push(word(&mut rest, &mut inner));
+                let next = word(&mut rest, &mut inner);
+                match list(&next, &mut rest, &mut inner) {
+                    Some(list) => all.push(Part::Command(list)),
+                    None => words.push(next),
+                }
                 all.extend(inner.into_iter().map(Part::Inner));
             }
         }
     }
     all.push(Part::Command(words));
     all
+}
+
+/// Of `name=(…)` a command that gives the name each of the words, as a loop does.
+fn list(word_before: &Word, rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Vec<Word>> {
+    let Word::Plain(text) = word_before else { return None };
+    let name = text.strip_suffix('=').filter(|_| rest.peek() == Some(&'('))?;
+    rest.next();
+    let plain = |it: &str| Word::Plain(it.to_owned());
+    let mut words = vec![plain("for"), plain(name.trim_end_matches('+')), plain("in")];
+    loop {
+        while rest.next_if(|it| it.is_whitespace()).is_some() {}
+        match rest.peek() {
+            None => break,
+            Some(')') => {
+                rest.next();
+                break;
+            }
+            Some(c) if ";|&(<>".contains(*c) => drop(rest.next()),
+            Some(_) => words.push(word(rest, inner)),
+        }
+    }
+    Some(words)
 }
 
 /// What a command reads.
@@ -222,6 +248,10 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
     let name: String = match rest.next_if_eq(&'{') {
         Some(_) => up_to(rest, '}'),
+        // Words that are given to a script or a function.
+        None if rest.peek().is_some_and(|it| "@*#?!0123456789".contains(*it)) => {
+            rest.next().into_iter().collect()
+        }
         None => {
             let mut name = String::new();
             while let Some(c) = rest.next_if(is_name) {
@@ -230,7 +260,10 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
             name
         }
     };
-    let end = name.find(|c| !is_name(&c)).unwrap_or(name.len());
+    // Of a list each of its values may be meant.
+    let name = name.split_once('[').filter(|_| name.ends_with(']')).map_or(&*name, |it| it.0);
+    let is_special = matches!(name, "@" | "*");
+    let end = if is_special { 1 } else { name.find(|c| !is_name(&c)).unwrap_or(name.len()) };
     let (name, behind) = name.split_at(end);
     let or = [":-", ":=", "-", "="].iter().find_map(|it| behind.strip_prefix(it));
     // Of `${f%.ts}` and the like nothing is known, and of a command within neither.
@@ -340,14 +373,30 @@ struct Building {
     /// The part of the text that stands in no quotation marks.
     bare: String,
     pattern: bool,
+    /// Lines that are run within it.
+    inner: Vec<String>,
 }
 
 impl Building {
     fn open(&mut self, piece: Piece) {
+        if let Piece::Output(line) = &piece {
+            self.inner.push(line.clone());
+        }
         if !self.text.is_empty() {
             self.pieces.push(Piece::Text(std::mem::take(&mut self.text), self.pattern));
         }
         self.pieces.push(piece);
+    }
+
+    /// What stands up to the next quotation mark, of which the first is taken already.
+    fn in_quotes(&mut self, rest: &mut Chars<'_>) {
+        while let Some(c) = rest.next().filter(|it| *it != '"') {
+            match c {
+                '$' | '`' => self.open(opened(rest, c, true)),
+                '\\' => self.text.extend(rest.next().filter(|it| *it != '\n')),
+                c => self.text.push(c),
+            }
+        }
     }
 
     fn word(mut self) -> Word {
@@ -374,12 +423,6 @@ fn has_choice(text: &str) -> bool {
 fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
     let mut building = Building::default();
     let mut is_first = true;
-    let mut open = |building: &mut Building, piece: Piece| {
-        if let Piece::Output(line) = &piece {
-            inner.push(line.clone());
-        }
-        building.open(piece);
-    };
     while let Some(&c) = rest.peek() {
         let was_first = std::mem::take(&mut is_first);
         match c {
@@ -389,16 +432,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
             }
             '"' => {
                 rest.next();
-                while let Some(c) = rest.next().filter(|it| *it != '"') {
-                    match c {
-                        '$' | '`' => {
-                            let piece = opened(rest, c, true);
-                            open(&mut building, piece);
-                        }
-                        '\\' => building.text.extend(rest.next().filter(|it| *it != '\n')),
-                        c => building.text.push(c),
-                    }
-                }
+                building.in_quotes(rest);
             }
             '\\' => {
                 rest.next();
@@ -414,10 +448,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                     }
                     // A text that would be translated.
                     Some('"') if c == '$' => {}
-                    _ => {
-                        let piece = opened(rest, c, false);
-                        open(&mut building, piece);
-                    }
+                    _ => building.open(opened(rest, c, false)),
                 }
             }
             c if c.is_whitespace() || ";|&()<>".contains(c) => break,
@@ -426,7 +457,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                 rest.next();
                 let is_own = rest.peek().is_none_or(|it| *it == '/' || it.is_whitespace());
                 let name = if is_own { "HOME".to_owned() } else { String::new() };
-                open(&mut building, Piece::Variable { name, quoted: true, or: None });
+                building.open(Piece::Variable { name, quoted: true, or: None });
             }
             c => {
                 building.pattern |= "*?[".contains(c);
@@ -436,6 +467,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
             }
         }
     }
+    inner.append(&mut building.inner);
     // `2>` names no file, and its number is none either.
     let is_number = rest.peek() == Some(&'>')
         && building.pieces.is_empty()

@@ -2,7 +2,7 @@
 
 use super::programs::{is_known, is_option, name, text};
 use super::values::setting;
-use super::words::Word;
+use super::words::{Word, quoted};
 
 /// Programs that run another one, how many words of theirs stand before it beside options, and the options that have a word
 /// of their own behind them.
@@ -19,6 +19,19 @@ const HELPERS: &[(&str, usize, &[&str])] = &[
     ("nohup", 0, &[]),
     ("setsid", 0, &[]),
     ("busybox", 0, &[]),
+    ("strace", 0, &["-o", "-e", "-p", "-s", "-u"]),
+    ("ltrace", 0, &["-o", "-e", "-p", "-s", "-u"]),
+    ("valgrind", 0, &[]),
+    ("watch", 0, &["-n", "--interval"]),
+    ("entr", 0, &[]),
+    ("chronic", 0, &[]),
+    ("unbuffer", 0, &[]),
+    ("coproc", 0, &[]),
+    ("unshare", 0, &["-S", "-G"]),
+    ("systemd-run", 0, &["-p", "-u", "-E"]),
+    ("chrt", 1, &[]),
+    ("taskset", 1, &[]),
+    ("chroot", 1, &[]),
     ("stdbuf", 0, &["-i", "-o", "-e"]),
     ("timeout", 1, &["-s", "-k", "--signal", "--kill-after"]),
     ("flock", 1, &["-w", "-E", "--timeout"]),
@@ -98,7 +111,7 @@ pub(super) fn without_helpers<'a>(
         }
         let rest = &words[1..];
         // What is told in one word is read as a line.
-        if first == "env" && shell_text(words).is_some() {
+        if matches!(first, "env" | "watch") && shell_text(words).is_some() {
             return (to, words);
         }
         let next = match HELPERS.iter().find(|it| it.0 == first) {
@@ -179,20 +192,65 @@ pub(super) fn puts_aside(words: &[Word]) -> bool {
 
 /// Whether one is a shell that reads its commands.
 pub(super) fn reads_commands(words: &[Word]) -> bool {
-    matches!(name(words), Some("sh" | "bash" | "zsh" | "dash" | "ksh"))
-        && words[1..].iter().all(is_option)
-        && shell_text(words).is_none()
+    // Behind `-s` stand words for what is read.
+    let reads = || words[1..].iter().all(is_option) || words.get(1).and_then(text) == Some("-s");
+    name(words).is_some_and(|it| SHELLS.contains(&it)) && reads() && shell_text(words).is_none()
+}
+
+/// The words that stand for `$0`, `$1` and so on in what a shell reads.
+fn parameters(words: &[Word]) -> &[Word] {
+    let is_read = |it: &Word| text(it) == Some("-s");
+    words.iter().position(is_read).map_or(&[], |at| &words[at..])
+}
+
+/// A line in which the words that are given to it stand in the place of `$1`, `$@` and so on.
+fn filled_in(line: &str, given: &[Word]) -> String {
+    if given.is_empty() || !line.contains('$') {
+        return line.to_owned();
+    }
+    let one =
+        |at: usize| given.get(at).and_then(quoted).map(|it| it.trim_start().to_owned()).unwrap_or_default();
+    let all: String = given.iter().skip(1).filter_map(quoted).collect();
+    let mut line = line.to_owned();
+    for name in ["\"$@\"", "\"$*\"", "$@", "$*"] {
+        line = line.replace(name, all.trim_start());
+    }
+    for at in 0..=9 {
+        for name in [format!("\"${at}\""), format!("\"${{{at}}}\""), format!("${{{at}}}"), format!("${at}")] {
+            line = line.replace(&name, &one(at));
+        }
+    }
+    line
+}
+
+/// What a shell that reads its commands makes of a text.
+pub(super) fn read_by(words: &[Word], line: &str) -> String {
+    filled_in(line, parameters(words))
+}
+
+/// Shells, as far as their lines are alike.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "nu", "pwsh"];
+
+fn behind(rest: &[Word], option: &str) -> Option<String> {
+    let at = rest.iter().position(|it| text(it) == Some(option))?;
+    rest.get(at + 1).and_then(text).map(str::to_owned)
 }
 
 /// What a shell is told to run.
 pub(super) fn shell_text(words: &[Word]) -> Option<String> {
     let rest = words.get(1..)?;
     match name(words)? {
-        "sh" | "bash" | "zsh" | "dash" | "ksh" => {
+        "su" | "script" | "runuser" => behind(rest, "-c"),
+        "trap" => rest.iter().find(|it| !is_option(it)).and_then(text).map(str::to_owned),
+        "watch" => rest.iter().filter_map(text).find(|it| it.contains(' ')).map(str::to_owned),
+        shell if SHELLS.contains(&shell) => {
             let is_command = |it: &Word| {
                 text(it).is_some_and(|it| it.starts_with('-') && !it.starts_with("--") && it.ends_with('c'))
             };
-            text(rest.get(rest.iter().position(is_command)? + 1)?).map(str::to_owned)
+            let rest = rest.get(rest.iter().position(is_command)? + 1..)?;
+            let rest = if rest.first().and_then(text) == Some("--") { &rest[1..] } else { rest };
+            let (line, given) = rest.split_first()?;
+            Some(filled_in(text(line)?, given))
         }
         // All of a command in one word.
         "env" => {
