@@ -70,8 +70,8 @@ struct Reader<'a> {
 enum Takes {
     /// A shell, in a folder, with the words of its command.
     Shell(PathBuf, Vec<Word>),
-    /// An interpreter, in a folder.
-    Code(Language, PathBuf),
+    /// An interpreter, in a folder, with the words of its command.
+    Code(Language, PathBuf, Vec<Word>),
     /// One that changes what a patch says, from a folder, without so many folders of its paths.
     Patch(PathBuf, usize),
 }
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
                 let line = wrappers::read_by(&words, text);
                 self.deeper(|it| it.line(&line, &folder));
             }
-            Takes::Code(language, folder) => self.code(language, text, &folder),
+            Takes::Code(language, folder, words) => self.code(language, text, &words, &folder),
             Takes::Patch(folder, strip) => {
                 let named = super::patch::named(text, strip);
                 if named.is_empty() {
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn code(&mut self, language: Language, text: &str, folder: &Path) {
+    fn code(&mut self, language: Language, text: &str, words: &[Word], folder: &Path) {
         if !self.found.affords(text.len().saturating_mul(code::COST)) {
             return;
         }
@@ -228,6 +228,9 @@ impl<'a> Reader<'a> {
         }
         for path in &done.paths {
             self.found.extend(programs::written(&Word::Plain(path.clone()), folder));
+        }
+        if done.writes_given {
+            self.found.extend(words.iter().skip(1).flat_map(|it| programs::written(it, folder)));
         }
         for line in &done.lines {
             self.deeper(|it| it.line(line, folder));
@@ -259,9 +262,10 @@ impl<'a> Reader<'a> {
             let to = to.map(|to| folder.join(to)).or_else(back);
             place.goes(to);
         } else if let Some(inner) = wrappers::shell_text(plain) {
+            self.values.learn_environment(&words[..words.len() - plain.len()]);
             self.deeper(|it| it.line(&inner, &folder));
         } else if let Some((language, text)) = code::told(plain) {
-            self.code(language, &text, &folder);
+            self.code(language, &text, plain, &folder);
             programs::of_one(plain, &folder, self.found);
         } else if let Some((folder, line)) = projects::script(plain, &folder) {
             self.deeper(|it| it.line(&line, &folder));
@@ -275,7 +279,10 @@ impl<'a> Reader<'a> {
             }
             Some(Takes::Shell(folder, plain.to_vec()))
         } else if let Some(language) = code::is_taken_by(plain) {
-            Some(Takes::Code(language, folder))
+            if let Some(text) = said.filter(|_| from.is_none()) {
+                self.code(language, &text, plain, &folder);
+            }
+            Some(Takes::Code(language, folder, plain.to_vec()))
         } else {
             patches::is_taken_by(plain, &folder).map(|(folder, strip)| Takes::Patch(folder, strip))
         };

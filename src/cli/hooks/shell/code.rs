@@ -26,6 +26,8 @@ pub(super) struct Done {
     pub(super) lines: Vec<String>,
     /// Whether it writes at all.
     writes: bool,
+    /// Whether it writes what its command is given.
+    pub(super) writes_given: bool,
     /// Whether it costs more than it may to tell.
     pub(super) gave_up: bool,
 }
@@ -340,7 +342,9 @@ impl Call<'_> {
             Writes::Line => return done.lines.extend(line(&self.arguments)),
         };
         done.writes = true;
+        let is_given = |it: &Token| matches!(it, Token::Name(it) if it == "argv" || it == "ARGV");
         for expression in written {
+            done.writes_given |= expression.iter().any(is_given);
             match texts(expression, known) {
                 Some(texts) => done.paths.extend(texts),
                 None => done.gave_up = true,
@@ -364,6 +368,8 @@ impl Call<'_> {
             self.writes(Writes::First, known, done);
         } else if text(1).is_some_and(perl) {
             done.writes = true;
+            let given = |it: &Token| matches!(it, Token::Name(it) if it == "ARGV");
+            done.writes_given |= self.arguments.get(2).is_some_and(|it| it.iter().any(given));
             let path = self.arguments.get(2).map_or_else(
                 || {
                     text(1)

@@ -97,6 +97,11 @@ const OWN: &[&str] = &[
     "version",
     "worktree",
     "write-tree",
+    "mergetool",
+    "difftool",
+    "quiltimport",
+    "merge-file",
+    "interpret-trailers",
 ];
 
 impl<'a> Command<'a> {
@@ -247,7 +252,24 @@ pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Found) {
         "filter-branch" | "filter-repo" => found.push(git.all()),
         "merge" | "rebase" | "cherry-pick" | "revert" | "pull" if !git.goes_on() => of_join(&git, found),
         "apply" | "am" => of_apply(&git, found),
+        "mergetool" | "quiltimport" => found.push(git.all()),
+        "difftool" if git.has(&["-x", "--extcmd"]) => found.push(git.all()),
+        "lfs" | "svn" => {
+            let writes = ["pull", "checkout", "migrate", "rebase", "dcommit"];
+            found.extend(git.named(&[]).first().filter(|it| writes.contains(it)).map(|_| git.all()));
+        }
+        "merge-file" if !git.has(&["-p", "--stdout"]) => {
+            let named = git.named(&["-L", "--marker-size"]);
+            found.extend(named.first().map(|it| Written::Path(git.folder.join(it))));
+        }
+        "interpret-trailers" if git.has(&["--in-place"]) => found.extend(git.paths(git.rest)),
+        "config" if !git.has(&["--get", "--get-all", "--list", "-l", "--get-regexp"]) => {
+            let file = values_of(git.rest, &["-f", "--file"], "");
+            found.extend(file.into_iter().map(|it| Written::Path(git.folder.join(it))));
+        }
         "archive" | "bundle" => {
+            let made = git.named(&[]).get(1).filter(|_| git.verb == "bundle").copied();
+            found.extend(made.map(|it| Written::Path(git.folder.join(it))));
             let into = values_of(git.rest, &["-o"], "");
             found.extend(into.into_iter().map(|it| Written::Path(git.folder.join(it))));
         }

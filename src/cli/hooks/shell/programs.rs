@@ -39,6 +39,9 @@ const WRITE_ALL: &[&str] = &[
     "mkfifo",
     "rpl",
     "replace",
+    "rimraf",
+    "del",
+    "del-cli",
 ];
 
 /// Programs that write their arguments where one of these options says so.
@@ -95,6 +98,12 @@ const fn formatter(
 
 const FIX: &[&str] = &["--fix", "--fix-only", "--unsafe-fixes", "--write", "--apply", "--apply-unsafe"];
 
+/// Words with which files become those of another version.
+const OF_VERSIONS: &[&str] = &[
+    "revert", "update", "up", "checkout", "co", "switch", "goto", "merge", "rebase", "graft", "import",
+    "patch", "shelve", "unshelve", "restore", "undo", "edit", "new", "squash", "abandon",
+];
+
 const FORMATTERS: &[Formatter] = &[
     formatter("cargo", &["fmt"], &[], &["--check"]),
     formatter("cargo", &["fix"], &[], &[]),
@@ -126,6 +135,16 @@ const FORMATTERS: &[Formatter] = &[
     formatter("pre-commit", &["run"], &[], &[]),
     formatter("lint-staged", &[], &[], &[]),
     formatter("treefmt", &[], &[], &[]),
+    formatter("lib2to3", &[], &["-w", "--write"], &[]),
+    formatter("dotnet", &["format"], &[], &["--verify-no-changes"]),
+    formatter("gradle", &["spotlessApply", "ktlintFormat", "formatKotlin"], &[], &[]),
+    formatter("gradlew", &["spotlessApply", "ktlintFormat", "formatKotlin"], &[], &[]),
+    formatter("mvn", &["spotless:apply", "fmt:format"], &[], &[]),
+    // Other programs that keep versions.
+    formatter("hg", OF_VERSIONS, &[], &["--dry-run"]),
+    formatter("sl", OF_VERSIONS, &[], &["--dry-run"]),
+    formatter("svn", OF_VERSIONS, &[], &["--dry-run"]),
+    formatter("jj", OF_VERSIONS, &[], &[]),
     formatter("2to3", &[], &["-w", "--write"], &[]),
     formatter("jscodeshift", &[], &[], &["-d", "--dry"]),
     formatter("ast-grep", &[], &["-U", "--update-all"], &[]),
@@ -147,6 +166,7 @@ const WRITE_OUTPUT: &[(&str, &[&str], &str)] = &[
     ("jq", &["--output"], ""),
     ("iconv", &["-o", "--output"], ""),
     ("tsc", &["--outFile", "--outDir"], ""),
+    ("openapi-typescript", &["-o", "--output"], ""),
     ("swc", &["-o", "--out-file"], ""),
     ("esbuild", &["--outfile"], ""),
     ("xsltproc", &["-o", "--output"], ""),
@@ -217,7 +237,9 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
             "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "cpio" | "gzip" | "gunzip" | "bzip2" | "bunzip2"
             | "xz" | "unxz" | "zstd" | "unzstd" | "zip" => patches::of_archive(program, rest, folder, found),
             // What they make stands last.
-            "uniq" | "ffmpeg" | "convert" | "magick" | "objcopy" | "split" if arguments().count() > 1 => {
+            "uniq" | "json.tool" | "ffmpeg" | "convert" | "magick" | "objcopy" | "split"
+                if arguments().count() > 1 =>
+            {
                 found.extend(arguments().next_back().into_iter().flat_map(|it| written(it, folder)));
             }
             "cmake" => of_cmake(rest, folder, found),

@@ -94,7 +94,7 @@ fn of_awk(rest: &[Word], folder: &Path, found: &mut Found) {
                     false => runs(&value, folder, found),
                 }
             }
-            if is_file && behind.starts_with("FILENAME") {
+            if is_file && ["FILENAME", "ARGV"].iter().any(|it| behind.starts_with(it)) {
                 let files = rest.get(files..).unwrap_or_default().iter().filter(|it| !is_option(it));
                 found.extend(files.flat_map(|it| written(it, folder)));
             }

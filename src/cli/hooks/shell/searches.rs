@@ -102,12 +102,14 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
 /// Whether a command would write what is given to it.
 fn runs_writer(words: &[Word], found: &mut Found) -> bool {
     let (_, words) = without_helpers(words, &|_| false);
-    if !found.affords(words.len() * size_of::<Word>()) {
+    if !found.affords(size_of_val(words)) {
         return true;
     }
     if let Some((language, text)) = code::told(words) {
         // What is given to it stands in there under names of its own.
-        return code::writes(language, &text);
+        if code::writes(language, &text) {
+            return true;
+        }
     }
     found.would_write(|found| match shell_text(words) {
         // The same.

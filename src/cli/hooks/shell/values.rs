@@ -115,6 +115,13 @@ impl Values {
         }
     }
 
+    /// Takes down what a command alone is given, for a line that it reads.
+    pub(super) fn learn_environment(&mut self, words: &[Word]) {
+        for (name, value) in words.iter().filter_map(setting) {
+            self.give(name, vec![value], true);
+        }
+    }
+
     fn give(&mut self, name: &str, values: Vec<Word>, besides: bool) {
         let known = self.known.entry(name.to_owned()).or_default();
         if !besides {
@@ -163,7 +170,7 @@ impl Values {
                 Piece::Variable { name, or, .. } => self
                     .value(name, rounds.index(name, round), folder)
                     .or_else(|| or.clone().map(Word::Plain)),
-                Piece::Output(line) => printed(line, folder),
+                Piece::Output(line, _) => printed(line, folder),
             };
             match known {
                 Some(Word::Plain(more)) => text.push_str(&more),
@@ -177,7 +184,8 @@ impl Values {
                 return None;
             }
         }
-        let several = matches!(pieces.as_slice(), [Piece::Variable { quoted: false, .. } | Piece::Output(_)]);
+        let several =
+            matches!(pieces.as_slice(), [Piece::Variable { quoted: false, .. } | Piece::Output(_, false)]);
         let word = |text: &str| match pattern || (several && text.contains(['*', '?', '['])) {
             true => Word::Pattern(text.to_owned()),
             false => Word::Plain(text.to_owned()),
@@ -193,6 +201,8 @@ impl Values {
         match self.known.get(name) {
             Some(values) => values.get(index).cloned(),
             None if name == "PWD" => of_path(folder?),
+            None if name == "SHELL" => Some(Word::Plain("sh".into())),
+            None if matches!(name, "EDITOR" | "VISUAL") => Some(Word::Plain("vi".into())),
             None if name == "HOME" => of_path(Path::new(&std::env::var_os("HOME")?)),
             None => None,
         }
@@ -218,10 +228,19 @@ fn printed(line: &str, folder: Option<&Path>) -> Option<Word> {
     }
 }
 
-/// What `echo` and `printf` print, as far as that is plain.
+/// What `echo`, `printf` and programs for paths print, as far as that is plain.
 pub(super) fn said(words: &[Word]) -> Option<String> {
     let (program, rest) = words.split_first()?;
+    let last = || rest.iter().rev().filter_map(plain).find(|it| !it.starts_with('-')).map(str::to_owned);
     let is_format = match plain(program)? {
+        "realpath" | "readlink" => return last(),
+        "dirname" => {
+            let path = last()?;
+            return Some(
+                path.rsplit_once('/').map_or_else(|| ".".to_owned(), |(folder, _)| folder.to_owned()),
+            );
+        }
+        "basename" => return last()?.rsplit('/').next().map(str::to_owned),
         "echo" => false,
         "printf" => true,
         _ => return None,

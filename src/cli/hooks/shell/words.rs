@@ -46,8 +46,8 @@ pub(super) enum Piece {
         /// What stands in its place where it has nothing, as in `${f:-src/a.ts}`.
         or: Option<String>,
     },
-    /// What a line prints.
-    Output(String),
+    /// What a line prints, and whether it stands in quotation marks.
+    Output(String, bool),
 }
 
 /// What it costs to put a word together, in bytes: what it is made of, and what comes of it.
@@ -80,7 +80,7 @@ impl Word {
 impl Piece {
     fn len(&self) -> usize {
         match self {
-            Self::Text(text, _) | Self::Output(text) => text.len(),
+            Self::Text(text, _) | Self::Output(text, _) => text.len(),
             Self::Variable { name, .. } => name.len(),
         }
     }
@@ -99,7 +99,8 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
             ';' | '|' | '&' | '\n' | '(' | ')' => {
                 rest.next();
                 // `&>` is a redirection of both.
-                if !(c == '&' && rest.peek() == Some(&'>')) && !words.is_empty() {
+                let is_both = c == '&' && rest.peek() == Some(&'>');
+                if !is_both && !words.is_empty() {
                     all.push(Part::Command(std::mem::take(&mut words)));
                 }
                 match c {
@@ -206,17 +207,14 @@ fn read_from(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Read> {
     }
 }
 
-/// The lines that are run within a text.
+/// The lines that are run within a text, wherever in it.
 fn inner(text: &str) -> Vec<String> {
     let (mut all, mut rest) = (Vec::new(), text.chars().peekable());
     while let Some(c) = rest.next() {
         match c {
             '\\' => drop(rest.next()),
-            '$' | '`' => {
-                if let Piece::Output(line) = opened(&mut rest, c, true) {
-                    all.push(line);
-                }
-            }
+            '`' => all.push(up_to(&mut rest, '`')),
+            '$' if rest.next_if_eq(&'(').is_some() => all.push(up_to_close(&mut rest)),
             _ => {}
         }
     }
@@ -240,10 +238,10 @@ fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
 /// What stands in a word behind `$` or a backtick.
 fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     if begin == '`' {
-        return Piece::Output(up_to(rest, '`'));
+        return Piece::Output(up_to(rest, '`'), quoted);
     }
     if rest.next_if_eq(&'(').is_some() {
-        return Piece::Output(up_to_close(rest));
+        return Piece::Output(up_to_close(rest), quoted);
     }
     let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
     let name: String = match rest.next_if_eq(&'{') {
@@ -263,6 +261,11 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     // Of a list each of its values may be meant.
     let name = name.split_once('[').filter(|_| name.ends_with(']')).map_or(&*name, |it| it.0);
     let is_special = matches!(name, "@" | "*");
+    // A command in a default is run.
+    let lines = inner(name);
+    if !lines.is_empty() {
+        return Piece::Output(lines.join("\n"), quoted);
+    }
     let end = if is_special { 1 } else { name.find(|c| !is_name(&c)).unwrap_or(name.len()) };
     let (name, behind) = name.split_at(end);
     let or = [":-", ":=", "-", "="].iter().find_map(|it| behind.strip_prefix(it));
@@ -379,7 +382,7 @@ struct Building {
 
 impl Building {
     fn open(&mut self, piece: Piece) {
-        if let Piece::Output(line) = &piece {
+        if let Piece::Output(line, _) = &piece {
             self.inner.push(line.clone());
         }
         if !self.text.is_empty() {

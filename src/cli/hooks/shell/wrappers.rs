@@ -19,6 +19,10 @@ const HELPERS: &[(&str, usize, &[&str])] = &[
     ("nohup", 0, &[]),
     ("setsid", 0, &[]),
     ("busybox", 0, &[]),
+    ("shx", 0, &[]),
+    ("xvfb-run", 0, &["-n", "-s"]),
+    ("direnv", 2, &[]),
+    ("function", 1, &[]),
     ("strace", 0, &["-o", "-e", "-p", "-s", "-u"]),
     ("ltrace", 0, &["-o", "-e", "-p", "-s", "-u"]),
     ("valgrind", 0, &[]),
@@ -74,6 +78,7 @@ const RUNNERS: &[(&str, &[&str], bool)] = &[
     ("pipx", &["run"], false),
     ("pipenv", &["run"], false),
     ("bundle", &["exec"], false),
+    ("conda", &["run"], false),
     ("mise", &["exec", "x"], false),
 ];
 
@@ -111,7 +116,7 @@ pub(super) fn without_helpers<'a>(
         }
         let rest = &words[1..];
         // What is told in one word is read as a line.
-        if matches!(first, "env" | "watch") && shell_text(words).is_some() {
+        if matches!(first, "env" | "watch" | "flock") && shell_text(words).is_some() {
             return (to, words);
         }
         let next = match HELPERS.iter().find(|it| it.0 == first) {
@@ -240,7 +245,8 @@ fn behind(rest: &[Word], option: &str) -> Option<String> {
 pub(super) fn shell_text(words: &[Word]) -> Option<String> {
     let rest = words.get(1..)?;
     match name(words)? {
-        "su" | "script" | "runuser" => behind(rest, "-c"),
+        "su" | "script" | "runuser" | "flock" => behind(rest, "-c"),
+        "nix-shell" => behind(rest, "--run").or_else(|| behind(rest, "--command")),
         "trap" => rest.iter().find(|it| !is_option(it)).and_then(text).map(str::to_owned),
         "watch" => rest.iter().filter_map(text).find(|it| it.contains(' ')).map(str::to_owned),
         shell if SHELLS.contains(&shell) => {
