@@ -183,7 +183,8 @@ impl<'a> Reader<'a> {
             let here = place.here();
             let mut settled = Vec::new();
             for word in words {
-                match self.values.settled(word, (&rounds, round), here.as_deref()) {
+                let stands_for = self.values.settled(word, (&rounds, round), here.as_deref());
+                match stands_for.and_then(words::spelled_out) {
                     Some(words) if self.found.affords(words::length(word, &words)) => settled.extend(words),
                     _ => return self.found.give_up(),
                 }

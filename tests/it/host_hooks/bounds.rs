@@ -115,6 +115,12 @@ fn long_lines_and_rubbish_are_answered_in_time() {
         ("calls", format!("python3 -c '{}'; rm src/auth.ts", mb("open("))),
         ("a text", format!("cat > /dev/null <<EOF\n{}\nEOF\nrm src/auth.ts", mb("some text\n"))),
         ("many writes", format!("{many} rm src/auth.ts")),
+        ("choices", format!("rm {} src/auth.ts", "{a,b}".repeat(200))),
+        ("long choices", format!("rm {}src/auth.ts{}", "{a,".repeat(100_000), "}".repeat(100_000))),
+        (
+            "nested defaults",
+            format!("echo {} ; rm src/auth.ts", "${x:-".repeat(100_000) + &"}".repeat(100_000)),
+        ),
         ("globs", format!("rm {} src/auth.ts", mb("**/x* "))),
         ("sudo", format!("{} rm src/auth.ts", mb("sudo "))),
         ("texts", format!("{}\n{}rm src/auth.ts", "cat <<A; ".repeat(20_000), "A\n".repeat(20_000))),

@@ -251,6 +251,17 @@ fn lines_that_went_by_once_are_seen() {
             "git config -f src/auth.ts a.b c",
             "hg revert --all",
             "dotnet format",
+            "rm src/auth.ts{,.bak}",
+            "rm -rf {src,docs}",
+            "mv {src,lib}",
+            "rm {docs/a.md,src/{auth,b}.ts}",
+            "python3 -c \"n = 'auth'; open(f'src/{n}.ts', 'w')\"",
+            "python3 -c \"open('src/%s' % 'auth.ts', 'w')\"",
+            "node -e 'const n = \"auth\"; require(\"fs\").writeFileSync(`src/${n}.ts`, \"x\")'",
+            "perl -MFile::Copy -e 'copy(\"docs/a.md\", \"src/auth.ts\")'",
+            "scp host:auth.ts src/",
+            "python3 -m zipfile -e docs/a.zip src",
+            "git rebase -x 'rm src/auth.ts' HEAD",
         ],
     );
     free(
@@ -268,6 +279,9 @@ fn lines_that_went_by_once_are_seen() {
             "echo \"${x:-$(cat src/auth.ts)}\"",
             "git grep -l login | xargs perl -ne 'print'",
             "set -e; rm docs/a.md",
+            "rm docs/{a,b}.md",
+            "mv docs/a.md{,.old}",
+            "python3 -c \"n = 'a'; open(f'docs/{n}.md', 'w')\"",
         ],
     );
 }

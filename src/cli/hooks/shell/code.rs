@@ -201,6 +201,7 @@ const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
     ("rmSync", &[], Writes::First),
     ("rmtree", &[], Writes::First),
     ("file_put_contents", &[], Writes::First),
+    ("write_file", &[], Writes::First),
     ("removedirs", &["os"], Writes::First),
     ("truncate", &["os", "fs", "File"], Writes::First),
     ("remove", &["os", "fs", "Deno"], Writes::First),
@@ -268,7 +269,11 @@ pub(super) fn done_by(language: Language, code: &str) -> Done {
             "unlink" if call.arguments.iter().all(|it| it.is_empty()) => {
                 call.writes(Writes::Receiver, &known, &mut done);
             }
-            "unlink" | "rename" if !call.is_of_object() => call.writes(Writes::Both, &known, &mut done),
+            // Perl's and PHP's own.
+            "copy" if !call.is_of_object() => call.writes(Writes::Second, &known, &mut done),
+            "unlink" | "rename" | "move" if !call.is_of_object() => {
+                call.writes(Writes::Both, &known, &mut done)
+            }
             "rename" | "replace" if call.arguments.len() == 1 => {
                 call.writes(Writes::Moves, &known, &mut done)
             }
@@ -449,8 +454,31 @@ fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
     // A name and a text behind it, as in `folder / "file"` and `path.join(folder, file)`.
     all.extend(named.iter().flat_map(|it| own.iter().map(move |own| format!("{it}/{own}"))));
     all.extend(named);
+    // Of `f"src/{name}.ts"` and the like any file of such a name.
+    all.iter_mut().for_each(|it| *it = with_any(it));
     all.retain(|it| !it.is_empty() && it.len() <= TEXT_LEN_MAX && !it.contains('\n'));
     Some(all)
+}
+
+/// A text in which stars stand for what is put into it later.
+fn with_any(text: &str) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '%']) {
+        let (before, behind) = rest.split_at(at);
+        let end = match behind.strip_prefix('{') {
+            Some(inner) => inner.find('}').map(|end| end + 2),
+            None => behind.starts_with("%s").then_some(2),
+        };
+        made.push_str(if behind.starts_with('{') { before.trim_end_matches('$') } else { before });
+        match end {
+            Some(_) => made.push('*'),
+            None => made.push_str(&behind[..1]),
+        }
+        rest = &behind[end.unwrap_or(1)..];
+    }
+    made.push_str(rest);
+    if made == "*" { "**/*".to_owned() } else { made }
 }
 
 /// What names are given: `path = "src/a.ts"`, `for path in [..]`; `None` if that is too much.

@@ -78,6 +78,10 @@ fn put(sources: &[&Word], into: &Path, folder: &Path, found: &mut Found) {
             continue;
         };
         let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        // Of what comes from elsewhere the name stands behind that of the machine.
+        if let Some((_, name)) = name.rsplit_once(':').filter(|it| !it.1.is_empty()) {
+            found.push(Written::Path(into.join(name)));
+        }
         let has_pattern = name.contains(['*', '?']) || matches!(source, Word::Pattern(_));
         found.push(match name {
             "" | "." | ".." => all(),

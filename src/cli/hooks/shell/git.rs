@@ -359,6 +359,10 @@ fn of_join(git: &Command<'_>, found: &mut Found) {
             found.extend(branches.iter().map(there));
         }
         ("rebase", named) => {
+            for line in values_of(git.rest, &["-x", "--exec"], "") {
+                let top = top(&git.folder).unwrap_or(&git.folder);
+                found.deeper(|found| Reader::within(found).line(&line, top));
+            }
             let onto = values_of(git.rest, &["--onto"], "");
             let onto = onto.first().map(String::as_str);
             found.extend(named.iter().skip(1).map(|it| git.to(it)));

@@ -242,6 +242,10 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
             {
                 found.extend(arguments().next_back().into_iter().flat_map(|it| written(it, folder)));
             }
+            "zipfile" | "tarfile" if has(&["-e", "--extract"]) => {
+                let into = arguments().nth(1).and_then(text).unwrap_or(".");
+                found.push(Written::Below(folder.join(into), Vec::new()));
+            }
             "cmake" => of_cmake(rest, folder, found),
             "patch" => patches::of_patch(rest, folder, found),
             "find" => searches::of_find(rest, folder, found),

@@ -50,6 +50,51 @@ pub(super) enum Piece {
     Output(String, bool),
 }
 
+/// Words that those with braces may stand for, and how long such a word may be, in bytes.
+const CHOICES_MAX: usize = 256;
+const CHOICES_BYTES_MAX: usize = 8 << 10;
+
+/// Words with each one that has braces spelled out: `src/{a,b}.ts`; `None` if those are too many.
+pub(super) fn spelled_out(words: Vec<Word>) -> Option<Vec<Word>> {
+    let mut done = Vec::with_capacity(words.len());
+    for word in words {
+        let (mut open, mut left) = match word {
+            Word::Pattern(text) => (vec![text], CHOICES_MAX),
+            word => {
+                done.push(word);
+                continue;
+            }
+        };
+        while let Some(text) = open.pop() {
+            left = left.checked_sub(1)?;
+            match choices(&text) {
+                Some(_) if text.len() > CHOICES_BYTES_MAX => return None,
+                Some(all) => open.extend(all.into_iter().rev()),
+                None if text.contains(['*', '?', '[', '{']) => done.push(Word::Pattern(text)),
+                None if text.is_empty() => {}
+                None => done.push(Word::Plain(text)),
+            }
+        }
+    }
+    Some(done)
+}
+
+/// A text with each of the parts that its first innermost braces have.
+fn choices(text: &str) -> Option<Vec<String>> {
+    let mut from = 0;
+    while let Some(close) = text[from..].find('}').map(|at| from + at) {
+        if let Some(begin) = text[from..close].rfind('{').map(|at| from + at)
+            && text[begin..close].contains(',')
+        {
+            let (before, behind) = (&text[..begin], &text[close + 1..]);
+            let parts = text[begin + 1..close].split(',');
+            return Some(parts.take(CHOICES_MAX + 1).map(|it| format!("{before}{it}{behind}")).collect());
+        }
+        from = close + 1;
+    }
+    None
+}
+
 /// What it costs to put a word together, in bytes: what it is made of, and what comes of it.
 pub(super) fn length(word: &Word, settled: &[Word]) -> usize {
     let made = match word {
