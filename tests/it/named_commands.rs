@@ -20,6 +20,9 @@ enum Form {
     Words,
 }
 
+/// Finds the commands in what a file says.
+type Reads<'a> = dyn Fn(&str, &mut Vec<(String, Form)>) + 'a;
+
 fn files(folder: &str, ends: &str) -> Vec<PathBuf> {
     let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
     let mut found = Vec::new();
@@ -178,7 +181,7 @@ fn objection(command: &str, form: Form) -> Option<String> {
 #[test]
 fn every_command_that_a_text_of_ours_names_exists_with_its_arguments() {
     let mut all: BTreeMap<String, (Form, PathBuf)> = BTreeMap::new();
-    let mut take = |path: PathBuf, read: &dyn Fn(&str, &mut Vec<(String, Form)>)| {
+    let mut take = |path: PathBuf, read: &Reads<'_>| {
         let mut found = Vec::new();
         read(&std::fs::read_to_string(&path).unwrap(), &mut found);
         for (command, form) in found {
