@@ -200,7 +200,6 @@ async fn address(client: &Client) -> Result<String, Complaint> {
 }
 
 fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
-    let url = wait_for(async { address(&here.daemon(None).await?).await })?;
     let agent = dashed(&asked.agent).ok_or_else(|| {
         Complaint::of(format!(
             "`{}` has neither a letter from a to z nor a digit",
@@ -211,9 +210,16 @@ fn boot_block(here: &Here, asked: &BootBlock) -> Result<u8, Complaint> {
     })?;
     // Where git has nothing to say, no hook of its does.
     let told = git::standings(here).unwrap_or_default().iter().any(|it| it.tells_commits());
-    let text = block(&url, &agent, told);
+    let (url, tellers) = wait_for(async {
+        let client = here.daemon(None).await?;
+        Ok((address(&client).await?, git::tellers(here, &client, &agent).await?))
+    })?;
+    let commits = commits(&agent, told, &tellers);
+    let text = block(&url, &agent, &commits);
     if here.json {
-        let all = json!({ "agent": agent, "url": url, "text": text, "commits_are_told": told });
+        let all = json!({
+            "agent": agent, "url": url, "text": text, "commits_are_told": told, "branch": tellers.own,
+        });
         return out::json(&all).map(|()| DONE);
     }
     out::text_as_is(&text)?;
@@ -233,7 +239,30 @@ pub(super) fn dashed(name: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("-"))
 }
 
-fn block(url: &str, agent: &str, commits_are_told: bool) -> String {
+/// What a commit of an agent tells the others: hooks know whose it is by the work tree and its branch, and not by who makes
+/// it.
+fn commits(agent: &str, are_told: bool, tellers: &git::Tellers) -> String {
+    let says = "tells the others by itself that you have committed, and which files;\nit does not tell that you are done.";
+    match (&tellers.own, &tellers.here) {
+        _ if !are_told => "A commit tells nobody anything here.".into(),
+        (Some(branch), _) => {
+            let branch = out::one_line(branch, 200);
+            format!("A commit in the work tree of the branch `{branch}`, which is yours, {says}")
+        }
+        (None, teller) => {
+            let here = match teller {
+                Some(other) => {
+                    let other = out::one_line(other, 200);
+                    format!("A commit in this work tree is told as one of {other}, and not as yours.")
+                }
+                None => "A commit in this work tree, as it is now, tells nobody anything.".into(),
+            };
+            format!("A commit on a branch that is called like you, {agent}, {says}\n{here}")
+        }
+    }
+}
+
+fn block(url: &str, agent: &str, commits: &str) -> String {
     let say = |kind: &str, payload: &str| {
         format!(
             "curl -s -X POST {url}/publish -H 'Content-Type: application/json' \\\n  \
@@ -245,13 +274,6 @@ fn block(url: &str, agent: &str, commits_are_told: bool) -> String {
     let blocked =
         say("agent.blocked", r#"{"needs":"<describe what you need>","from":"<agent-id or resource>"}"#);
     let question = say("agent.question", r#"{"question":"<your specific question>"}"#);
-    let commits = match commits_are_told {
-        true => {
-            "A commit in your work tree tells the others by itself that you have committed, and which files; it does not\n\
-             tell that you are done."
-        }
-        false => "A commit tells nobody anything here.",
-    };
     let wait = format!("curl -s '{url}/messages/{agent}?since=0&wait=60'");
     format!(
         "You are {agent}, and others work beside you. Tell them, with these commands as they stand; what is in angle\n\

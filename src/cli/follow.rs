@@ -16,6 +16,10 @@ use crate::client::{Client, ClientError, wire};
 /// How long one question waits for news, in milliseconds; short enough to show that time passes.
 const WAIT_MS: u64 = 10_000;
 
+/// How long the end of a run is waited for whose task was taken back, and how often it is asked for.
+const LATE_MAX: Duration = Duration::from_secs(10);
+const LATE_PAUSE: Duration = Duration::from_millis(200);
+
 /// A running worker without output is one that connects by itself, or one that is just being started: the first
 /// pause before asking again, and the longest.
 const PAUSE_MS: std::ops::RangeInclusive<u64> = 200..=5_000;
@@ -30,9 +34,12 @@ pub(super) struct Follow {
 }
 
 /// How far we are.
+#[derive(Clone)]
 struct Seen {
     task: String,
     state: String,
+    /// Whether it was seen at work.
+    ran: bool,
     updated_at: Option<String>,
     output: u64,
     pause_ms: u64,
@@ -56,6 +63,7 @@ impl Follow {
         let mut seen = Seen {
             task: task.to_owned(),
             state: String::new(),
+            ran: false,
             updated_at: None,
             output: 0,
             pause_ms: *PAUSE_MS.start(),
@@ -76,6 +84,12 @@ impl Follow {
             }
         }
         while !self.output(&mut seen, 0).await?.chunks.is_empty() {}
+        let until = tokio::time::Instant::now() + LATE_MAX;
+        // Only when its run has ended it is known what it had changed.
+        while seen.ran && task.may_still_run() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(LATE_PAUSE).await;
+            task = self.ask(&Seen { updated_at: None, ..seen.clone() }, 0).await?;
+        }
         self.end(&task)
     }
 
@@ -131,6 +145,7 @@ impl Follow {
             return;
         }
         seen.state.clone_from(&task.state);
+        seen.ran |= task.state == "running";
         match (task.state.as_str(), task.approval) {
             ("awaiting", Some(approval)) => out::note(waiting_for(approval)),
             ("queued", _) if !up::is_watched() => {}
@@ -153,14 +168,13 @@ impl Follow {
             out::json(task)?;
             return Ok(exit_code(task));
         }
-        let (can_apply, left_out) = task.changes_kept();
-        for it in left_out {
+        let kept = task.changes_kept();
+        for it in &kept.left_out {
             out::note(out::one_line(&format!("not kept: {it}"), 400));
         }
-        if can_apply {
-            let says =
-                format!("its changes are in its private copy: provost apply {} writes them here", task.id);
-            out::note(out::one_line(&says, 400));
+        if kept.can_apply {
+            out::note(out::one_line(&format!("changed in its private copy: {}", kept.names()), 800));
+            out::note(out::one_line(&format!("write it here: provost apply {}", task.id), 400));
         }
         // A worker that connects by itself has said what there is to say in its report, and so has whoever takes
         // pictures, and one that is spoken to through MCP.

@@ -9,12 +9,14 @@ mod changes;
 mod checker;
 mod hooks;
 mod install;
+mod merge;
 mod run;
 
 use clap::{Args, Subcommand};
 
 use super::{Complaint, Here};
 
+pub(super) use agent::{Tellers, tellers};
 pub(super) use checker::{Checker, say_violations};
 pub(super) use install::{install, standings, status, uninstall};
 

@@ -239,11 +239,12 @@ fn in_full(task: &wire::Task) -> String {
         text.push_str(&changed_files(changed));
     }
     text.push_str(&fenced("goal", &task.goal));
-    let (can_apply, left_out) = task.changes_kept();
-    if can_apply {
+    let kept = task.changes_kept();
+    if kept.can_apply {
+        text.push_str(&format!("changed in its private copy: {}\n", out::one_line(&kept.names(), 800)));
         text.push_str(&format!("its changes: provost apply {}\n", out::one_line(&task.id, 400)));
     }
-    for it in left_out {
+    for it in &kept.left_out {
         text.push_str(&format!("not kept: {}\n", out::one_line(it, 800)));
     }
     for note in &task.notes {

@@ -156,7 +156,7 @@ fn dispatch(
         Command::EndCapture(it) => Ok(Reply::CaptureEnded(state.end_capture(now, it, out))),
         Command::BeginRun(it) => state.begin_run(now, it, out).map(Reply::Begun),
         Command::NoteFiles(it) => state.note_files(now, it, past, out).map(Reply::FilesNoted),
-        Command::EndRun(it) => Ok(Reply::Ended(state.end_run(now, it, out))),
+        Command::EndRun(it) => Ok(Reply::Ended(state.end_run(now, it, past, out))),
         Command::SettleEffect(it) => {
             out.put(Change::DropEffect(it.effect));
             Ok(Reply::EffectSettled(EffectSettled))

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::command::{FilesNoted, NoteFiles, Status};
 use super::hook::Words;
@@ -190,6 +190,15 @@ impl Task {
     }
 }
 
+/// When the run of a task ended that was over before.
+const RUN_ENDED: &str = "run_ended";
+
+/// What a report says of the changes of a run: how they are written into the work tree, which files those are, and what
+/// was not kept.
+const APPLY: &str = "apply";
+const LEFT_OUT: &str = "left_out";
+const KEPT: [&str; 3] = [APPLY, "artifacts", LEFT_OUT];
+
 impl State {
     /// What was found out about a task's files. A task may be over by then: a cancelled worker has left
     /// something too.
@@ -243,6 +252,41 @@ impl State {
         if verb.handoff.as_ref().is_some_and(Handoff::is_tainted) {
             let summary = "Its worker has left files that run later; see metadata.handoff".into();
             let report = Report { summary, metadata: complete, ..Report::default() };
+            self.tell(now, &task, status.word(), true, report, out);
+        }
+        out.put(Change::AmendTask(Arc::new(task)));
+    }
+
+    /// The run of a task has ended that was over before: taken back, or out of time. What it had changed by then is kept all
+    /// the same, and those who had the task's last word hear where.
+    pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &Report, out: &mut Outbox) {
+        let TaskState::Finished { status, .. } = task.state else { return };
+        let members = |it: &Option<Json>| match it.as_ref().map(Json::value) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        let mut task = Task::clone(task);
+        let Some(note) = task.notes.last_mut() else { return };
+        let mut metadata = members(&note.report.metadata);
+        if metadata.contains_key(RUN_ENDED) {
+            return;
+        }
+        metadata.insert(RUN_ENDED.into(), now.rfc3339().into());
+        note.report.metadata = Some(Json::from_value(&metadata.into()));
+        let mut details = members(&note.report.details);
+        let said = members(&ended.details).into_iter().filter(|it| KEPT.contains(&it.0.as_str()));
+        details.extend(said);
+        let is_news = details.contains_key(APPLY) || details.contains_key(LEFT_OUT);
+        note.report.details = (!details.is_empty()).then(|| Json::from_value(&details.into()));
+        let report = Report {
+            summary: "What it had changed by then is kept; see details".into(),
+            details: note.report.details.clone(),
+            metadata: note.report.metadata.clone(),
+            ..Report::default()
+        };
+        task.updated_at = now;
+        // An editor's job hears of it in its own way.
+        if is_news && task.order.errand.is_none() {
             self.tell(now, &task, status.word(), true, report, out);
         }
         out.put(Change::AmendTask(Arc::new(task)));

@@ -355,7 +355,13 @@ impl State {
             && (one.starts_with(other) || other.starts_with(one))
     }
 
-    pub(super) fn end_run(&self, now: Timestamp, verb: &EndRun, out: &mut Outbox) -> Ended {
+    pub(super) fn end_run(
+        &self,
+        now: Timestamp,
+        verb: &EndRun,
+        past: Option<&Arc<Task>>,
+        out: &mut Outbox,
+    ) -> Ended {
         out.put(Change::DropEffect(verb.effect));
         if let Some(task) = self.tasks.get(&verb.task) {
             let mut report = verb.report.clone();
@@ -371,6 +377,8 @@ impl State {
             };
             let task = Task { model_used: verb.model_used.clone(), ..(**task).clone() };
             self.finish(now, &task, ending, out);
+        } else if let Some(task) = past {
+            self.end_late(now, task, &verb.report, out);
         }
         Ended
     }

@@ -68,6 +68,8 @@ pub(super) struct Binding {
     pub(super) or_module: Option<u32>,
     /// Where it is known; everywhere if at the top.
     pub(super) within: Option<u32>,
+    /// Whether another one of the same name may be the one that counts.
+    pub(super) either: bool,
     /// Its place among the imports of the file.
     pub(super) at: u32,
 }
@@ -372,7 +374,7 @@ impl<'a> Maker<'a> {
                 for end in ends {
                     let part = &import.from[..end];
                     let spec = self.spec(part);
-                    self.bind(part, (spec, Take::Module, None), within, at);
+                    self.bind(part, (spec, Take::Module, None), (within, import.either), at);
                 }
                 continue;
             }
@@ -383,7 +385,7 @@ impl<'a> Maker<'a> {
                 }
                 _ => None,
             };
-            self.bind(local, (module, take, or_module), within, at);
+            self.bind(local, (module, take, or_module), (within, import.either), at);
         }
     }
 
@@ -391,11 +393,11 @@ impl<'a> Maker<'a> {
         &mut self,
         local: &str,
         (spec, take, or_module): (u32, Take, Option<u32>),
-        within: Option<u32>,
+        (within, either): (Option<u32>, bool),
         at: usize,
     ) {
-        let binding =
-            Binding { local: self.words.word(local), spec, take, or_module, within, at: number(at) };
+        let local_word = self.words.word(local);
+        let binding = Binding { local: local_word, spec, take, or_module, within, either, at: number(at) };
         self.bindings.push((local.into(), binding));
     }
 

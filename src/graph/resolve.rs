@@ -8,6 +8,9 @@ use super::{Edge, Files, Target};
 use crate::base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
 use crate::syntax::Kind;
 
+/// Imports of one name of which each may be the one that counts, which are looked at.
+const ALTERNATIVES_MAX: usize = 4;
+
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Value {
@@ -34,13 +37,19 @@ pub(super) struct Resolver<'g> {
     /// Other files that were looked at.
     deps: BTreeSet<u32>,
     steps_left: u32,
+    /// Of imports of which each may be the one that counts, which is taken, and how many there were.
+    which: usize,
+    alternatives: usize,
+    /// Modules whose stars were gone through for one name, with the names that were looked for in each.
+    open: BTreeSet<(u32, String)>,
     /// Members of imported classes by name, where only one has the name. Made when first asked for.
     imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
 }
 
 impl<'g> Resolver<'g> {
     pub(super) fn new(files: &'g Files, at: u32, outline: &'g Outline) -> Self {
-        Self { files, at, outline, deps: BTreeSet::new(), steps_left: 0, imported: None }
+        let (deps, open) = (BTreeSet::new(), BTreeSet::new());
+        Self { files, at, outline, deps, steps_left: 0, which: 0, alternatives: 1, open, imported: None }
     }
 
     /// All edges of the file, and the other files on which they depend.
@@ -48,14 +57,31 @@ impl<'g> Resolver<'g> {
         let mut seen = BTreeSet::new();
         let mut edges = Vec::new();
         for one in &*self.outline.uses {
-            self.steps_left = RESOLVE_STEPS_MAX;
-            let (target, guess) = self.target(one);
-            if seen.insert((one.caller, target)) {
-                edges.push(Edge { caller: one.caller, target, guess });
+            for (target, guess) in self.targets(one) {
+                if seen.insert((one.caller, target)) {
+                    edges.push(Edge { caller: one.caller, target, guess });
+                }
             }
         }
         self.deps.remove(&self.at);
         (edges, self.deps.into_iter().collect())
+    }
+
+    /// What is called; where one of several imports counts, what each of them leads to, as guesses.
+    fn targets(&mut self, one: &Use) -> Vec<(Target, bool)> {
+        (self.which, self.alternatives, self.steps_left) = (0, 1, RESOLVE_STEPS_MAX);
+        let first = self.target(one);
+        let mut all = vec![first];
+        while self.which + 1 < self.alternatives.min(ALTERNATIVES_MAX) {
+            self.which += 1;
+            self.steps_left = RESOLVE_STEPS_MAX;
+            all.push(self.target(one));
+        }
+        if all.len() == 1 {
+            return all;
+        }
+        all.retain(|(target, _)| !matches!(target, Target::Unknown(_)));
+        if all.is_empty() { vec![first] } else { all.into_iter().map(|(target, _)| (target, true)).collect() }
     }
 
     fn target(&mut self, one: &Use) -> (Target, bool) {
@@ -164,12 +190,23 @@ impl<'g> Resolver<'g> {
     }
 
     /// The import that makes a name known to a symbol; the innermost, of these the last.
-    fn binding(&self, caller: u32, name: &str) -> Option<&'g Binding> {
-        let visible = self
-            .outline
-            .bindings_named(name)
-            .filter(|it| it.within.is_none_or(|within| is_known_to(self.outline, caller, within)));
-        visible.max_by_key(|it| it.within)
+    fn binding(&mut self, caller: u32, name: &str) -> Option<&'g Binding> {
+        let outline = self.outline;
+        let is_visible = |it: &&Binding| it.within.is_none_or(|within| is_known_to(outline, caller, within));
+        let visible: Vec<&Binding> = outline.bindings_named(name).filter(is_visible).collect();
+        let innermost = visible.iter().map(|it| it.within).max()?;
+        self.taken(visible.into_iter().filter(|it| it.within == innermost).collect())
+    }
+
+    /// Of imports of one name in one place the last, or one of those that may count instead.
+    fn taken(&mut self, all: Vec<&'g Binding>) -> Option<&'g Binding> {
+        let last = all.last().copied()?;
+        if !last.either {
+            return Some(last);
+        }
+        let either: Vec<&Binding> = all.into_iter().rev().take_while(|it| it.either).collect();
+        self.alternatives = self.alternatives.max(either.len());
+        either.get(self.which).or(either.last()).copied()
     }
 
     fn along(&mut self, caller: u32, path: &str) -> Along {
@@ -265,7 +302,8 @@ impl<'g> Resolver<'g> {
     /// What a name stands for at the top of a file: what an import has put there, or a symbol.
     fn at_top(&mut self, file: u32, outline: &'g Outline, name: &str, depth: u32) -> Option<Value> {
         let node = outline.node(name);
-        if let Some(binding) = outline.binding_at_top(name)
+        let bindings = outline.bindings_named(name).filter(|it| it.within.is_none()).collect();
+        if let Some(binding) = self.taken(bindings)
             && node.is_none_or(|node| outline.nodes[node as usize].kind == Kind::Variable)
         {
             return self.last_bound(file, binding, name, depth);
@@ -287,13 +325,26 @@ impl<'g> Resolver<'g> {
 
     fn through_stars(&mut self, file: u32, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
-        let mut stars: Vec<u32> = outline.stars.iter().map(|(spec, _)| *spec).collect();
+        let stars = outline.stars.iter().map(|(spec, _)| *spec);
         if outline.is_python() {
-            // The last one wins.
-            stars.reverse();
+            // The last one wins. Modules may pass on each other's names in circles; steps are counted.
+            let stars: Vec<u32> = stars.rev().collect();
+            return stars.into_iter().find_map(|spec| self.through_star(file, spec, name, depth));
         }
-        // Modules may pass on each other's names in circles; steps are counted.
-        stars.into_iter().find_map(|spec| self.through_star(file, spec, name, depth))
+        // As the language has it: in circles, and where ways meet again, a module is asked once.
+        let is_first = self.open.is_empty();
+        if !self.open.insert((file, name.to_owned())) {
+            return None;
+        }
+        let mut found: BTreeSet<Value> = BTreeSet::new();
+        for spec in stars.collect::<BTreeSet<u32>>() {
+            found.extend(self.through_star(file, spec, name, depth));
+        }
+        if is_first {
+            self.open.clear();
+        }
+        // What two of them have under one name is passed on by none.
+        if found.len() == 1 { found.pop_first() } else { None }
     }
 
     fn through_star(&mut self, file: u32, spec: u32, name: &str, depth: u32) -> Option<Value> {

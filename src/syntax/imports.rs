@@ -13,6 +13,9 @@ pub struct Import {
     pub types_only: bool,
     /// The symbol in which it stands; none at the top.
     pub within: Option<u32>,
+    /// Whether it stands in a branch of a condition or of a `try`, so that another import of the same name may be the one
+    /// that counts.
+    pub either: bool,
     /// Where, in bytes, as on disk.
     pub at: u32,
 }

@@ -173,6 +173,61 @@ fn the_first_instructions_say_what_a_commit_tells() {
 }
 
 #[test]
+fn the_first_instructions_say_as_whose_a_commit_is_told() {
+    let world = World::new();
+    world.git(&["init", "-q", "-b", "main", "."]);
+    world.write("a", "a\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "one"]);
+    for (branch, folder) in [("feat/auth", "../auth"), ("feat/db", "../db")] {
+        world.git(&["worktree", "add", "-q", "-b", branch, folder]);
+    }
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    run(&world, &["git", "install"]);
+    let block = |folder: &str, agent: &str| {
+        let mut asked = world.command(&["broker", "boot-block", agent]);
+        let out = asked.current_dir(world.path(folder)).output().unwrap();
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8(out.stdout).unwrap().replace('\n', " ")
+    };
+    let commit = |folder: &str| {
+        let folder = world.path(folder);
+        std::fs::write(folder.join("new.txt"), "x\n").unwrap();
+        for args in [&["add", "-A"][..], &["commit", "-qm", "new"]] {
+            assert!(world.git_in(&folder, args).status().unwrap().success());
+        }
+    };
+    let told_as = || {
+        let rows = broker.get("/status").json();
+        let rows = rows["agents"].as_array().unwrap().clone();
+        let committed = rows.iter().filter(|it| it["status"] == "committed");
+        committed.map(|it| it["agent_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // From wherever it is asked for, it speaks of the agent's own work tree,
+    for folder in ["repo", "auth", "db"] {
+        let text = block(folder, "feat/auth");
+        assert!(text.contains("the work tree of the branch `feat/auth`, which is yours, tells"), "{text}");
+    }
+    commit("auth");
+    assert_eq!(told_as(), ["feat-auth"]);
+    // and where it has none, of the one whose work a commit here would be taken for.
+    let text = block("db", "feat/new");
+    assert!(text.contains("called like you, feat-new, tells"), "{text}");
+    assert!(text.contains("in this work tree is told as one of feat-db, and not as yours"), "{text}");
+    commit("db");
+    assert!(told_as().contains(&"feat-db".to_owned()) && !told_as().contains(&"feat-new".to_owned()));
+    let text = block("repo", "feat/new");
+    assert!(text.contains("in this work tree, as it is now, tells nobody anything"), "{text}");
+    commit("repo");
+    assert_eq!(told_as().len(), 2, "nobody is called main");
+    // A marker goes before the branch.
+    std::fs::write(world.repo().join(".git/worktrees/db/paw-agent-id"), "PAW_AGENT_ID=feat-new\n").unwrap();
+    let text = block("repo", "feat/new");
+    assert!(text.contains("the work tree of the branch `feat/db`, which is yours"), "{text}");
+}
+
+#[test]
 fn messages_are_published_read_and_waited_for() {
     let world = World::new();
     let _daemon = world.start();

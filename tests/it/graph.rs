@@ -345,3 +345,80 @@ fn after_any_changes_the_graph_is_the_one_that_reading_everything_anew_gives() {
         assert_eq!((graph.size().edges, graph.size().bytes), (0, 0), "nothing is left of what is gone");
     }
 }
+
+#[test]
+fn a_name_that_two_stars_pass_on_is_passed_on_by_none() {
+    let graph = graph_of(&[
+        ("a.ts", "export function both() {}\nexport function one() {}\n"),
+        ("b.ts", "export function both() {}\nexport * from './a';\n"),
+        ("c.ts", "export * from './a';\nexport * from './d';\n"),
+        ("d.ts", "export function both() {}\nexport * from './c';\n"),
+        ("own.ts", "export * from './a';\nexport * from './d';\nexport function both() {}\n"),
+        ("e.ts", "import { both, one } from './c';\nexport function run() { both(); one() }\n"),
+        ("f.ts", "import { both, one } from './b';\nexport function run() { both(); one() }\n"),
+        ("g.ts", "import { both } from './own';\nexport function run() { both() }\n"),
+    ]);
+    assert_edges(
+        &graph,
+        &[
+            // Which of the two it is, the language does not say either; it is an error there.
+            "e.ts:run -> ?:both",
+            "e.ts:run -> a.ts:one",
+            "f.ts:run -> b.ts:both",
+            "f.ts:run -> a.ts:one",
+            "g.ts:run -> own.ts:both",
+        ],
+    );
+}
+
+#[test]
+fn of_imports_of_which_one_counts_each_is_a_guess() {
+    let graph = graph_of(&[
+        ("fast.py", "def load(): pass\ndef dump(): pass\n"),
+        ("slow.py", "def load(): pass\n"),
+        (
+            "a.py",
+            "try:\n    from fast import load\nexcept ImportError:\n    from slow import load\n\ndef run():\n    load()\n",
+        ),
+        (
+            "b.py",
+            "try:\n    import fast as it\nexcept ImportError:\n    import slow as it\n\ndef run():\n    it.load()\n",
+        ),
+        ("c.py", "from a import load\n\ndef run():\n    load()\n"),
+        (
+            "d.py",
+            "import sys\nif sys.version_info > (3,):\n    from fast import load\nelse:\n    from slow import load\n\ndef run():\n    load()\n",
+        ),
+        // What is imported again for certain counts alone.
+        (
+            "e.py",
+            "try:\n    from fast import load\nexcept ImportError:\n    pass\nfrom slow import load\n\ndef run():\n    load()\n",
+        ),
+        // Only one of them is of the repository.
+        (
+            "f.py",
+            "try:\n    from ujson import load\nexcept ImportError:\n    from slow import load\n\ndef run():\n    load()\n",
+        ),
+        (
+            "g.py",
+            "def run():\n    try:\n        from fast import load\n    except ImportError:\n        from slow import load\n    load()\n",
+        ),
+    ]);
+    assert_edges(
+        &graph,
+        &[
+            "a.py:run -> fast.py:load",
+            "a.py:run -> slow.py:load",
+            "b.py:run -> fast.py:load",
+            "b.py:run -> slow.py:load",
+            "c.py:run -> fast.py:load",
+            "c.py:run -> slow.py:load",
+            "d.py:run -> fast.py:load",
+            "d.py:run -> slow.py:load",
+            "e.py:run -> slow.py:load",
+            "f.py:run -> slow.py:load",
+            "g.py:run -> fast.py:load",
+            "g.py:run -> slow.py:load",
+        ],
+    );
+}

@@ -1,10 +1,13 @@
 //! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with what their
 //! documentation says that they are told.
 
+mod bounds;
+mod history;
 mod installing;
 mod names;
 mod odd;
 mod overlaps;
+mod seen;
 mod shells;
 mod trusted;
 

@@ -191,3 +191,58 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     eventually("the sweep", || !leftover.exists());
     assert!(in_copies(&world, "done.txt").is_some());
 }
+
+/// Every end of a run says which files it had changed by then, and how they are written into the work tree: in text, as data
+/// and to a model.
+fn tells_its_changes(world: &World, task: &str) {
+    let said = ran(world, &["task", task], 0);
+    let apply = format!("provost apply {task}");
+    assert!(said.contains("changed in its private copy: a.txt, b.txt") && said.contains(&apply), "{said}");
+    let data: Value = serde_json::from_str(&ran(world, &["task", task, "--json"], 0)).unwrap();
+    let notes = data["notes"].as_array().unwrap();
+    let details = notes.iter().map(|it| &it["details"]).find(|it| it["apply"] == apply.as_str());
+    let details = details.unwrap_or_else(|| panic!("{data}"));
+    let paths: Vec<&Value> = details["artifacts"].as_array().unwrap().iter().map(|it| &it["path"]).collect();
+    assert_eq!(paths, ["a.txt", "b.txt"], "{data}");
+    let mut host = Host::old(world, "coder");
+    let told = host.ask("tools/call", json!({ "name": "task_status", "arguments": { "task_id": task } }));
+    let text = told["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("a.txt, b.txt") && text.contains(&apply), "{text}");
+}
+
+#[test]
+fn every_end_of_a_run_names_what_it_had_changed_and_the_command_that_writes_it() {
+    let world = World::new();
+    world.rule(&format!("{FREELY}{DELEGATE}"));
+    world.configure(&entry("agent", MODEL));
+    world.repo();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let begin = |then: &str, timeout: u64| {
+        let goal = format!("echo new > b.txt; echo new > a.txt; {then}");
+        let (task, reply) = client.delegate("agent", &goal, json!({ "timeout": timeout }));
+        reply.ack();
+        task
+    };
+    for (then, timeout) in [("exit 3", 60), ("sleep 1000", 2)] {
+        let task = begin(then, timeout);
+        assert_eq!(client.result_of(&task)["status"], "failed", "{then}");
+        tells_its_changes(&world, &task);
+    }
+    // One that is taken back is over at once, and says so later on.
+    let task = begin("echo up; sleep 1000", 600);
+    eventually("its work", || in_copies(&world, "a.txt").is_some());
+    let mut watching = world.command(&["task", &task, "--wait"]);
+    watching.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let watching = watching.spawn().unwrap();
+    eventually("it is watched", || ran(&world, &["task", &task, "--json"], 0).contains("running"));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    ran(&world, &["cancel", &task], 0);
+    let told = watching.wait_with_output().unwrap();
+    let told = String::from_utf8([told.stdout, told.stderr].concat()).unwrap();
+    let apply = format!("provost apply {task}");
+    assert!(told.contains("a.txt, b.txt") && told.contains(&apply), "{told}");
+    tells_its_changes(&world, &task);
+    ran(&world, &["apply", &task], 0);
+    assert_eq!(std::fs::read_to_string(world.repo().join("a.txt")).unwrap(), "new\n");
+}

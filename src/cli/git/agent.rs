@@ -35,7 +35,12 @@ pub(super) struct Marker {
 impl Marker {
     /// The marker of the work tree in which git runs; `None` where there is none.
     pub(super) async fn read() -> Option<Self> {
-        let said = ask(&["rev-parse", "--absolute-git-dir"]).await.ok()?;
+        Self::read_in(".").await
+    }
+
+    /// The same of a work tree in a folder.
+    async fn read_in(folder: &str) -> Option<Self> {
+        let said = ask(&["-C", folder, "rev-parse", "--absolute-git-dir"]).await.ok()?;
         let folder = PathBuf::from(String::from_utf8(said).ok()?.trim_end_matches(['\n', '\r']));
         let path = folder.join(MARKER);
         let meta = std::fs::symlink_metadata(&path).ok()?;
@@ -76,6 +81,44 @@ impl Marker {
 pub(super) async fn branch() -> Option<String> {
     let said = ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
     String::from_utf8(said).ok().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
+}
+
+/// Most work trees that are looked at for their agents.
+const TREES_MAX: usize = 500;
+
+/// Whose work a commit is told as, as the hook that tells of it has it.
+#[derive(Default)]
+pub(in crate::cli) struct Tellers {
+    /// The branch of the work tree in which commits are told as the agent's that is asked about.
+    pub(in crate::cli) own: Option<String>,
+    /// Whom a commit in this work tree is told as, if it is told.
+    pub(in crate::cli) here: Option<String>,
+}
+
+/// Whom commits are told as: those of an agent, and those of the work tree where one is.
+pub(in crate::cli) async fn tellers(here: &Here, client: &Client, agent: &str) -> Result<Tellers, Complaint> {
+    let mut found = Tellers::default();
+    let Ok(said) = ask(&["worktree", "list", "--porcelain"]).await else { return Ok(found) };
+    let text = String::from_utf8_lossy(&said);
+    for (at, tree) in text.split("\n\n").take(TREES_MAX).enumerate() {
+        let member = |name: &str| tree.lines().find_map(|it| it.strip_prefix(name));
+        let Some(path) = member("worktree ") else { continue };
+        let Some(branch) = member("branch refs/heads/") else { continue };
+        let named = Marker::read_in(path).await.and_then(|it| it.agent);
+        let is_named = named.is_some();
+        let Some(teller) = named.or_else(|| crate::cli::broker::dashed(branch)) else { continue };
+        let own = crate::cli::broker::dashed(&teller).as_deref() == Some(agent);
+        if own {
+            found.own = Some(branch.to_owned());
+        }
+        let is_here = crate::system::real_path(path.as_ref())
+            .is_ok_and(|it| crate::system::real_path(&here.places.worktree).is_ok_and(|here| here == it));
+        // In the first one, only agents that are known are told of; this one makes itself known to begin with.
+        if is_here && (is_named || at > 0 || own || is_known(client, &teller).await?) {
+            found.here = Some(teller);
+        }
+    }
+    Ok(found)
 }
 
 /// Tells the others of a commit, if whoever made it is an agent. What it says of files is what the commit has, whatever

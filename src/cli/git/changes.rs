@@ -22,7 +22,7 @@ pub(super) struct Change {
     pub(super) new: Option<String>,
 }
 
-fn broken(what: impl std::fmt::Display) -> Complaint {
+pub(super) fn broken(what: impl std::fmt::Display) -> Complaint {
     Complaint::of("git does not say what is to be checked").because(what)
 }
 
@@ -39,19 +39,6 @@ pub(super) async fn ask(args: &[&str]) -> Result<Vec<u8>, Complaint> {
     match said.status.success() {
         true => Ok(said.stdout),
         false => Err(broken(String::from_utf8_lossy(&said.stderr).trim())),
-    }
-}
-
-/// The further parents of the merge that is being committed; none where it is no merge.
-pub(super) async fn merged() -> Result<Vec<String>, Complaint> {
-    let said = ask(&["rev-parse", "--git-path", "MERGE_HEAD"]).await?;
-    let path = String::from_utf8_lossy(&said);
-    match std::fs::read_to_string(path.trim_end_matches(['\n', '\r'])) {
-        Ok(text) => {
-            Ok(text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect())
-        }
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(err) => Err(broken(format!("MERGE_HEAD cannot be read: {err}"))),
     }
 }
 

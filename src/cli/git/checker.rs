@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::changes::{Blobs, Change, changes, merged};
+use super::changes::{Blobs, Change, changes};
+use super::merge::Merge;
 use crate::base::limits::{FILES_AT_ONCE_BYTES, FRAME_LEN_MAX, SOURCE_BYTES_MAX, STAGED_FILES_MAX};
 use crate::cli::{Complaint, Here, out};
 use crate::client::{Client, wire};
@@ -25,21 +26,6 @@ pub(in crate::cli) struct Checker<'a> {
 struct Concerned {
     contracts: BTreeSet<String>,
     locks: BTreeSet<String>,
-}
-
-/// Of a merge, leaves what its committer has made: files that are as another parent has them came with that parent,
-/// where they were committed before.
-async fn without_others(all: &mut Vec<Change>) -> Result<(), Complaint> {
-    for parent in merged().await? {
-        let differs: BTreeSet<Option<String>> =
-            changes(&["--cached", &parent]).await?.into_iter().flat_map(|it| [it.path, it.from]).collect();
-        all.retain(|change| {
-            let of_change = [&change.path, &change.from];
-            of_change.into_iter().any(|path| path.is_some() && differs.contains(path))
-                || change.path.is_none()
-        });
-    }
-    Ok(())
 }
 
 impl<'a> Checker<'a> {
@@ -75,17 +61,20 @@ impl<'a> Checker<'a> {
         locks: bool,
     ) -> Result<(wire::Checked, Vec<wire::Blocked>), Complaint> {
         let mut changes = changes(between).await?;
-        if between == ["--cached"] {
-            without_others(&mut changes).await?;
-        }
+        let merge = if between == ["--cached"] { Merge::read().await? } else { Merge::default() };
+        merge.leave_own(&mut changes).await?;
         let concerned = self.concerned(&changes).await?;
         let touched = !concerned.contracts.is_empty() || (locks && !concerned.locks.is_empty());
         if !touched {
             return Ok(Default::default());
         }
         let mut blobs = Blobs::open()?;
-        let checked = self.contracts(&changes, &concerned, &mut blobs).await?;
-        let blocked = if locks { self.locks(&changes, &concerned, &mut blobs).await? } else { Vec::new() };
+        let mut checked = self.contracts(&changes, &concerned, &mut blobs).await?;
+        if !checked.violations.is_empty() && merge.is_one() {
+            self.without_parents_violations(&mut checked, &changes, &merge, &mut blobs).await?;
+        }
+        let blocked =
+            if locks { self.locks(&changes, &concerned, &merge, &mut blobs).await? } else { Vec::new() };
         Ok((checked, blocked))
     }
 
@@ -132,10 +121,44 @@ impl<'a> Checker<'a> {
         asked.end(self).await
     }
 
+    /// Of a merge, leaves the contracts that its committer breaks: where a parent has the same signature, or none, it was
+    /// committed there before.
+    async fn without_parents_violations(
+        &self,
+        checked: &mut wire::Checked,
+        changes: &[Change],
+        merge: &Merge,
+        blobs: &mut Blobs,
+    ) -> Result<(), Complaint> {
+        let is_broken = |change: &&Change| {
+            let names = [&change.path, &change.from];
+            checked.violations.iter().any(|it| names.into_iter().flatten().any(|name| *name == it.file))
+        };
+        let names = changes.iter().filter(is_broken).flat_map(|it| it.path.iter().chain(&it.from));
+        let names: BTreeSet<&str> = names.map(String::as_str).collect();
+        for parent in merge.parents() {
+            let there = parent.blobs(&names).await?;
+            let mut asked = Contracts::default();
+            for name in &names {
+                match there.get(*name) {
+                    Some(id) => {
+                        let content = blobs.get(id).await?;
+                        asked.file(self, (*name).to_owned(), None, &content).await?;
+                    }
+                    None => asked.deleted((*name).to_owned()),
+                }
+            }
+            let theirs = asked.end(self).await?.violations;
+            checked.violations.retain(|it| !theirs.iter().any(|other| is_the_same(it, other)));
+        }
+        Ok(())
+    }
+
     async fn locks(
         &self,
         changes: &[Change],
         concerned: &Concerned,
+        merge: &Merge,
         blobs: &mut Blobs,
     ) -> Result<Vec<wire::Blocked>, Complaint> {
         let mut blocked = Vec::new();
@@ -150,16 +173,42 @@ impl<'a> Checker<'a> {
             let is_concerned =
                 here.is_some_and(|path| is_locked(&path)) || there.is_some_and(|(path, _)| is_locked(&path));
             if let Some(path) = here.filter(|_| is_concerned) {
-                blocked.extend(self.edit(path, (change.old.as_deref(), None), blobs).await?);
+                blocked.extend(self.edit(path, (change.old.as_deref(), None), merge, blobs).await?);
             }
             if let Some((path, old)) = there.filter(|_| is_concerned) {
-                blocked.extend(self.edit(path, (old, change.new.as_deref()), blobs).await?);
+                blocked.extend(self.edit(path, (old, change.new.as_deref()), merge, blobs).await?);
             }
         }
         Ok(blocked)
     }
 
+    /// What others have of what an edit changes; of a merge, of what is as no parent has it.
     async fn edit(
+        &self,
+        path: &str,
+        (old, new): (Option<&str>, Option<&str>),
+        merge: &Merge,
+        blobs: &mut Blobs,
+    ) -> Result<Vec<wire::Blocked>, Complaint> {
+        let mut blocked = self.edit_from(path, (old, new), blobs).await?;
+        for parent in merge.others() {
+            if blocked.is_empty() {
+                break;
+            }
+            let there = parent.blobs(&BTreeSet::from([path])).await?;
+            let theirs = self.edit_from(path, (there.get(path).map(String::as_str), new), blobs).await?;
+            let same = |a: &wire::Blocked, b: &wire::Blocked| {
+                let fences = |it: &wire::Blocked| {
+                    (it.lock.as_ref().map(|it| it.fence), it.claim.as_ref().map(|it| it.fence))
+                };
+                fences(a) == fences(b)
+            };
+            blocked.retain(|it| theirs.iter().any(|other| same(it, other)));
+        }
+        Ok(blocked)
+    }
+
+    async fn edit_from(
         &self,
         path: &str,
         (old, new): (Option<&str>, Option<&str>),
@@ -179,6 +228,14 @@ impl<'a> Checker<'a> {
         }
         Ok(self.client.guard(&wire::Guard { edits: vec![edit] }).await?.blocked)
     }
+}
+
+/// Whether two files break a contract in the same way. Of what cannot be read that is not known.
+fn is_the_same(one: &wire::Violation, other: &wire::Violation) -> bool {
+    let gone = |it: &wire::Violation| matches!(it.fault.as_str(), "missing" | "deleted");
+    let changed = |it: &wire::Violation| it.fault == "changed";
+    one.contract == other.contract
+        && ((gone(one) && gone(other)) || (changed(one) && changed(other) && one.actual == other.actual))
 }
 
 /// Questions about contracts, a few megabytes at a time.

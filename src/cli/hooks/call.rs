@@ -2,12 +2,13 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::patch::{self, Change};
 use super::shell::{self, Written};
-use super::wide::Wide;
+use super::wide::{Wide, bounded};
 use crate::base::limits::{HOOK_FILES_MAX, SOURCE_BYTES_MAX};
 use crate::cli::Here;
 
@@ -33,6 +34,18 @@ pub(super) struct Targets {
     pub(super) files: Vec<Target>,
     /// And whatever there is of these.
     pub(super) wide: Vec<Wide>,
+}
+
+impl Targets {
+    /// Of what cannot be worked out: it may write anything.
+    pub(super) fn anything() -> Self {
+        Self { files: Vec::new(), wide: vec![Wide::Anything] }
+    }
+
+    /// Whether it could not be worked out.
+    pub(super) fn is_anything(&self) -> bool {
+        self.wide.contains(&Wide::Anything)
+    }
 }
 
 impl Told {
@@ -85,11 +98,11 @@ impl Told {
         inner.filter(|it| !it.is_empty()).map_or_else(|| from.clone(), |it| from.join(it))
     }
 
-    /// Everything that the call would write.
+    /// Everything that the call would write, as far as that can be told until then.
     ///
     /// # Errors
     /// Why that cannot be told, of a call that writes.
-    pub(super) fn targets(&self, folder: &Path) -> Result<Targets, String> {
+    pub(super) fn targets(&self, folder: &Path, until: Instant) -> Result<Targets, String> {
         let tool = self.tool()?;
         let given = Arguments { given: self.arguments(), folder };
         let mut wide = Vec::new();
@@ -100,13 +113,13 @@ impl Told {
             "apply_patch" | "ApplyPatch" => given.patched()?,
             // Without a command it watches something else.
             "Monitor" if given.given.get("command").is_none() => Vec::new(),
-            "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => given.commanded(&mut wide)?,
+            "Bash" | "Monitor" | "Shell" | "shell" | "exec_command" => given.commanded(&mut wide, until)?,
             tool if writes_over_mcp(tool) => given.paths(),
             _ => Vec::new(),
         };
         match files.len() > HOOK_FILES_MAX {
-            true => Err(format!("it writes more than {HOOK_FILES_MAX} files")),
-            false => Ok(Targets { files, wide }),
+            true => Ok(Targets::anything()),
+            false => Ok(Targets { files, wide: bounded(wide) }),
         }
     }
 }
@@ -210,7 +223,7 @@ impl Arguments<'_> {
         targets
     }
 
-    fn commanded(&self, wide: &mut Vec<Wide>) -> Result<Vec<Target>, String> {
+    fn commanded(&self, wide: &mut Vec<Wide>, until: Instant) -> Result<Vec<Target>, String> {
         let command = match self.given.get("command").or_else(|| self.given.get("cmd")) {
             Some(Value::String(command)) => command.clone(),
             // `["bash", "-lc", "..."]`
@@ -221,7 +234,7 @@ impl Arguments<'_> {
             _ => return Err("it has no command".into()),
         };
         let mut targets = self.of_patch(&patch::read(&command));
-        for written in shell::written(&command, self.folder) {
+        for written in shell::written(&command, self.folder, until) {
             match written {
                 Written::Path(path) if path.symlink_metadata().is_ok_and(|it| it.is_dir()) => {
                     wide.push(Wide::Below(path, Vec::new()));
@@ -229,6 +242,7 @@ impl Arguments<'_> {
                 Written::Path(path) => targets.push(Target { path, change: None }),
                 Written::Below(folder, patterns) => wide.push(Wide::Below(folder, patterns)),
                 Written::Changed(folder, between) => wide.push(Wide::Changed(folder, between)),
+                Written::Anything => wide.push(Wide::Anything),
                 Written::Patched(patch, folder, strip) => {
                     let patch = content(&patch).filter(|it| !it.is_empty());
                     match patch {

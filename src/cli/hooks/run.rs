@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -15,10 +15,10 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::json;
 
-use super::call::{Target, Told, names_in};
+use super::call::{Target, Targets, Told, names_in};
 use super::host::{Event, Host};
 use super::shown::Shown;
-use super::wide::Wide;
+use super::wide::{Known, Wide};
 use crate::base::limits::{HOOK_INPUT_BYTES_MAX, HOOK_MS_MAX};
 use crate::base::{AgentId, Ttl};
 use crate::cli::args::duration;
@@ -37,8 +37,18 @@ const REFUSED: u8 = USAGE;
 /// Obstacles that are named; a reason is read by a model, and costs.
 const NAMED_MAX: usize = 8;
 
+/// How long it is worked out what a call writes; the rest of the time is for asking about it.
+const WORK_MAX: Duration = Duration::from_secs(6);
+
 /// How long one question to the daemon waits.
 const ASK_EVERY: Duration = Duration::from_secs(20);
+
+/// Stack of the threads that work: what is nested is bounded, and this is far more than it takes.
+const STACK_BYTES: usize = 16 << 20;
+
+/// What a model is told of a call that could not be worked out.
+const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, since it is too long or too deeply nested; so it \
+     counts as writing everything that others hold. Make several plain commands of it that name their files.";
 
 /// How long an answer is waited for where nobody sits at the host: time enough for a person who has been waiting for the
 /// question in Provost's queue, and for no other.
@@ -50,7 +60,7 @@ const NOBODY_THERE: &str = "Provost: nobody sits at this host, and nobody has an
      Provost's policy, or by a rule of the host's own.";
 
 /// `provost hooks run`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct Run {
     /// Which host
     host: Host,
@@ -82,7 +92,11 @@ pub(in crate::cli) fn run(asked: &Run) -> Result<u8, Complaint> {
     let told = read(until).and_then(|it| Told::read(&it).map_err(Complaint::of));
     match asked.event {
         Event::PreToolUse => {
-            let checked = told.and_then(|told| check(asked, &told, until));
+            let asked_of = asked.clone();
+            let checked = told.and_then(|told| {
+                let late = || Complaint::of("it cannot be worked out in time what it writes");
+                apart(until, move || check(&asked_of, told, until)).unwrap_or_else(|| Err(late()))
+            });
             Ok(answer(asked.host, checked))
         }
         Event::PermissionRequest => Ok(permission(asked, told, until)),
@@ -166,29 +180,53 @@ fn within<T>(until: Instant, work: impl Future<Output = Result<T, Complaint>>) -
     wait_for(async { tokio::time::timeout_at(until.into(), work).await.unwrap_or_else(|_| Err(slow())) })
 }
 
+/// What comes of work on a thread of its own; `None` if it does not end in time, or in no good way. It ends with this program.
+fn apart<T: Send + 'static>(until: Instant, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (give, take) = mpsc::channel();
+    let works = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || give.send(work()));
+    works.ok()?;
+    take.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+}
+
 /// Whether the tool may write what it would.
-fn check(asked: &Run, told: &Told, until: Instant) -> Result<Checked, Complaint> {
-    let here = here(told)?;
+fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, Complaint> {
+    let here = here(&told)?;
     let folder = told.folder(&here.cwd);
-    let targets =
-        told.targets(&folder).map_err(|why| Complaint::of("the tool call is not understood").because(why))?;
+    let told = Arc::new(told);
+    let work_until = until.min(Instant::now() + WORK_MAX);
+    let worked_out = {
+        let told = Arc::clone(&told);
+        // Files may be slow to read, and texts to compare.
+        apart(work_until, move || told.targets(&folder, work_until))
+    };
+    let targets = worked_out
+        .unwrap_or_else(|| Ok(Targets::anything()))
+        .map_err(|why| Complaint::of("the tool call is not understood").because(why))?;
     let mut edits = edits(&here, &targets.files)?;
     if edits.is_empty() && targets.wide.is_empty() {
         return Ok(Checked::Free);
     }
-    let agent = agent(asked, told, &here)?;
+    let agent = agent(asked, &told, &here)?;
+    let wide = targets.wide.clone();
     let guarded = within(until, async {
         let client = daemon(&here, agent).await?;
-        if !targets.wide.is_empty() {
+        if !wide.is_empty() {
             let held = known_of_others(&client).await?;
-            edits.extend(among_those(&here, &targets.wide, &held));
+            let top = here.places.worktree.clone();
+            // Git is asked, and what it has not said by then may be written.
+            let git_until = until.min(Instant::now() + WORK_MAX);
+            let among = tokio::task::spawn_blocking(move || among_those(&top, &wide, &held, git_until));
+            edits.extend(among.await.map_err(|err| Complaint::of("it cannot be worked out").because(err))?);
         }
         Ok(client.guard(&wire::Guard { edits }).await?)
     })?;
     Ok(match guarded.blocked.is_empty() {
         true if !guarded.near.is_empty() => Checked::Near(nearby(&guarded)),
         true => Checked::Free,
-        false => Checked::Held(refusal(asked.host, &guarded)),
+        false => {
+            let refusal = refusal(asked.host, &guarded);
+            Checked::Held(if targets.is_anything() { format!("{NOT_WORKED_OUT} {refusal}") } else { refusal })
+        }
     })
 }
 
@@ -207,11 +245,10 @@ async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, Complaint>
 }
 
 /// Those of them that a write to many files would write.
-fn among_those(here: &Here, wide: &[Wide], held: &BTreeSet<String>) -> Vec<wire::Edit> {
-    let top =
-        crate::system::real_path(&here.places.worktree).unwrap_or_else(|_| here.places.worktree.clone());
-    let held: Vec<&str> = held.iter().map(String::as_str).collect();
-    let written: BTreeSet<&str> = wide.iter().flat_map(|it| it.among(&top, &held)).collect();
+fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instant) -> Vec<wire::Edit> {
+    let top = crate::system::real_path(top).unwrap_or_else(|_| top.to_owned());
+    let held = Known::all(&top, held.iter().map(String::as_str));
+    let written: BTreeSet<&str> = wide.iter().flat_map(|it| it.among(&top, &held, until)).collect();
     written.into_iter().map(|path| wire::Edit { path: path.into(), ..wire::Edit::default() }).collect()
 }
 

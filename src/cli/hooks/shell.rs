@@ -3,35 +3,35 @@
 //! What a command does cannot be told from its words, and nothing here tries to. Found are redirections and what programs
 //! in general use write, in the folder in which they are: `cd` is followed, and what `sh -c` is told is read, too. Of a
 //! word with a variable or a command in it only that is known which the command itself says. That keeps honest agents off
-//! what others have; it holds no agent that wants to get around it. `words` reads the lines, `values` knows variables,
-//! `programs` what programs write, `git`, `searches` and `patches` more of some of them, `code` what stands in a line for
-//! an interpreter, and `wrappers` which program is run in the end.
+//! what others have; it holds no agent that wants to get around it. What costs more than the bounds of a search is not
+//! known to write nothing: then it may write anything. `words` reads the lines, `values` knows variables, `found` has what
+//! comes of it and the bounds, `programs` what programs write, `copies`, `git`, `searches`, `scripts` and `patches` more of
+//! some of them, `code` what stands in a line for an interpreter, and `wrappers` which program is run in the end.
 
 mod code;
+mod copies;
+mod found;
 mod git;
 mod patches;
 mod programs;
 mod projects;
+mod scripts;
 mod searches;
 mod values;
 mod words;
 mod wrappers;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::wide::Between;
 use code::Language;
+use found::Found;
 use values::Values;
 use words::{Part, Word};
 
-/// Most lines that are read for one command, those within scripts and loops included.
-const LINES_MAX: usize = 500;
-
-/// Commands within commands that are read.
-const DEPTH_MAX: usize = 8;
-
 /// What a command writes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Written {
     /// A file, or a folder with all that is in it.
     Path(PathBuf),
@@ -41,30 +41,37 @@ pub(super) enum Written {
     Changed(PathBuf, Between),
     /// What a patch says, in this file and from this folder, without so many folders of its paths.
     Patched(PathBuf, PathBuf, usize),
+    /// Whatever there is: to work it out costs more than it may.
+    Anything,
 }
 
-/// What a command writes that is run in a folder, as far as its words say so.
-pub(super) fn written(command: &str, folder: &Path) -> Vec<Written> {
-    let mut reader = Reader::default();
-    reader.line(command, folder, 0);
-    reader.found
+/// Functions that a line defines.
+const FUNCTIONS_MAX: usize = 100;
+
+/// Folders that a line goes into and has to come back from.
+const PLACES_MAX: usize = 1_000;
+
+/// What a command writes that is run in a folder, as far as its words say so, and as can be told until then.
+pub(super) fn written(command: &str, folder: &Path, until: Instant) -> Vec<Written> {
+    let mut found = Found::until(until);
+    Reader::within(&mut found).line(command, folder);
+    found.written()
 }
 
 /// Reads commands.
-#[derive(Default)]
-struct Reader {
-    /// How many lines were read; scripts of a project can call each other without end.
-    lines: usize,
-    found: Vec<Written>,
+struct Reader<'a> {
+    found: &'a mut Found,
     values: Values,
+    /// What the command before has printed.
+    said: Option<String>,
 }
 
 /// A program that takes the text in the lines to come.
 enum Takes {
-    /// A shell, in a folder.
-    Shell(PathBuf),
-    /// An interpreter, in a folder.
-    Code(Language, PathBuf),
+    /// A shell, in a folder, with the words of its command.
+    Shell(PathBuf, Vec<Word>),
+    /// An interpreter, in a folder, with the words of its command.
+    Code(Language, PathBuf, Vec<Word>),
     /// One that changes what a patch says, from a folder, without so many folders of its paths.
     Patch(PathBuf, usize),
 }
@@ -75,6 +82,8 @@ struct Place {
     here: Vec<Option<PathBuf>>,
     /// What `pushd` has put aside.
     aside: Vec<Option<PathBuf>>,
+    /// Where it was before, which `cd -` goes back to.
+    before: Option<PathBuf>,
     takes: Option<Takes>,
 }
 
@@ -84,56 +93,114 @@ impl Place {
     }
 
     fn goes(&mut self, to: Option<PathBuf>) {
+        self.before = self.here();
         *self.here.last_mut().expect("there is always one") = to;
     }
 }
 
-impl Reader {
-    fn line(&mut self, command: &str, folder: &Path, depth: usize) {
-        self.lines += 1;
-        if self.lines == LINES_MAX {
-            // Whatever comes of the rest may be written anywhere below.
-            self.found.push(Written::Below(folder.to_owned(), Vec::new()));
-        }
-        if depth > DEPTH_MAX || self.lines >= LINES_MAX {
+impl<'a> Reader<'a> {
+    fn within(found: &'a mut Found) -> Self {
+        Self { found, values: Values::default(), said: None }
+    }
+
+    /// Has something read with what is found so far, deeper in.
+    fn deeper(&mut self, search: impl FnOnce(&mut Reader<'_>)) {
+        let values = std::mem::take(&mut self.values);
+        let mut values = Some(values);
+        let back = &mut values;
+        self.found.deeper(|found| {
+            let mut reader = Reader { found, values: back.take().unwrap_or_default(), said: None };
+            search(&mut reader);
+            *back = Some(reader.values);
+        });
+        self.values = values.unwrap_or_default();
+    }
+
+    fn line(&mut self, command: &str, folder: &Path) {
+        if !self.found.reads(command) {
             return;
         }
-        let mut place = Place { here: vec![Some(folder.to_owned())], aside: Vec::new(), takes: None };
-        for part in words::parts(command) {
+        let mut place =
+            Place { here: vec![Some(folder.to_owned())], aside: Vec::new(), before: None, takes: None };
+        let parts = words::parts(command);
+        self.learn_calls(&parts);
+        for part in parts {
+            if self.found.gave_up() {
+                return;
+            }
             match part {
+                Part::Open if place.here.len() > PLACES_MAX => return self.found.give_up(),
                 Part::Open => place.here.push(place.here()),
                 Part::Close if place.here.len() > 1 => drop(place.here.pop()),
                 Part::Close => {}
                 Part::Inner(line) => {
                     if let Some(folder) = place.here() {
-                        self.line(&line, &folder, depth + 1);
+                        self.deeper(|it| it.line(&line, &folder));
                     }
                 }
                 Part::Text(text) => {
                     if let Some(takes) = place.takes.take() {
-                        self.text(&text, takes, depth);
+                        self.text(&text, takes);
                     }
                 }
-                Part::Command(words) => {
-                    let rounds = self.values.rounds(&words);
-                    for round in 0..rounds {
-                        let here = place.here();
-                        let settled =
-                            words.iter().flat_map(|it| self.values.settled(it, round, here.as_deref()));
-                        let settled = settled.collect();
-                        self.command(settled, &mut place, depth);
-                    }
-                }
+                Part::Command(words) => self.rounds(&words, &mut place),
             }
         }
         self.without_text(place.takes.take());
     }
 
+    /// What functions that a line defines are called with in it.
+    fn learn_calls(&mut self, parts: &[Part]) {
+        let mut functions: Vec<&str> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let Part::Command(words) = part else { continue };
+            let is_call = matches!(parts.get(at + 1..at + 3), Some([Part::Open, Part::Close]));
+            let named = match words.first().and_then(programs::text) {
+                Some("function") => words.get(1),
+                _ => words.last().filter(|_| is_call),
+            };
+            functions.extend(named.and_then(programs::text));
+        }
+        if functions.len() > FUNCTIONS_MAX {
+            return self.found.give_up();
+        }
+        let calls = parts.iter().filter_map(|it| match it {
+            Part::Command(words) => words.split_first().filter(|it| !it.1.is_empty()),
+            _ => None,
+        });
+        for (name, given) in calls {
+            if programs::text(name).is_some_and(|it| functions.contains(&it)) {
+                self.values.learn_parameters(given, true);
+            }
+        }
+    }
+
+    /// A command with everything that the variables in it may have.
+    fn rounds(&mut self, words: &[Word], place: &mut Place) {
+        let rounds = self.values.rounds(words);
+        let Some(count) = rounds.count() else { return self.found.give_up() };
+        for round in 0..count {
+            let here = place.here();
+            let mut settled = Vec::new();
+            for word in words {
+                let stands_for = self.values.settled(word, (&rounds, round), here.as_deref());
+                match stands_for.and_then(words::spelled_out) {
+                    Some(words) if self.found.affords(words::length(word, &words)) => settled.extend(words),
+                    _ => return self.found.give_up(),
+                }
+            }
+            self.command(settled, place, round > 0);
+        }
+    }
+
     /// Text that a program takes.
-    fn text(&mut self, text: &str, takes: Takes, depth: usize) {
+    fn text(&mut self, text: &str, takes: Takes) {
         match takes {
-            Takes::Shell(folder) => self.line(text, &folder, depth + 1),
-            Takes::Code(language, folder) => self.code(language, text, &folder, depth),
+            Takes::Shell(folder, words) => {
+                let line = wrappers::read_by(&words, text);
+                self.deeper(|it| it.line(&line, &folder));
+            }
+            Takes::Code(language, folder, words) => self.code(language, text, &words, &folder),
             Takes::Patch(folder, strip) => {
                 let named = super::patch::named(text, strip);
                 if named.is_empty() {
@@ -152,19 +219,28 @@ impl Reader {
         }
     }
 
-    fn code(&mut self, language: Language, text: &str, folder: &Path, depth: usize) {
+    fn code(&mut self, language: Language, text: &str, words: &[Word], folder: &Path) {
+        if !self.found.affords(text.len().saturating_mul(code::COST)) {
+            return;
+        }
         let done = code::done_by(language, text);
+        if done.gave_up {
+            return self.found.give_up();
+        }
         for path in &done.paths {
             self.found.extend(programs::written(&Word::Plain(path.clone()), folder));
         }
+        if done.writes_given {
+            self.found.extend(words.iter().skip(1).flat_map(|it| programs::written(it, folder)));
+        }
         for line in &done.lines {
-            self.line(line, folder, depth + 1);
+            self.deeper(|it| it.line(line, folder));
         }
     }
 
-    fn command(&mut self, words: Vec<Word>, place: &mut Place, depth: usize) {
+    fn command(&mut self, words: Vec<Word>, place: &mut Place, once_more: bool) {
         let (words, into, from) = sorted(words);
-        self.values.learn(&words);
+        self.values.learn(&words, once_more);
         let at = place.here().unwrap_or_default();
         let is_script = |words: &[Word]| projects::script(words, &at).is_some();
         let (to, plain) = wrappers::without_helpers(&words, &is_script);
@@ -178,26 +254,36 @@ impl Reader {
         }
         let Some(folder) = here else { return };
         self.found.extend(into.iter().flat_map(|it| programs::written(it, &folder)));
-        self.values.learn(plain);
+        self.values.learn(plain, once_more);
         if let Some(to) = wrappers::changes_folder(plain) {
             if wrappers::puts_aside(plain) {
                 place.aside.push(Some(folder.clone()));
             }
-            place.goes(to.map(|to| folder.join(to)));
+            let back = || place.before.clone().filter(|_| plain.get(1).and_then(programs::text) == Some("-"));
+            let to = to.map(|to| folder.join(to)).or_else(back);
+            place.goes(to);
         } else if let Some(inner) = wrappers::shell_text(plain) {
-            self.line(&inner, &folder, depth + 1);
+            self.values.learn_environment(&words[..words.len() - plain.len()]);
+            self.deeper(|it| it.line(&inner, &folder));
         } else if let Some((language, text)) = code::told(plain) {
-            self.code(language, &text, &folder, depth);
-            programs::of_one(plain, &folder, &mut self.found);
+            self.code(language, &text, plain, &folder);
+            programs::of_one(plain, &folder, self.found);
         } else if let Some((folder, line)) = projects::script(plain, &folder) {
-            self.line(&line, &folder, depth + 1);
+            self.deeper(|it| it.line(&line, &folder));
         } else {
-            programs::of_one(plain, &folder, &mut self.found);
+            programs::of_one(plain, &folder, self.found);
         }
+        let said = std::mem::replace(&mut self.said, values::said(plain));
         let takes = if wrappers::reads_commands(plain) {
-            Some(Takes::Shell(folder))
+            if let Some(line) = said.filter(|_| from.is_none()) {
+                self.deeper(|it| it.line(&line, &folder));
+            }
+            Some(Takes::Shell(folder, plain.to_vec()))
         } else if let Some(language) = code::is_taken_by(plain) {
-            Some(Takes::Code(language, folder))
+            if let Some(text) = said.filter(|_| from.is_none()) {
+                self.code(language, &text, plain, &folder);
+            }
+            Some(Takes::Code(language, folder, plain.to_vec()))
         } else {
             patches::is_taken_by(plain, &folder).map(|(folder, strip)| Takes::Patch(folder, strip))
         };

@@ -13,6 +13,7 @@ impl Command {
             Command::AckTask(it) => Some(&it.task),
             Command::CancelTask(it) => Some(&it.task),
             Command::NoteFiles(it) => Some(&it.task),
+            Command::EndRun(it) => Some(&it.task),
             _ => None,
         }
     }

@@ -211,14 +211,14 @@ fn standing(it: &wire::Task, row: &Task) -> String {
     if let Some(used) = used {
         text.push_str(&format!("\nUsed: {}.", words::one_line(&used, USED_CHARS)));
     }
-    let (can_apply, left_out) = it.changes_kept();
-    for it in left_out {
+    let kept = it.changes_kept();
+    for it in &kept.left_out {
         text.push_str(&format!("\nNot kept of what it has changed: {}.", words::one_line(it, USED_CHARS)));
     }
-    if can_apply {
-        let id = &row.task_id;
+    if kept.can_apply {
+        let (id, names) = (&row.task_id, words::one_line(&kept.names(), USED_CHARS));
         text.push_str(&format!(
-            "\nWhat it has changed is in its private copy. A person writes it into the work tree: provost apply {id}"
+            "\nWhat it has changed is in its private copy: {names}. A person writes it into the work tree: provost apply {id}"
         ));
     }
     text.push_str(&match row.is_over {

@@ -11,6 +11,7 @@ mod held_back;
 mod hosts;
 mod inbox;
 mod jobs;
+mod kept;
 mod permissions;
 mod posts;
 mod token;
@@ -27,6 +28,7 @@ pub use held_back::*;
 pub use hosts::*;
 pub use inbox::*;
 pub use jobs::*;
+pub use kept::*;
 pub use permissions::*;
 pub use posts::*;
 pub use token::*;
@@ -297,19 +299,6 @@ pub struct Task {
     pub exit_code: Option<i64>,
     /// What was said about it.
     pub notes: Vec<Note>,
-}
-
-impl Task {
-    /// What was kept of its changes: whether they can be applied, and what was left out. The newest note that speaks of them
-    /// says so, which of a task that was taken back is not the last.
-    pub fn changes_kept(&self) -> (bool, Vec<&str>) {
-        let apply = format!("provost apply {}", self.id);
-        let said = self.notes.iter().rev().filter_map(|note| note.details.as_ref());
-        let about = |it: &&Value| it["apply"] == *apply || it["left_out"].is_array();
-        let Some(details) = said.into_iter().find(about) else { return (false, Vec::new()) };
-        let left_out = details["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        (details["apply"] == *apply, left_out.collect())
-    }
 }
 
 /// What a run has left that runs later.

@@ -45,7 +45,15 @@ pub(super) fn import(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
     if let Some(from) = from {
         let types_only = says_type(walk, node);
         let at = offset(node.start_byte());
-        walk.import(Import { from, form: ImportForm::Static, names, types_only, within: None, at });
+        walk.import(Import {
+            from,
+            form: ImportForm::Static,
+            names,
+            types_only,
+            within: None,
+            either: false,
+            at,
+        });
     }
     false
 }
@@ -158,6 +166,7 @@ fn passed_on(walk: &mut Walk<'_>, node: Node<'_>, from: Box<str>) {
         names: names.clone(),
         types_only: says_type(walk, node),
         within: None,
+        either: false,
         at: offset(node.start_byte()),
     };
     let Some(import) = walk.import(import) else { return };
@@ -220,7 +229,15 @@ pub(super) fn taken(walk: &mut Walk<'_>, call: Node<'_>, function: Node<'_>) -> 
     match module_of(walk, call, function) {
         Some((from, form)) => {
             let at = offset(call.start_byte());
-            walk.import(Import { from, form, names: Vec::new(), types_only: false, within: None, at });
+            walk.import(Import {
+                from,
+                form,
+                names: Vec::new(),
+                types_only: false,
+                within: None,
+                either: false,
+                at,
+            });
             true
         }
         None => Kind::at(walk, function) == Some(Kind::ImportWord),
@@ -256,7 +273,15 @@ impl<'t> Taken<'t> {
     fn record(self, walk: &mut Walk<'_>, names: Vec<ImportedName>) -> Option<u32> {
         walk.claim(self.call);
         let at = offset(self.call.start_byte());
-        walk.import(Import { from: self.from, form: self.form, names, types_only: false, within: None, at })
+        walk.import(Import {
+            from: self.from,
+            form: self.form,
+            names,
+            types_only: false,
+            within: None,
+            either: false,
+            at,
+        })
     }
 
     /// Records it as what is exported under a name.

@@ -8,8 +8,17 @@ use super::super::{Export, Exported, Import, ImportForm, Imported, ImportedName}
 use super::python::{Field, Kind};
 
 fn import_of(node: Node<'_>, from: &str, names: Vec<ImportedName>) -> Import {
-    let at = offset(node.start_byte());
-    Import { from: from.into(), form: ImportForm::Static, names, types_only: false, within: None, at }
+    let (at, either) = (offset(node.start_byte()), is_in_branch(node));
+    Import { from: from.into(), form: ImportForm::Static, names, types_only: false, within: None, either, at }
+}
+
+/// Whether it depends on something if it runs, within what it stands in.
+fn is_in_branch(node: Node<'_>) -> bool {
+    let around = std::iter::successors(node.parent(), Node::parent);
+    let mut kinds = around
+        .map(|it| it.kind())
+        .take_while(|it| !matches!(*it, "function_definition" | "class_definition"));
+    kinds.any(|it| matches!(it, "try_statement" | "if_statement"))
 }
 
 /// A dotted name without the blanks that may be in it.

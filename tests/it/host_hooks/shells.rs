@@ -75,7 +75,7 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "cat < docs/a.md > src/auth.ts",
         "tee >(tee src/auth.ts)",
         "cp -t src docs/auth.ts",
-        "install --target-directory=src docs/a.md",
+        "install --target-directory=src docs/auth.ts",
         "sort -o src/auth.ts docs/a.md",
         "curl -sSo src/auth.ts -o src/auth.ts https://example.org",
         "tar -C src -xf a.tar",
@@ -139,8 +139,9 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "tar tf a.tar",
         "unzip -l a.zip",
         "python3 -m http.server",
+        "echo 'rm docs/auth.ts' | sh",
         // Named in the document as what is not seen.
-        "echo 'rm src/auth.ts' | sh",
+        "cat build.sh | sh",
     ];
     for command in free {
         world.goes_on("claude", &told(&world, command));

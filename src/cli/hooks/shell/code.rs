@@ -26,7 +26,29 @@ pub(super) struct Done {
     pub(super) lines: Vec<String>,
     /// Whether it writes at all.
     writes: bool,
+    /// Whether it writes what its command is given.
+    pub(super) writes_given: bool,
+    /// Whether it costs more than it may to tell.
+    pub(super) gave_up: bool,
 }
+
+/// What it costs to read code, for each byte of it, beside that of a line.
+pub(super) const COST: usize = 4;
+
+/// Longest expression that is looked at, in words and signs.
+const SPAN_MAX: usize = 2_048;
+
+/// Calls that write, and names that are given something, in one piece of code.
+const PLACES_MAX: usize = 4_000;
+
+/// Texts that one expression may be.
+const TEXTS_MAX: usize = 512;
+
+/// What is looked at for what names are given, in words and signs, each as often as it is.
+const WORK_MAX: usize = 1_000_000;
+
+/// Stands for more texts than those.
+const TOO_MANY: &str = "\0";
 
 /// Interpreters, their language, and their options of one letter, and words, behind which code stands.
 const INTERPRETERS: &[(&str, Language, &str, &[&str])] = &[
@@ -75,7 +97,8 @@ pub(super) fn is_taken_by(words: &[Word]) -> Option<Language> {
 
 /// Whether code writes anything.
 pub(super) fn writes(language: Language, code: &str) -> bool {
-    done_by(language, code).writes
+    let done = done_by(language, code);
+    done.writes || done.gave_up
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,7 +126,16 @@ fn tokens(language: Language, code: &str) -> Vec<Token> {
             let three = [c; 3].iter().collect::<String>();
             let mark = if c != '`' && rest.starts_with(&three) { three } else { c.to_string() };
             let (text, behind) = quoted(&rest[mark.len()..], &mark);
-            all.push(Token::Text(text));
+            match language == Language::Hash && c == '`' {
+                // Ruby and Perl have a shell run it.
+                true => all.extend([
+                    Token::Name("system".into()),
+                    Token::Sign('('),
+                    Token::Text(text),
+                    Token::Sign(')'),
+                ]),
+                false => all.push(Token::Text(text)),
+            }
             rest = behind;
         } else if c.is_alphabetic() || c == '_' {
             let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -169,6 +201,7 @@ const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
     ("rmSync", &[], Writes::First),
     ("rmtree", &[], Writes::First),
     ("file_put_contents", &[], Writes::First),
+    ("write_file", &[], Writes::First),
     ("removedirs", &["os"], Writes::First),
     ("truncate", &["os", "fs", "File"], Writes::First),
     ("remove", &["os", "fs", "Deno"], Writes::First),
@@ -211,11 +244,23 @@ const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
 /// What code does, as far as its calls and the texts in it say so.
 pub(super) fn done_by(language: Language, code: &str) -> Done {
     let tokens = tokens(language, code);
-    let known = given(&tokens);
     let mut done = Done::default();
+    let Some(known) = given(&tokens) else {
+        done.gave_up = true;
+        return done;
+    };
+    let mut calls = 0;
     for (at, token) in tokens.iter().enumerate() {
         let Token::Name(function) = token else { continue };
-        let Some(arguments) = arguments(&tokens[at + 1..]) else { continue };
+        if !is_known(function) {
+            continue;
+        }
+        let Some((arguments, is_whole)) = arguments(&tokens[at + 1..]) else { continue };
+        calls += 1;
+        if calls > PLACES_MAX || !is_whole {
+            done.gave_up = true;
+            return done;
+        }
         let call = Call { before: &tokens[..at], arguments };
         match function.as_str() {
             "open" | "openSync" | "fopen" => call.opens(&known, &mut done),
@@ -224,7 +269,11 @@ pub(super) fn done_by(language: Language, code: &str) -> Done {
             "unlink" if call.arguments.iter().all(|it| it.is_empty()) => {
                 call.writes(Writes::Receiver, &known, &mut done);
             }
-            "unlink" | "rename" if !call.is_of_object() => call.writes(Writes::Both, &known, &mut done),
+            // Perl's and PHP's own.
+            "copy" if !call.is_of_object() => call.writes(Writes::Second, &known, &mut done),
+            "unlink" | "rename" | "move" if !call.is_of_object() => {
+                call.writes(Writes::Both, &known, &mut done)
+            }
             "rename" | "replace" if call.arguments.len() == 1 => {
                 call.writes(Writes::Moves, &known, &mut done)
             }
@@ -238,6 +287,11 @@ pub(super) fn done_by(language: Language, code: &str) -> Done {
         }
     }
     done
+}
+
+/// Whether a function may be one that writes.
+fn is_known(function: &str) -> bool {
+    matches!(function, "open" | "openSync" | "fopen" | "input") || FUNCTIONS.iter().any(|it| it.0 == function)
 }
 
 /// A call of a function.
@@ -268,6 +322,7 @@ impl Call<'_> {
     /// What stands before the dot.
     fn receiver(&self) -> &[Token] {
         let [before @ .., Token::Sign('.')] = self.before else { return &[] };
+        let before = &before[before.len().saturating_sub(SPAN_MAX)..];
         let mut depth = 0_usize;
         for (at, token) in before.iter().enumerate().rev() {
             match token {
@@ -292,7 +347,14 @@ impl Call<'_> {
             Writes::Line => return done.lines.extend(line(&self.arguments)),
         };
         done.writes = true;
-        done.paths.extend(written.into_iter().flat_map(|it| texts(it, known)));
+        let is_given = |it: &Token| matches!(it, Token::Name(it) if it == "argv" || it == "ARGV");
+        for expression in written {
+            done.writes_given |= expression.iter().any(is_given);
+            match texts(expression, known) {
+                Some(texts) => done.paths.extend(texts),
+                None => done.gave_up = true,
+            }
+        }
     }
 
     /// A file that is opened to be written, as its mode says.
@@ -305,8 +367,14 @@ impl Call<'_> {
         let named =
             self.arguments.iter().find(|it| matches!(it.first(), Some(Token::Name(it)) if it == "mode"));
         let named = named.and_then(|it| it.iter().find_map(of_text));
-        if text(1).is_some_and(perl) {
+        let flags = self.arguments.get(1).copied().unwrap_or_default();
+        let flag = |it: &Token| matches!(it, Token::Name(it) if it.starts_with("O_") && it != "O_RDONLY" && it != "O_CLOEXEC");
+        if flags.iter().any(flag) {
+            self.writes(Writes::First, known, done);
+        } else if text(1).is_some_and(perl) {
             done.writes = true;
+            let given = |it: &Token| matches!(it, Token::Name(it) if it == "ARGV");
+            done.writes_given |= self.arguments.get(2).is_some_and(|it| it.iter().any(given));
             let path = self.arguments.get(2).map_or_else(
                 || {
                     text(1)
@@ -314,7 +382,7 @@ impl Call<'_> {
                         .into_iter()
                         .collect()
                 },
-                |it| texts(it, known),
+                |it| texts(it, known).unwrap_or_default(),
             );
             done.paths.extend(path);
         } else if named.or(text(1)).is_some_and(writes) {
@@ -332,8 +400,11 @@ fn of_text(token: &Token) -> Option<&str> {
     }
 }
 
-/// The arguments behind a function's name: between parentheses, or, as Perl and Ruby have it, up to the end.
-fn arguments(rest: &[Token]) -> Option<Vec<&[Token]>> {
+/// The arguments behind a function's name: between parentheses, or, as Perl and Ruby have it, up to the end; and whether
+/// that was found.
+fn arguments(rest: &[Token]) -> Option<(Vec<&[Token]>, bool)> {
+    let is_whole = rest.len() <= SPAN_MAX;
+    let rest = &rest[..rest.len().min(SPAN_MAX)];
     let in_parentheses = match rest.first()? {
         Token::Sign('(') => true,
         Token::Text(_) | Token::Name(_) | Token::Sign('$') => false,
@@ -346,7 +417,7 @@ fn arguments(rest: &[Token]) -> Option<Vec<&[Token]>> {
             Token::Sign('(' | '[' | '{') => depth += 1,
             Token::Sign(')') if depth == 0 && in_parentheses => {
                 all.push(&rest[from..at]);
-                return Some(all);
+                return Some((all, true));
             }
             Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
             Token::Sign(',') if depth == 0 => {
@@ -355,23 +426,27 @@ fn arguments(rest: &[Token]) -> Option<Vec<&[Token]>> {
             }
             Token::End if !in_parentheses => {
                 all.push(&rest[from..at]);
-                return Some(all);
+                return Some((all, true));
             }
             _ => {}
         }
     }
     all.push(&rest[from..]);
-    Some(all)
+    Some((all, is_whole))
 }
 
-/// The texts that an expression may be: those in it, put together as a path, and those that its names were given.
-fn texts(expression: &[Token], known: &Known) -> Vec<String> {
+/// The texts that an expression may be: those in it, put together as a path, and those that its names were given; `None` if
+/// those are too many.
+fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
     let own: Vec<&str> = expression.iter().filter_map(of_text).collect();
     let names = expression.iter().filter_map(|it| match it {
         Token::Name(name) => known.get(name),
         _ => None,
     });
-    let named: Vec<String> = names.flatten().cloned().collect();
+    let named: Vec<String> = names.flatten().take(TEXTS_MAX + 1).cloned().collect();
+    if own.len() * (named.len() + 1) + named.len() > TEXTS_MAX || named.iter().any(|it| it == TOO_MANY) {
+        return None;
+    }
     let mut all: Vec<String> = own.iter().map(|it| (*it).to_owned()).collect();
     if own.len() > 1 {
         all.push(own.join("/"));
@@ -379,13 +454,37 @@ fn texts(expression: &[Token], known: &Known) -> Vec<String> {
     // A name and a text behind it, as in `folder / "file"` and `path.join(folder, file)`.
     all.extend(named.iter().flat_map(|it| own.iter().map(move |own| format!("{it}/{own}"))));
     all.extend(named);
+    // Of `f"src/{name}.ts"` and the like any file of such a name.
+    all.iter_mut().for_each(|it| *it = with_any(it));
     all.retain(|it| !it.is_empty() && it.len() <= TEXT_LEN_MAX && !it.contains('\n'));
-    all
+    Some(all)
 }
 
-/// What names are given: `path = "src/a.ts"`, `for path in [..]`.
-fn given(tokens: &[Token]) -> Known {
+/// A text in which stars stand for what is put into it later.
+fn with_any(text: &str) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '%']) {
+        let (before, behind) = rest.split_at(at);
+        let end = match behind.strip_prefix('{') {
+            Some(inner) => inner.find('}').map(|end| end + 2),
+            None => behind.starts_with("%s").then_some(2),
+        };
+        made.push_str(if behind.starts_with('{') { before.trim_end_matches('$') } else { before });
+        match end {
+            Some(_) => made.push('*'),
+            None => made.push_str(&behind[..1]),
+        }
+        rest = &behind[end.unwrap_or(1)..];
+    }
+    made.push_str(rest);
+    if made == "*" { "**/*".to_owned() } else { made }
+}
+
+/// What names are given: `path = "src/a.ts"`, `for path in [..]`; `None` if that is too much.
+fn given(tokens: &[Token]) -> Option<Known> {
     let mut known = Known::new();
+    let mut work = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         let names: Vec<&String> = match token {
             Token::Sign('=') if !matches!(tokens.get(at + 1), Some(Token::Sign('=' | '>'))) => {
@@ -393,7 +492,7 @@ fn given(tokens: &[Token]) -> Known {
             }
             Token::Name(word) if matches!(word.as_str(), "in" | "of") => {
                 let is_of_list = |it: &&Token| matches!(it, Token::Name(_) | Token::Sign(','));
-                tokens[..at].iter().rev().take_while(is_of_list).filter_map(of_name).collect()
+                tokens[..at].iter().rev().take(SPAN_MAX).take_while(is_of_list).filter_map(of_name).collect()
             }
             _ => continue,
         };
@@ -408,13 +507,28 @@ fn given(tokens: &[Token]) -> Known {
             }
             true
         };
-        let value: Vec<Token> = tokens[at + 1..].iter().take_while(is_part).cloned().collect();
-        let values = texts(&value, &known);
+        let length = tokens[at + 1..].iter().take_while(is_part).count();
+        work += length + names.len();
+        if work > WORK_MAX {
+            return None;
+        }
+        // A list of data as long as this one is not read for names of files.
+        let Some(values) = texts(&tokens[at + 1..at + 1 + length], &known) else {
+            for name in names {
+                known.insert(name.clone(), vec![TOO_MANY.to_owned()]);
+            }
+            continue;
+        };
         for name in names {
-            known.entry(name.clone()).or_default().extend(values.iter().cloned());
+            let all = known.entry(name.clone()).or_default();
+            let new: Vec<String> = values.iter().filter(|it| !all.contains(it)).cloned().collect();
+            all.extend(new);
+            if all.len() > TEXTS_MAX {
+                *all = vec![TOO_MANY.to_owned()];
+            }
         }
     }
-    known
+    Some(known)
 }
 
 fn of_name(token: &Token) -> Option<&String> {

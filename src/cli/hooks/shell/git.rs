@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::found::Found;
 use super::patches::{named, strip};
 use super::programs::{has, is_option, text, values_of, written};
 use super::values::top;
-use super::words::Word;
-use super::{Between, Written};
+use super::words::{Part, Word, parts, quoted};
+use super::{Between, Reader, Written};
+use crate::cli::hooks::wide::said_by_git;
 
 /// The upstream of the branch that is checked out.
 const UPSTREAM: &str = "@{upstream}";
@@ -20,22 +22,103 @@ struct Command<'a> {
     verb: &'a str,
     rest: &'a [Word],
     folder: PathBuf,
+    /// Settings for this command alone.
+    settings: Vec<&'a str>,
 }
+
+/// Commands of git that an alias cannot be called, and that write no files of the work tree or are read here.
+const OWN: &[&str] = &[
+    "add",
+    "am",
+    "apply",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "bundle",
+    "cat-file",
+    "check-ignore",
+    "checkout",
+    "checkout-index",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-tree",
+    "fetch",
+    "filter-branch",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "hash-object",
+    "help",
+    "init",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "mv",
+    "name-rev",
+    "notes",
+    "pull",
+    "push",
+    "range-diff",
+    "read-tree",
+    "rebase",
+    "reflog",
+    "remote",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-ref",
+    "sparse-checkout",
+    "stash",
+    "status",
+    "submodule",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "update-index",
+    "update-ref",
+    "version",
+    "worktree",
+    "write-tree",
+    "mergetool",
+    "difftool",
+    "quiltimport",
+    "merge-file",
+    "interpret-trailers",
+];
 
 impl<'a> Command<'a> {
     fn read(mut rest: &'a [Word], folder: &Path) -> Option<Self> {
-        let mut folder = folder.to_owned();
+        let (mut folder, mut settings) = (folder.to_owned(), Vec::new());
         while let Some(option) = rest.first().filter(|it| is_option(it)).and_then(text) {
             let value = rest.get(1).and_then(text);
             match (option, option.strip_prefix("--work-tree=")) {
                 ("-C" | "--work-tree", _) => folder = folder.join(value?),
+                ("-c", _) => settings.extend(value),
                 (_, Some(to)) => folder = folder.join(to),
                 _ => {}
             }
             rest = rest.get(if VALUED.contains(&option) { 2 } else { 1 }..).unwrap_or_default();
         }
         let (verb, rest) = rest.split_first()?;
-        Some(Self { verb: text(verb)?, rest, folder })
+        Some(Self { verb: text(verb)?, rest, folder, settings })
     }
 
     fn has(&self, options: &[&str]) -> bool {
@@ -80,6 +163,45 @@ impl<'a> Command<'a> {
         Written::Below(top(&self.folder).unwrap_or(&self.folder).to_owned(), Vec::new())
     }
 
+    /// What it stands for, if it is no command of git's own.
+    fn alias(&self, found: &mut Found) -> Option<String> {
+        let plain = self.verb.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if OWN.contains(&self.verb) || !plain {
+            return None;
+        }
+        let of_setting = |it: &&str| {
+            let (name, value) = it.split_once('=')?;
+            let name = name.strip_prefix("alias.")?;
+            name.eq_ignore_ascii_case(self.verb).then(|| value.to_owned())
+        };
+        if let Some(value) = self.settings.iter().rev().find_map(of_setting) {
+            return Some(value);
+        }
+        let until = found.may_ask()?;
+        said_by_git(&self.folder, &["config", "--get", &format!("alias.{}", self.verb)], until)
+    }
+
+    /// Reads what an alias stands for, with the words behind it.
+    fn of_alias(&self, alias: &str, found: &mut Found) {
+        let behind: String = self.rest.iter().filter_map(quoted).collect();
+        found.deeper(|found| match alias.trim().strip_prefix('!') {
+            Some(line) => {
+                // Its words are for the line as for a script.
+                let line = line.replace("\"$@\"", &behind).replace("$@", &behind).replace("\"$1\"", &behind);
+                let line = format!("{line}{behind}");
+                Reader::within(found).line(&line, top(&self.folder).unwrap_or(&self.folder));
+            }
+            None => {
+                let words = parts(alias).into_iter().find_map(|it| match it {
+                    Part::Command(words) if !words.is_empty() => Some(words),
+                    _ => None,
+                });
+                let words = [words.unwrap_or_default().as_slice(), self.rest].concat();
+                of_git(&words, &self.folder, found);
+            }
+        });
+    }
+
     /// Whether it goes on with, or gives up, what an earlier command has begun.
     fn goes_on(&self) -> bool {
         self.has(&["--abort", "--continue", "--quit", "--skip", "--edit-todo", "--show-current-patch"])
@@ -87,12 +209,20 @@ impl<'a> Command<'a> {
 }
 
 /// What a command of git writes.
-pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Found) {
     let Some(git) = Command::read(rest, folder) else { return };
+    if let Some(alias) = git.alias(found) {
+        return git.of_alias(&alias, found);
+    }
+    let from_file = git.has(&["--pathspec-from-file"]);
+    if from_file && matches!(git.verb, "rm" | "restore" | "checkout" | "stash" | "reset") {
+        found.push(git.all());
+    }
     let into = values_of(git.rest, &["--output"], "");
     found.extend(into.into_iter().map(|it| Written::Path(git.folder.join(it))));
     match git.verb {
-        "rm" | "mv" if !git.has(&["--cached", "-n", "--dry-run"]) => found.extend(git.paths(git.rest)),
+        "mv" if !git.has(&["-n", "--dry-run"]) => super::copies::of_one("mv", git.rest, &git.folder, found),
+        "rm" if !git.has(&["--cached", "-n", "--dry-run"]) => found.extend(git.paths(git.rest)),
         "restore" if git.has(&["--worktree", "-W"]) || !git.has(&["--staged", "-S"]) => {
             found.extend(git.paths(git.rest));
         }
@@ -122,7 +252,24 @@ pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
         "filter-branch" | "filter-repo" => found.push(git.all()),
         "merge" | "rebase" | "cherry-pick" | "revert" | "pull" if !git.goes_on() => of_join(&git, found),
         "apply" | "am" => of_apply(&git, found),
+        "mergetool" | "quiltimport" => found.push(git.all()),
+        "difftool" if git.has(&["-x", "--extcmd"]) => found.push(git.all()),
+        "lfs" | "svn" => {
+            let writes = ["pull", "checkout", "migrate", "rebase", "dcommit"];
+            found.extend(git.named(&[]).first().filter(|it| writes.contains(it)).map(|_| git.all()));
+        }
+        "merge-file" if !git.has(&["-p", "--stdout"]) => {
+            let named = git.named(&["-L", "--marker-size"]);
+            found.extend(named.first().map(|it| Written::Path(git.folder.join(it))));
+        }
+        "interpret-trailers" if git.has(&["--in-place"]) => found.extend(git.paths(git.rest)),
+        "config" if !git.has(&["--get", "--get-all", "--list", "-l", "--get-regexp"]) => {
+            let file = values_of(git.rest, &["-f", "--file"], "");
+            found.extend(file.into_iter().map(|it| Written::Path(git.folder.join(it))));
+        }
         "archive" | "bundle" => {
+            let made = git.named(&[]).get(1).filter(|_| git.verb == "bundle").copied();
+            found.extend(made.map(|it| Written::Path(git.folder.join(it))));
             let into = values_of(git.rest, &["-o"], "");
             found.extend(into.into_iter().map(|it| Written::Path(git.folder.join(it))));
         }
@@ -130,7 +277,7 @@ pub(super) fn of_git(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
     }
 }
 
-fn of_checkout(git: &Command<'_>, found: &mut Vec<Written>) {
+fn of_checkout(git: &Command<'_>, found: &mut Found) {
     const BRANCH: &[&str] = &["-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan"];
     if git.has(&["-f", "--force", "--discard-changes", "-m", "--merge"]) {
         found.push(git.changed(Between::Uncommitted));
@@ -147,6 +294,10 @@ fn of_checkout(git: &Command<'_>, found: &mut Vec<Written>) {
     let there = |it: &&str| git.folder.join(it).symlink_metadata().is_ok();
     let patterns =
         || git.rest.iter().any(|it| matches!(it, Word::Pattern(_)) || text(it).is_some_and(is_magic));
+    // Behind a revision stand paths.
+    if !makes_branch && git.verb == "checkout" && named.len() > 1 {
+        return found.extend(git.paths(git.rest));
+    }
     // As git does: what is a file's name is one, unless it is a revision.
     if !makes_branch && git.verb == "checkout" && (named.iter().any(there) || patterns()) {
         found.extend(git.paths(git.rest));
@@ -160,7 +311,7 @@ fn is_magic(word: &str) -> bool {
     word.starts_with(":/") || word.starts_with(":(") || word.contains(['*', '?'])
 }
 
-fn of_stash(git: &Command<'_>, found: &mut Vec<Written>) {
+fn of_stash(git: &Command<'_>, found: &mut Found) {
     let named = git.named(&["-m", "--message", "--pathspec-from-file"]);
     match named.first().copied() {
         None | Some("push" | "save") => {
@@ -183,7 +334,7 @@ fn of_stash(git: &Command<'_>, found: &mut Vec<Written>) {
 }
 
 /// What brings commits onto those that are there.
-fn of_join(git: &Command<'_>, found: &mut Vec<Written>) {
+fn of_join(git: &Command<'_>, found: &mut Found) {
     let valued: &[&str] = match git.verb {
         "cherry-pick" | "revert" => &["-m", "--mainline", "-X", "--strategy", "--strategy-option"],
         "rebase" => {
@@ -208,6 +359,10 @@ fn of_join(git: &Command<'_>, found: &mut Vec<Written>) {
             found.extend(branches.iter().map(there));
         }
         ("rebase", named) => {
+            for line in values_of(git.rest, &["-x", "--exec"], "") {
+                let top = top(&git.folder).unwrap_or(&git.folder);
+                found.deeper(|found| Reader::within(found).line(&line, top));
+            }
             let onto = values_of(git.rest, &["--onto"], "");
             let onto = onto.first().map(String::as_str);
             found.extend(named.iter().skip(1).map(|it| git.to(it)));
@@ -216,7 +371,15 @@ fn of_join(git: &Command<'_>, found: &mut Vec<Written>) {
                 found.push(git.to(onto.unwrap_or(upstream)));
             }
         }
-        ("merge", named) if !named.is_empty() => found.extend(named.iter().map(|it| git.to(it))),
+        ("merge", named) => {
+            let named = if named.is_empty() { &[UPSTREAM][..] } else { named };
+            // Some ways to merge write more than the other side has changed.
+            let in_another_way = git.has(&["-s", "--strategy"]) || git.has(&["-X", "--strategy-option"]);
+            found.extend(named.iter().map(|it| match in_another_way {
+                true => git.to(it),
+                false => git.changed(Between::Brought((*it).to_owned())),
+            }));
+        }
         _ => found.push(git.to(UPSTREAM)),
     }
 }
@@ -243,7 +406,7 @@ fn patched_from(git: &Command<'_>) -> (PathBuf, usize) {
     (from.unwrap_or(at), strip(git.rest, 1))
 }
 
-fn of_apply(git: &Command<'_>, found: &mut Vec<Written>) {
+fn of_apply(git: &Command<'_>, found: &mut Found) {
     if !applies(git) {
         return;
     }

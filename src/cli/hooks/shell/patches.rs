@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Written;
+use super::found::Found;
 use super::programs::{has, is_option, name, text, values_of};
 use super::words::Word;
 
@@ -44,7 +45,7 @@ fn folder_of(rest: &[Word], folder: &Path) -> PathBuf {
 }
 
 /// What `patch` changes. One that it reads as its input is not looked at here.
-pub(super) fn of_patch(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_patch(rest: &[Word], folder: &Path, found: &mut Found) {
     if is_tried(rest) {
         return;
     }
@@ -76,7 +77,7 @@ pub(super) fn is_taken_by(words: &[Word], folder: &Path) -> Option<(PathBuf, usi
 }
 
 /// What programs for archives write: whatever is in one.
-pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let below = |at: PathBuf| Written::Below(at, Vec::new());
     match program {
         "tar" | "bsdtar" => of_tar(rest, folder, found),
@@ -111,7 +112,7 @@ pub(super) fn of_archive(program: &str, rest: &[Word], folder: &Path, found: &mu
 }
 
 /// `tar` writes whatever is in an archive.
-fn of_tar(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+fn of_tar(rest: &[Word], folder: &Path, found: &mut Found) {
     let first = rest.first().and_then(text).unwrap_or_default();
     let is_short = |it: &str| it.starts_with('-') && !it.starts_with("--");
     let says = |it: &str| it == "--extract" || it == "--get" || (is_short(it) && it.contains('x'));

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::found::Found;
 use super::words::Word;
-use super::{Written, git, patches, projects, searches};
+use super::{Written, copies, git, patches, projects, scripts, searches};
 
 /// Programs whose every argument is written or removed. An editor is opened in order to write.
 const WRITE_ALL: &[&str] = &[
@@ -13,7 +14,6 @@ const WRITE_ALL: &[&str] = &[
     "truncate",
     "shred",
     "rmdir",
-    "mv",
     "rustfmt",
     "sponge",
     "ed",
@@ -31,10 +31,18 @@ const WRITE_ALL: &[&str] = &[
     "srm",
     "trash",
     "chmod",
+    "chown",
+    "chgrp",
+    "setfacl",
+    "strip",
+    "patchelf",
+    "mkfifo",
+    "rpl",
+    "replace",
+    "rimraf",
+    "del",
+    "del-cli",
 ];
-
-/// Programs whose last argument is written.
-const WRITE_LAST: &[&str] = &["cp", "install", "ln", "rsync", "scp", "ditto"];
 
 /// Programs that write their arguments where one of these options says so.
 const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
@@ -90,6 +98,12 @@ const fn formatter(
 
 const FIX: &[&str] = &["--fix", "--fix-only", "--unsafe-fixes", "--write", "--apply", "--apply-unsafe"];
 
+/// Words with which files become those of another version.
+const OF_VERSIONS: &[&str] = &[
+    "revert", "update", "up", "checkout", "co", "switch", "goto", "merge", "rebase", "graft", "import",
+    "patch", "shelve", "unshelve", "restore", "undo", "edit", "new", "squash", "abandon",
+];
+
 const FORMATTERS: &[Formatter] = &[
     formatter("cargo", &["fmt"], &[], &["--check"]),
     formatter("cargo", &["fix"], &[], &[]),
@@ -121,6 +135,16 @@ const FORMATTERS: &[Formatter] = &[
     formatter("pre-commit", &["run"], &[], &[]),
     formatter("lint-staged", &[], &[], &[]),
     formatter("treefmt", &[], &[], &[]),
+    formatter("lib2to3", &[], &["-w", "--write"], &[]),
+    formatter("dotnet", &["format"], &[], &["--verify-no-changes"]),
+    formatter("gradle", &["spotlessApply", "ktlintFormat", "formatKotlin"], &[], &[]),
+    formatter("gradlew", &["spotlessApply", "ktlintFormat", "formatKotlin"], &[], &[]),
+    formatter("mvn", &["spotless:apply", "fmt:format"], &[], &[]),
+    // Other programs that keep versions.
+    formatter("hg", OF_VERSIONS, &[], &["--dry-run"]),
+    formatter("sl", OF_VERSIONS, &[], &["--dry-run"]),
+    formatter("svn", OF_VERSIONS, &[], &["--dry-run"]),
+    formatter("jj", OF_VERSIONS, &[], &[]),
     formatter("2to3", &[], &["-w", "--write"], &[]),
     formatter("jscodeshift", &[], &[], &["-d", "--dry"]),
     formatter("ast-grep", &[], &["-U", "--update-all"], &[]),
@@ -140,6 +164,9 @@ const WRITE_OUTPUT: &[(&str, &[&str], &str)] = &[
     ("pandoc", &["-o", "--output"], ""),
     ("openssl", &["-out"], ""),
     ("jq", &["--output"], ""),
+    ("iconv", &["-o", "--output"], ""),
+    ("tsc", &["--outFile", "--outDir"], ""),
+    ("openapi-typescript", &["-o", "--output"], ""),
     ("swc", &["-o", "--out-file"], ""),
     ("esbuild", &["--outfile"], ""),
     ("xsltproc", &["-o", "--output"], ""),
@@ -170,11 +197,12 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// What one command writes, run in a folder.
-pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Found) {
     let Some(program) = name(words) else { return };
     let rest = &words[1..];
     let has = |options: &[&str]| has(rest, options);
     let arguments = || rest.iter().filter(|it| !is_option(it));
+    scripts::of_one(program, rest, folder, found);
     if let Some((_, options)) = WRITE_IN_PLACE.iter().find(|it| it.0 == program) {
         let says = |it: &str| options.iter().any(|option| is_in_place(program, it, option));
         if rest.iter().filter_map(text).any(says) {
@@ -185,14 +213,8 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
         projects::manifests(program, rest, folder, found);
     } else if WRITE_ALL.contains(&program) {
         found.extend(arguments().flat_map(|it| written(it, folder)));
-    } else if WRITE_LAST.contains(&program) {
-        let is_tried = program == "rsync" && has(&["-n", "--dry-run"]);
-        let into = values_of(rest, &["-t", "--target-directory"], "rRafpvuiLPHdnxsDTbZ");
-        match into.first().filter(|_| matches!(program, "cp" | "install" | "ln")) {
-            Some(folder_of_all) => found.push(Written::Path(folder.join(folder_of_all))),
-            None if is_tried => {}
-            None => found.extend(arguments().next_back().into_iter().flat_map(|it| written(it, folder))),
-        }
+    } else if copies::is_one(program) {
+        copies::of_one(program, rest, folder, found);
     } else if let Some((_, options, flags)) = WRITE_OUTPUT.iter().find(|it| it.0 == program) {
         let into = values_of(rest, options, flags);
         found.extend(into.into_iter().map(|it| Written::Path(folder.join(it))));
@@ -214,6 +236,17 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
             }
             "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "cpio" | "gzip" | "gunzip" | "bzip2" | "bunzip2"
             | "xz" | "unxz" | "zstd" | "unzstd" | "zip" => patches::of_archive(program, rest, folder, found),
+            // What they make stands last.
+            "uniq" | "json.tool" | "ffmpeg" | "convert" | "magick" | "objcopy" | "split"
+                if arguments().count() > 1 =>
+            {
+                found.extend(arguments().next_back().into_iter().flat_map(|it| written(it, folder)));
+            }
+            "zipfile" | "tarfile" if has(&["-e", "--extract"]) => {
+                let into = arguments().nth(1).and_then(text).unwrap_or(".");
+                found.push(Written::Below(folder.join(into), Vec::new()));
+            }
+            "cmake" => of_cmake(rest, folder, found),
             "patch" => patches::of_patch(rest, folder, found),
             "find" => searches::of_find(rest, folder, found),
             "xargs" | "parallel" => searches::of_xargs(rest, folder, found),
@@ -224,13 +257,27 @@ pub(super) fn of_one(words: &[Word], folder: &Path, found: &mut Vec<Written>) {
     }
 }
 
+/// `cmake -E` has programs for files of its own.
+fn of_cmake(rest: &[Word], folder: &Path, found: &mut Found) {
+    let Some(at) = rest.iter().position(|it| text(it) == Some("-E")) else { return };
+    let name = match rest.get(at + 1).and_then(text) {
+        Some("rm" | "remove" | "remove_directory") => "rm",
+        Some("rename") => "mv",
+        Some("touch") => "touch",
+        Some(copy) if copy.starts_with("copy") => "cp",
+        _ => return,
+    };
+    let words = [&[Word::Plain(name.into())], rest.get(at + 2..).unwrap_or_default()].concat();
+    found.deeper(|found| of_one(&words, folder, found));
+}
+
 /// Whether one of some options is among arguments.
 pub(super) fn has(rest: &[Word], options: &[&str]) -> bool {
     rest.iter().filter_map(text).any(|it| options.iter().any(|option| is(it, option)))
 }
 
 impl Formatter {
-    fn writes(&self, rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+    fn writes(&self, rest: &[Word], folder: &Path, found: &mut Found) {
         // `cargo +nightly fmt`, and options before the word.
         let is_first = |it: &&Word| !is_option(it) && !text(it).is_some_and(|it| it.starts_with('+'));
         let verb = rest.iter().position(|it| is_first(&it));
@@ -252,7 +299,7 @@ impl Formatter {
 }
 
 /// What is fetched under the name that it has in its address.
-fn by_address(program: &str, rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+fn by_address(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let named = match program {
         "curl" => {
             has(rest, &["--remote-name", "--remote-name-all"]) || is_among(rest, 'O', "sSLfkgivNJ#janpqRZ")

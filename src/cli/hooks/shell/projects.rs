@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::Written;
+use super::found::Found;
 use super::programs::{is_option, name, text};
-use super::words::Word;
+use super::words::{Word, quoted};
 use super::wrappers::past_options;
 
 /// Largest file of a project that is read for its scripts, in bytes.
@@ -51,12 +52,7 @@ fn package_script(program: &str, rest: &[Word], folder: &Path) -> Option<(PathBu
     let said = of(script)?;
     // Only npm wants a mark before what is meant for the script.
     let given = rest[at + 1..].iter().skip_while(|it| program == "npm" && text(it) != Some("--"));
-    let given = given.filter_map(|it| match it {
-        Word::Plain(text) if text == "--" => None,
-        Word::Plain(text) => Some(format!(" '{}'", text.replace('\'', "'\\''"))),
-        Word::Pattern(text) => Some(format!(" {text}")),
-        _ => None,
-    });
+    let given = given.filter(|it| text(it) != Some("--")).filter_map(quoted);
     let said = format!("{said}{}", given.collect::<String>());
     let around = [of(&format!("pre{script}")), Some(said.as_str()), of(&format!("post{script}"))];
     Some((at_top.to_owned(), around.into_iter().flatten().collect::<Vec<_>>().join("\n")))
@@ -199,7 +195,7 @@ const MANAGERS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// What a package manager writes about a project: in its folder, or the next one above that has such a file.
-pub(super) fn manifests(program: &str, rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn manifests(program: &str, rest: &[Word], folder: &Path, found: &mut Found) {
     let Some((_, verbs, files)) = MANAGERS.iter().find(|it| it.0 == program) else { return };
     let mut to = None;
     let at = past_options(program, rest, VALUED, &mut to);

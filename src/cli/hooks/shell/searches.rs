@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::found::Found;
 use super::programs::{is_option, of_one, text};
 use super::words::Word;
 use super::wrappers::{shell_text, without_helpers};
 use super::{Reader, Written, code};
 
 /// `find` removes what it finds, or has a program write it.
-pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
     let says = |names: &[&str]| rest.iter().filter_map(text).any(|it| names.contains(&it));
     for (at, word) in rest.iter().enumerate() {
         if matches!(text(word), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
@@ -17,7 +18,7 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
             found.push(Written::Path(folder.join(into)));
         }
     }
-    if !says(&["-delete"]) && !runs(rest).any(runs_writer) {
+    if !says(&["-delete"]) && !runs(rest).into_iter().any(|it| runs_writer(it, found)) {
         return;
     }
     let is_test = |it: &Word| is_option(it) || matches!(text(it), Some("(" | "!"));
@@ -38,25 +39,31 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
 }
 
 /// The commands that `find` runs.
-fn runs(rest: &[Word]) -> impl Iterator<Item = &[Word]> {
+fn runs(mut rest: &[Word]) -> Vec<&[Word]> {
     let begins = |it: &Word| matches!(text(it), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
     let ends = |it: &Word| matches!(text(it), Some(";" | "+"));
-    let commands = rest.iter().enumerate().filter(move |(_, it)| begins(it));
-    commands.map(move |(at, _)| rest[at + 1..].split(ends).next().unwrap_or_default())
+    let mut all = Vec::new();
+    while let Some(at) = rest.iter().position(begins) {
+        rest = &rest[at + 1..];
+        let end = rest.iter().position(ends).unwrap_or(rest.len());
+        all.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    all
 }
 
 /// `fd` has a program write what it finds.
-pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Found) {
     let runs = |it: &Word| matches!(text(it), Some("-x" | "-X" | "--exec" | "--exec-batch"));
     if let Some(at) = rest.iter().position(runs)
-        && runs_writer(&rest[at + 1..])
+        && runs_writer(&rest[at + 1..], found)
     {
         found.push(Written::Below(folder.to_owned(), Vec::new()));
     }
 }
 
 /// `xargs` and `parallel` read what they have a program write: it may be anything below.
-pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
+pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
     const VALUED: [&str; 13] = [
         "-I",
         "-n",
@@ -82,9 +89,10 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
     // All of it in one word is a line.
     let runs = match command {
         [Word::Plain(line)] if line.contains(' ') => {
-            runs_writer(&[Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())])
+            let words = [Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())];
+            runs_writer(&words, found)
         }
-        command => runs_writer(command),
+        command => runs_writer(command, found),
     };
     if runs {
         found.push(Written::Below(folder.to_owned(), Vec::new()));
@@ -92,25 +100,28 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Vec<Written>) {
 }
 
 /// Whether a command would write what is given to it.
-fn runs_writer(words: &[Word]) -> bool {
+fn runs_writer(words: &[Word], found: &mut Found) -> bool {
     let (_, words) = without_helpers(words, &|_| false);
-    let mut given = words.to_vec();
-    given.push(Word::Plain("given".into()));
+    if !found.affords(size_of_val(words)) {
+        return true;
+    }
     if let Some((language, text)) = code::told(words) {
         // What is given to it stands in there under names of its own.
-        return code::writes(language, &text);
+        if code::writes(language, &text) {
+            return true;
+        }
     }
-    let mut found = Vec::new();
-    match shell_text(words) {
+    found.would_write(|found| match shell_text(words) {
         // The same.
         Some(inner) => {
             let names = ["\"$@\"", "\"$1\"", "\"$0\"", "$@", "$1", "$0", "$f", "{}"];
             let inner = names.iter().fold(inner, |text, name| text.replace(name, "given"));
-            let mut reader = Reader::default();
-            reader.line(&inner, Path::new("/"), 1);
-            found = reader.found;
+            Reader::within(found).line(&inner, Path::new("/"));
         }
-        None => of_one(&given, Path::new("/"), &mut found),
-    }
-    !found.is_empty()
+        None => {
+            let mut given = words.to_vec();
+            given.push(Word::Plain("given".into()));
+            of_one(&given, Path::new("/"), found);
+        }
+    })
 }

@@ -5,15 +5,44 @@ use std::path::Path;
 
 use super::words::{Part, Piece, Word, parts};
 
-/// Values of a variable that are gone through one by one, as in a loop.
-const ROUNDS_MAX: usize = 64;
+/// How often a command is gone through with other values of its variables, as in a loop.
+const ROUNDS_MAX: usize = 256;
+
+/// Longest word that comes of variables, in bytes: texts double quickly.
+const WORD_BYTES_MAX: usize = 1 << 20;
 
 /// A name that may be that of any file.
 const ANY: &str = "**/*";
 
 /// What variables have been given.
 #[derive(Default)]
-pub(super) struct Values(BTreeMap<String, Vec<Word>>);
+pub(super) struct Values {
+    known: BTreeMap<String, Vec<Word>>,
+    /// Whether the line has conditions and loops, so that what was given first may be what counts.
+    branches: bool,
+}
+
+/// Which value each variable of a command has in a round.
+pub(super) struct Rounds(Vec<(String, usize)>);
+
+impl Rounds {
+    /// How many there are: each value of each with each of the others; `None` if those are too many.
+    pub(super) fn count(&self) -> Option<usize> {
+        let all = self.0.iter().try_fold(1_usize, |all, it| all.checked_mul(it.1.max(1)));
+        all.filter(|it| *it <= ROUNDS_MAX)
+    }
+
+    fn index(&self, name: &str, round: usize) -> usize {
+        let mut left = round;
+        for (variable, count) in &self.0 {
+            if variable == name {
+                return left % count;
+            }
+            left /= count;
+        }
+        0
+    }
+}
 
 /// The setting of a variable that a word is: `name=value`.
 pub(super) fn setting(word: &Word) -> Option<(&str, Word)> {
@@ -37,20 +66,30 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 impl Values {
-    /// Takes down what a command gives to variables.
-    pub(super) fn learn(&mut self, words: &[Word]) {
+    /// Takes down what a command gives to variables; if once more, in another round, to what they were given before.
+    pub(super) fn learn(&mut self, words: &[Word], once_more: bool) {
+        const BRANCHES: [&str; 9] = ["if", "then", "else", "elif", "for", "while", "until", "do", "case"];
+        self.branches |= words.first().and_then(plain).is_some_and(|it| BRANCHES.contains(&it));
+        let words = match words.first().and_then(plain) {
+            Some("then" | "else" | "do" | "{" | "!") => &words[1..],
+            _ => words,
+        };
         match words.first().and_then(plain) {
-            Some("for") if words.get(2).and_then(plain) == Some("in") => {
+            Some("for" | "select") if words.get(2).and_then(plain) == Some("in") => {
                 if let Some(name) = words.get(1).and_then(plain) {
                     let values = words[3..].iter().filter(|it| **it != Word::Unknown).cloned();
-                    self.0.insert(name.to_owned(), values.take(ROUNDS_MAX).collect());
+                    self.give(name, values.collect(), once_more);
                 }
                 return;
             }
+            Some("set") if words.get(1).and_then(plain) == Some("--") => {
+                return self.learn_parameters(&words[2..], once_more);
+            }
             // What it reads may be the name of any file, as with `xargs`.
-            Some("read") => {
-                let names = words[1..].iter().filter_map(plain).filter(|it| !it.starts_with('-'));
-                self.0.extend(names.map(|it| (it.to_owned(), vec![Word::Pattern(ANY.into())])));
+            Some("read" | "mapfile" | "readarray") => {
+                for name in words[1..].iter().filter_map(plain).filter(|it| !it.starts_with('-')) {
+                    self.give(name, vec![Word::Pattern(ANY.into())], once_more);
+                }
                 return;
             }
             _ => {}
@@ -62,33 +101,76 @@ impl Values {
         // Before a command, a setting is for that command alone.
         let settings: Option<Vec<_>> = words.iter().map(setting).collect();
         for (name, value) in settings.unwrap_or_default() {
-            self.0.insert(name.to_owned(), vec![value]);
+            self.give(name, vec![value], once_more || self.branches);
         }
     }
 
-    /// How often a command runs: once for each value of the variable in it that has most.
-    pub(super) fn rounds(&self, words: &[Word]) -> usize {
+    /// Takes down the words that are given to a script or a function.
+    pub(super) fn learn_parameters(&mut self, words: &[Word], besides: bool) {
+        for (at, word) in words.iter().enumerate().take(9) {
+            self.give(&(at + 1).to_string(), vec![word.clone()], besides);
+        }
+        for all in ["@", "*"] {
+            self.give(all, words.to_vec(), besides);
+        }
+    }
+
+    /// Takes down what a command alone is given, for a line that it reads.
+    pub(super) fn learn_environment(&mut self, words: &[Word]) {
+        for (name, value) in words.iter().filter_map(setting) {
+            self.give(name, vec![value], true);
+        }
+    }
+
+    fn give(&mut self, name: &str, values: Vec<Word>, besides: bool) {
+        let known = self.known.entry(name.to_owned()).or_default();
+        if !besides {
+            known.clear();
+        }
+        // One more than can be gone through says that there are too many.
+        let left = (ROUNDS_MAX + 1).saturating_sub(known.len());
+        let new: Vec<Word> = values.into_iter().filter(|it| !known.contains(it)).take(left).collect();
+        known.extend(new);
+    }
+
+    /// The rounds in which a command runs: the variables in it, with all that they may have.
+    pub(super) fn rounds(&self, words: &[Word]) -> Rounds {
         let pieces = words.iter().filter_map(|it| match it {
             Word::Made(pieces) => Some(pieces),
             _ => None,
         });
-        let counts = pieces.flatten().filter_map(|it| match it {
-            Piece::Variable { name, .. } => self.0.get(name).map(Vec::len),
-            _ => None,
-        });
-        counts.max().unwrap_or(1).max(1)
+        let mut all: Vec<(String, usize)> = Vec::new();
+        for piece in pieces.flatten() {
+            let Piece::Variable { name, .. } = piece else { continue };
+            let count = self.known.get(name).map_or(0, Vec::len);
+            if count > 1 && !all.iter().any(|it| it.0 == *name) {
+                all.push((name.clone(), count));
+            }
+            // These have more rounds than are gone through.
+            if all.len() > ROUNDS_MAX {
+                break;
+            }
+        }
+        Rounds(all)
     }
 
-    /// The words that one stands for in one of these rounds, run in a folder.
-    pub(super) fn settled(&self, word: &Word, round: usize, folder: Option<&Path>) -> Vec<Word> {
-        let Word::Made(pieces) = word else { return vec![word.clone()] };
+    /// The words that one stands for in one of these rounds, run in a folder; `None` if they are too long.
+    pub(super) fn settled(
+        &self,
+        word: &Word,
+        (rounds, round): (&Rounds, usize),
+        folder: Option<&Path>,
+    ) -> Option<Vec<Word>> {
+        let Word::Made(pieces) = word else { return Some(vec![word.clone()]) };
         let (mut text, mut pattern) = (String::new(), false);
         for piece in pieces {
             let known = match piece {
                 Piece::Text(text, false) => Some(Word::Plain(text.clone())),
                 Piece::Text(text, true) => Some(Word::Pattern(text.clone())),
-                Piece::Variable { name, .. } => self.value(name, round, folder),
-                Piece::Output(line) => printed(line, folder),
+                Piece::Variable { name, or, .. } => self
+                    .value(name, rounds.index(name, round), folder)
+                    .or_else(|| or.clone().map(Word::Plain)),
+                Piece::Output(line, _) => printed(line, folder),
             };
             match known {
                 Some(Word::Plain(more)) => text.push_str(&more),
@@ -96,25 +178,31 @@ impl Values {
                     text.push_str(&more);
                     pattern = true;
                 }
-                _ => return vec![Word::Unknown],
+                _ => return Some(vec![Word::Unknown]),
+            }
+            if text.len() > WORD_BYTES_MAX {
+                return None;
             }
         }
-        let several = matches!(pieces.as_slice(), [Piece::Variable { quoted: false, .. }]);
+        let several =
+            matches!(pieces.as_slice(), [Piece::Variable { quoted: false, .. } | Piece::Output(_, false)]);
         let word = |text: &str| match pattern || (several && text.contains(['*', '?', '['])) {
             true => Word::Pattern(text.to_owned()),
             false => Word::Plain(text.to_owned()),
         };
-        match several {
+        Some(match several {
             true => text.split_whitespace().map(word).collect(),
             false => vec![word(&text)],
-        }
+        })
     }
 
-    fn value(&self, name: &str, round: usize, folder: Option<&Path>) -> Option<Word> {
+    fn value(&self, name: &str, index: usize, folder: Option<&Path>) -> Option<Word> {
         let of_path = |path: &Path| path.to_str().map(|it| Word::Plain(it.to_owned()));
-        match self.0.get(name) {
-            Some(values) => values.get(round % values.len().max(1)).cloned(),
+        match self.known.get(name) {
+            Some(values) => values.get(index).cloned(),
             None if name == "PWD" => of_path(folder?),
+            None if name == "SHELL" => Some(Word::Plain("sh".into())),
+            None if matches!(name, "EDITOR" | "VISUAL") => Some(Word::Plain("vi".into())),
             None if name == "HOME" => of_path(Path::new(&std::env::var_os("HOME")?)),
             None => None,
         }
@@ -132,7 +220,43 @@ fn printed(line: &str, folder: Option<&Path>) -> Option<Word> {
     match line.trim() {
         "pwd" | "pwd -P" => of_path(folder?),
         "git rev-parse --show-toplevel" => of_path(top(folder?)?),
-        line => lists_files(line).then(|| Word::Pattern(ANY.into())),
+        line if lists_files(line) => Some(Word::Pattern(ANY.into())),
+        line => match parts(line).as_slice() {
+            [Part::Command(words)] => said(words).map(Word::Plain),
+            _ => None,
+        },
+    }
+}
+
+/// What `echo`, `printf` and programs for paths print, as far as that is plain.
+pub(super) fn said(words: &[Word]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let last = || rest.iter().rev().filter_map(plain).find(|it| !it.starts_with('-')).map(str::to_owned);
+    let is_format = match plain(program)? {
+        "realpath" | "readlink" => return last(),
+        "dirname" => {
+            let path = last()?;
+            return Some(
+                path.rsplit_once('/').map_or_else(|| ".".to_owned(), |(folder, _)| folder.to_owned()),
+            );
+        }
+        "basename" => return last()?.rsplit('/').next().map(str::to_owned),
+        "echo" => false,
+        "printf" => true,
+        _ => return None,
+    };
+    let words: Option<Vec<&str>> = rest.iter().map(plain).collect();
+    let words = words?.into_iter().skip_while(|it| it.starts_with('-')).collect::<Vec<_>>();
+    match (is_format, words.split_first()) {
+        (true, Some((format, given))) => {
+            let mut given = given.iter();
+            let mut text = format.replace("\\n", "\n");
+            while text.contains("%s") {
+                text = text.replacen("%s", given.next().unwrap_or(&""), 1);
+            }
+            (text.len() <= WORD_BYTES_MAX).then_some(text)
+        }
+        _ => Some(words.join(" ")),
     }
 }
 

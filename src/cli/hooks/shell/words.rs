@@ -43,9 +43,92 @@ pub(super) enum Piece {
         name: String,
         /// Whether it stands in quotation marks, so that it stays one word.
         quoted: bool,
+        /// What stands in its place where it has nothing, as in `${f:-src/a.ts}`.
+        or: Option<String>,
     },
-    /// What a line prints.
-    Output(String),
+    /// What a line prints, and whether it stands in quotation marks.
+    Output(String, bool),
+}
+
+/// Words that those with braces may stand for, and how long such a word may be, in bytes.
+const CHOICES_MAX: usize = 256;
+const CHOICES_BYTES_MAX: usize = 8 << 10;
+
+/// Words with each one that has braces spelled out: `src/{a,b}.ts`; `None` if those are too many.
+pub(super) fn spelled_out(words: Vec<Word>) -> Option<Vec<Word>> {
+    let mut done = Vec::with_capacity(words.len());
+    for word in words {
+        let (mut open, mut left) = match word {
+            Word::Pattern(text) => (vec![text], CHOICES_MAX),
+            word => {
+                done.push(word);
+                continue;
+            }
+        };
+        while let Some(text) = open.pop() {
+            left = left.checked_sub(1)?;
+            match choices(&text) {
+                Some(_) if text.len() > CHOICES_BYTES_MAX => return None,
+                Some(all) => open.extend(all.into_iter().rev()),
+                None if text.contains(['*', '?', '[', '{']) => done.push(Word::Pattern(text)),
+                None if text.is_empty() => {}
+                None => done.push(Word::Plain(text)),
+            }
+        }
+    }
+    Some(done)
+}
+
+/// A text with each of the parts that its first innermost braces have.
+fn choices(text: &str) -> Option<Vec<String>> {
+    let mut from = 0;
+    while let Some(close) = text[from..].find('}').map(|at| from + at) {
+        if let Some(begin) = text[from..close].rfind('{').map(|at| from + at)
+            && text[begin..close].contains(',')
+        {
+            let (before, behind) = (&text[..begin], &text[close + 1..]);
+            let parts = text[begin + 1..close].split(',');
+            return Some(parts.take(CHOICES_MAX + 1).map(|it| format!("{before}{it}{behind}")).collect());
+        }
+        from = close + 1;
+    }
+    None
+}
+
+/// What it costs to put a word together, in bytes: what it is made of, and what comes of it.
+pub(super) fn length(word: &Word, settled: &[Word]) -> usize {
+    let made = match word {
+        Word::Made(pieces) => pieces.iter().map(Piece::len).sum(),
+        _ => 0,
+    };
+    made + settled.iter().map(|it| it.len() + size_of::<Word>() / 2).sum::<usize>()
+}
+
+/// A word as it stands in a line, behind a blank.
+pub(super) fn quoted(word: &Word) -> Option<String> {
+    match word {
+        Word::Plain(text) => Some(format!(" '{}'", text.replace('\'', "'\\''"))),
+        Word::Pattern(text) => Some(format!(" {text}")),
+        Word::Made(_) | Word::Unknown | Word::Into | Word::From => None,
+    }
+}
+
+impl Word {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(text) | Self::Pattern(text) => text.len(),
+            Self::Made(_) | Self::Unknown | Self::Into | Self::From => 0,
+        }
+    }
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text, _) | Self::Output(text, _) => text.len(),
+            Self::Variable { name, .. } => name.len(),
+        }
+    }
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -54,18 +137,26 @@ type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 pub(super) fn parts(line: &str) -> Vec<Part> {
     let (mut all, mut words) = (Vec::new(), Vec::new());
     let mut rest = line.chars().peekable();
-    // Ends of texts that stand in the lines to come.
-    let mut texts: Vec<String> = Vec::new();
+    // Ends of texts that stand in the lines to come, and whether commands in these are run.
+    let mut texts: Vec<(String, bool)> = Vec::new();
     while let Some(&c) = rest.peek() {
         match c {
             ';' | '|' | '&' | '\n' | '(' | ')' => {
                 rest.next();
                 // `&>` is a redirection of both.
-                if !(c == '&' && rest.peek() == Some(&'>')) {
+                let is_both = c == '&' && rest.peek() == Some(&'>');
+                if !is_both && !words.is_empty() {
                     all.push(Part::Command(std::mem::take(&mut words)));
                 }
                 match c {
-                    '\n' => all.extend(texts.drain(..).map(|end| Part::Text(pass_text(&mut rest, &end)))),
+                    '\n' => {
+                        for (end, runs) in texts.drain(..) {
+                            let text = pass_text(&mut rest, &end);
+                            let inner = if runs { inner(&text) } else { Vec::new() };
+                            all.extend(inner.into_iter().map(Part::Inner));
+                            all.push(Part::Text(text));
+                        }
+                    }
                     '(' => all.push(Part::Open),
                     ')' => all.push(Part::Close),
                     _ => {}
@@ -80,19 +171,29 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
                     words.push(Word::Into);
                 }
             }
-            '<' => match read_from(&mut rest) {
-                Some((3, text)) => all.extend([Part::Command(std::mem::take(&mut words)), Part::Text(text)]),
-                Some((2, end)) => texts.push(end),
-                Some((_, file)) => words.extend([Word::From, Word::Plain(file)]),
-                None => {}
-            },
+            '<' => {
+                let mut inner = Vec::new();
+                match read_from(&mut rest, &mut inner) {
+                    Some(Read::Here(text)) => {
+                        all.extend([Part::Command(std::mem::take(&mut words)), Part::Text(text)]);
+                    }
+                    Some(Read::UpTo(end, runs)) => texts.push((end, runs)),
+                    Some(Read::File(file)) => words.extend([Word::From, Word::Plain(file)]),
+                    None => {}
+                }
+                all.extend(inner.into_iter().map(Part::Inner));
+            }
             '#' => while rest.next_if(|it| *it != '\n').is_some() {},
             c if c.is_whitespace() => {
                 rest.next();
             }
             _ => {
                 let mut inner = Vec::new();
-                words.push(word(&mut rest, &mut inner));
+                let next = word(&mut rest, &mut inner);
+                match list(&next, &mut rest, &mut inner) {
+                    Some(list) => all.push(Part::Command(list)),
+                    None => words.push(next),
+                }
                 all.extend(inner.into_iter().map(Part::Inner));
             }
         }
@@ -101,9 +202,38 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
     all
 }
 
-/// What is read: a file, the end of a text in the lines to come, or a text that stands here; with the number of signs
-/// (one to three) that say so.
-fn read_from(rest: &mut Chars<'_>) -> Option<(usize, String)> {
+/// Of `name=(…)` a command that gives the name each of the words, as a loop does.
+fn list(word_before: &Word, rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Vec<Word>> {
+    let Word::Plain(text) = word_before else { return None };
+    let name = text.strip_suffix('=').filter(|_| rest.peek() == Some(&'('))?;
+    rest.next();
+    let plain = |it: &str| Word::Plain(it.to_owned());
+    let mut words = vec![plain("for"), plain(name.trim_end_matches('+')), plain("in")];
+    loop {
+        while rest.next_if(|it| it.is_whitespace()).is_some() {}
+        match rest.peek() {
+            None => break,
+            Some(')') => {
+                rest.next();
+                break;
+            }
+            Some(c) if ";|&(<>".contains(*c) => drop(rest.next()),
+            Some(_) => words.push(word(rest, inner)),
+        }
+    }
+    Some(words)
+}
+
+/// What a command reads.
+enum Read {
+    File(String),
+    /// A text that stands here.
+    Here(String),
+    /// A text in the lines to come, up to its end, and whether commands in it are run.
+    UpTo(String, bool),
+}
+
+fn read_from(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Read> {
     let mut signs = 0;
     while rest.next_if_eq(&'<').is_some() {
         signs += 1;
@@ -112,10 +242,28 @@ fn read_from(rest: &mut Chars<'_>) -> Option<(usize, String)> {
         rest.next_if_eq(&'-');
     }
     while rest.next_if(|it| matches!(it, ' ' | '\t')).is_some() {}
-    match word(rest, &mut Vec::new()) {
-        Word::Plain(text) if matches!(signs, 1..=3) && !text.is_empty() => Some((signs, text)),
+    let runs = !rest.peek().is_some_and(|it| matches!(it, '\'' | '"' | '\\'));
+    match (signs, word(rest, inner)) {
+        (1..=3, Word::Plain(text)) if text.is_empty() => None,
+        (1, Word::Plain(file)) => Some(Read::File(file)),
+        (2, Word::Plain(end)) => Some(Read::UpTo(end, runs)),
+        (3, Word::Plain(text)) => Some(Read::Here(text)),
         _ => None,
     }
+}
+
+/// The lines that are run within a text, wherever in it.
+fn inner(text: &str) -> Vec<String> {
+    let (mut all, mut rest) = (Vec::new(), text.chars().peekable());
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            '`' => all.push(up_to(&mut rest, '`')),
+            '$' if rest.next_if_eq(&'(').is_some() => all.push(up_to_close(&mut rest)),
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Goes over text up to the line that ends it, and gives it back.
@@ -135,14 +283,18 @@ fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
 /// What stands in a word behind `$` or a backtick.
 fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     if begin == '`' {
-        return Piece::Output(rest.by_ref().take_while(|it| *it != '`').collect());
+        return Piece::Output(up_to(rest, '`'), quoted);
     }
     if rest.next_if_eq(&'(').is_some() {
-        return Piece::Output(up_to_close(rest));
+        return Piece::Output(up_to_close(rest), quoted);
     }
     let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    let name = match rest.next_if_eq(&'{') {
-        Some(_) => rest.by_ref().take_while(|it| *it != '}').collect(),
+    let name: String = match rest.next_if_eq(&'{') {
+        Some(_) => up_to(rest, '}'),
+        // Words that are given to a script or a function.
+        None if rest.peek().is_some_and(|it| "@*#?!0123456789".contains(*it)) => {
+            rest.next().into_iter().collect()
+        }
         None => {
             let mut name = String::new();
             while let Some(c) = rest.next_if(is_name) {
@@ -151,26 +303,114 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
             name
         }
     };
-    // Of `${f%.ts}` and the like nothing is known.
-    let name = if name.chars().all(|c| is_name(&c)) { name } else { String::new() };
-    Piece::Variable { name, quoted }
+    // Of a list each of its values may be meant.
+    let name = name.split_once('[').filter(|_| name.ends_with(']')).map_or(&*name, |it| it.0);
+    let is_special = matches!(name, "@" | "*");
+    // A command in a default is run.
+    let lines = inner(name);
+    if !lines.is_empty() {
+        return Piece::Output(lines.join("\n"), quoted);
+    }
+    let end = if is_special { 1 } else { name.find(|c| !is_name(&c)).unwrap_or(name.len()) };
+    let (name, behind) = name.split_at(end);
+    let or = [":-", ":=", "-", "="].iter().find_map(|it| behind.strip_prefix(it));
+    // Of `${f%.ts}` and the like nothing is known, and of a command within neither.
+    let or = or.filter(|it| !it.contains(['$', '`'])).map(|it| it.trim_matches(['"', '\'']).to_owned());
+    let name = if behind.is_empty() || or.is_some() { name } else { "" };
+    Piece::Variable { name: name.to_owned(), quoted, or }
 }
 
-/// The text up to the parenthesis that closes one that was opened.
+/// The text up to a sign, which is taken away.
+fn up_to(rest: &mut Chars<'_>, end: char) -> String {
+    let mut text = String::new();
+    while let Some(c) = rest.next().filter(|it| *it != end) {
+        match c {
+            '\\' => match rest.next() {
+                Some(c) if c == end || c == '\\' => text.push(c),
+                other => text.extend([c].into_iter().chain(other)),
+            },
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// The text up to the parenthesis that closes one that was opened; those within quotation marks and comments are text.
 fn up_to_close(rest: &mut Chars<'_>) -> String {
-    let (mut line, mut depth) = (String::new(), 1);
-    for c in rest.by_ref() {
-        depth += match c {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        if depth == 0 {
+    let (mut line, mut before) = (String::new(), ' ');
+    // What ends what is open; a text in quotation marks may have such a line of its own.
+    let mut open = vec![')'];
+    while let Some(c) = rest.next() {
+        let inner = open.last().copied();
+        match (inner, c) {
+            (_, '\\') => {
+                line.push(c);
+                line.extend(rest.next());
+                before = c;
+                continue;
+            }
+            (Some(')'), '\'') => {
+                line.push(c);
+                line.extend(rest.by_ref().take_while(|it| *it != c));
+            }
+            (Some(')'), '#') if before.is_whitespace() => {
+                while rest.next_if(|it| *it != '\n').is_some() {}
+                continue;
+            }
+            (Some('"'), '"') | (Some(')'), ')') => drop(open.pop()),
+            (Some(')'), '"') => open.push('"'),
+            (Some(')'), '(') => open.push(')'),
+            (Some('"'), '(') if before == '$' => open.push(')'),
+            _ => {}
+        }
+        if open.is_empty() {
             break;
         }
         line.push(c);
+        before = c;
     }
     line
+}
+
+/// What stands in `$'…'`.
+fn escaped(rest: &mut Chars<'_>) -> String {
+    let mut text = String::new();
+    while let Some(c) = rest.next().filter(|it| *it != '\'') {
+        let Some(c) = (if c == '\\' {
+            rest.next()
+        } else {
+            text.push(c);
+            continue;
+        }) else {
+            break;
+        };
+        let (digits, most, radix) = match c {
+            'x' => (String::new(), 2, 16),
+            'u' => (String::new(), 4, 16),
+            'U' => (String::new(), 8, 16),
+            '0'..='7' => (c.to_string(), 3, 8),
+            'n' => {
+                text.push('\n');
+                continue;
+            }
+            't' => {
+                text.push('\t');
+                continue;
+            }
+            c => {
+                text.push(c);
+                continue;
+            }
+        };
+        let mut digits = digits;
+        while digits.len() < most
+            && let Some(c) = rest.next_if(|it| it.is_digit(radix))
+        {
+            digits.push(c);
+        }
+        text.extend(u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32));
+    }
+    text
 }
 
 /// A word while it is read.
@@ -178,19 +418,37 @@ fn up_to_close(rest: &mut Chars<'_>) -> String {
 struct Building {
     pieces: Vec<Piece>,
     text: String,
+    /// The part of the text that stands in no quotation marks.
+    bare: String,
     pattern: bool,
+    /// Lines that are run within it.
+    inner: Vec<String>,
 }
 
 impl Building {
     fn open(&mut self, piece: Piece) {
+        if let Piece::Output(line, _) = &piece {
+            self.inner.push(line.clone());
+        }
         if !self.text.is_empty() {
             self.pieces.push(Piece::Text(std::mem::take(&mut self.text), self.pattern));
         }
         self.pieces.push(piece);
     }
 
+    /// What stands up to the next quotation mark, of which the first is taken already.
+    fn in_quotes(&mut self, rest: &mut Chars<'_>) {
+        while let Some(c) = rest.next().filter(|it| *it != '"') {
+            match c {
+                '$' | '`' => self.open(opened(rest, c, true)),
+                '\\' => self.text.extend(rest.next().filter(|it| *it != '\n')),
+                c => self.text.push(c),
+            }
+        }
+    }
+
     fn word(mut self) -> Word {
-        let pattern = self.pattern || has_choice(&self.text);
+        let pattern = self.pattern || has_choice(&self.bare);
         if self.pieces.is_empty() {
             return if pattern { Word::Pattern(self.text) } else { Word::Plain(self.text) };
         }
@@ -203,20 +461,16 @@ impl Building {
 
 /// Whether braces in a word stand for several: those of `HEAD@{1}` and `{}` stand for themselves.
 fn has_choice(text: &str) -> bool {
-    let inner =
-        |from: &str| from.split_once('}').is_some_and(|(it, _)| it.contains(',') || it.contains(".."));
-    text.match_indices('{').any(|(at, _)| inner(&text[at + 1..]))
+    // Up to each that closes.
+    let mut before: Vec<&str> = text.split('}').collect();
+    before.pop();
+    let has = |it: &&str| it.split_once('{').is_some_and(|(_, it)| it.contains(',') || it.contains(".."));
+    before.iter().any(has)
 }
 
 fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
     let mut building = Building::default();
     let mut is_first = true;
-    let mut open = |building: &mut Building, piece: Piece| {
-        if let Piece::Output(line) = &piece {
-            inner.push(line.clone());
-        }
-        building.open(piece);
-    };
     while let Some(&c) = rest.peek() {
         let was_first = std::mem::take(&mut is_first);
         match c {
@@ -226,16 +480,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
             }
             '"' => {
                 rest.next();
-                while let Some(c) = rest.next().filter(|it| *it != '"') {
-                    match c {
-                        '$' | '`' => {
-                            let piece = opened(rest, c, true);
-                            open(&mut building, piece);
-                        }
-                        '\\' => building.text.push(rest.next().unwrap_or(c)),
-                        c => building.text.push(c),
-                    }
-                }
+                building.in_quotes(rest);
             }
             '\\' => {
                 rest.next();
@@ -244,8 +489,15 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
             }
             '$' | '`' => {
                 rest.next();
-                let piece = opened(rest, c, false);
-                open(&mut building, piece);
+                match rest.peek() {
+                    Some('\'') if c == '$' => {
+                        rest.next();
+                        building.text.push_str(&escaped(rest));
+                    }
+                    // A text that would be translated.
+                    Some('"') if c == '$' => {}
+                    _ => building.open(opened(rest, c, false)),
+                }
             }
             c if c.is_whitespace() || ";|&()<>".contains(c) => break,
             // Elsewhere in a word it stands for itself, as in `HEAD~1`.
@@ -253,15 +505,17 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                 rest.next();
                 let is_own = rest.peek().is_none_or(|it| *it == '/' || it.is_whitespace());
                 let name = if is_own { "HOME".to_owned() } else { String::new() };
-                open(&mut building, Piece::Variable { name, quoted: true });
+                building.open(Piece::Variable { name, quoted: true, or: None });
             }
             c => {
                 building.pattern |= "*?[".contains(c);
                 building.text.push(c);
+                building.bare.push(c);
                 rest.next();
             }
         }
     }
+    inner.append(&mut building.inner);
     // `2>` names no file, and its number is none either.
     let is_number = rest.peek() == Some(&'>')
         && building.pieces.is_empty()

@@ -2,7 +2,7 @@
 
 use super::programs::{is_known, is_option, name, text};
 use super::values::setting;
-use super::words::Word;
+use super::words::{Word, quoted};
 
 /// Programs that run another one, how many words of theirs stand before it beside options, and the options that have a word
 /// of their own behind them.
@@ -19,6 +19,23 @@ const HELPERS: &[(&str, usize, &[&str])] = &[
     ("nohup", 0, &[]),
     ("setsid", 0, &[]),
     ("busybox", 0, &[]),
+    ("shx", 0, &[]),
+    ("xvfb-run", 0, &["-n", "-s"]),
+    ("direnv", 2, &[]),
+    ("function", 1, &[]),
+    ("strace", 0, &["-o", "-e", "-p", "-s", "-u"]),
+    ("ltrace", 0, &["-o", "-e", "-p", "-s", "-u"]),
+    ("valgrind", 0, &[]),
+    ("watch", 0, &["-n", "--interval"]),
+    ("entr", 0, &[]),
+    ("chronic", 0, &[]),
+    ("unbuffer", 0, &[]),
+    ("coproc", 0, &[]),
+    ("unshare", 0, &["-S", "-G"]),
+    ("systemd-run", 0, &["-p", "-u", "-E"]),
+    ("chrt", 1, &[]),
+    ("taskset", 1, &[]),
+    ("chroot", 1, &[]),
     ("stdbuf", 0, &["-i", "-o", "-e"]),
     ("timeout", 1, &["-s", "-k", "--signal", "--kill-after"]),
     ("flock", 1, &["-w", "-E", "--timeout"]),
@@ -61,6 +78,7 @@ const RUNNERS: &[(&str, &[&str], bool)] = &[
     ("pipx", &["run"], false),
     ("pipenv", &["run"], false),
     ("bundle", &["exec"], false),
+    ("conda", &["run"], false),
     ("mise", &["exec", "x"], false),
 ];
 
@@ -97,6 +115,10 @@ pub(super) fn without_helpers<'a>(
             return (to, words);
         }
         let rest = &words[1..];
+        // What is told in one word is read as a line.
+        if matches!(first, "env" | "watch" | "flock") && shell_text(words).is_some() {
+            return (to, words);
+        }
         let next = match HELPERS.iter().find(|it| it.0 == first) {
             Some((_, more, valued)) => Some((past_options(first, rest, valued, &mut to), *more)),
             None if is_python(first) && rest.first().and_then(text) == Some("-m") => Some((1, 0)),
@@ -175,20 +197,73 @@ pub(super) fn puts_aside(words: &[Word]) -> bool {
 
 /// Whether one is a shell that reads its commands.
 pub(super) fn reads_commands(words: &[Word]) -> bool {
-    matches!(name(words), Some("sh" | "bash" | "zsh" | "dash" | "ksh"))
-        && words[1..].iter().all(is_option)
-        && shell_text(words).is_none()
+    // Behind `-s` stand words for what is read.
+    let reads = || words[1..].iter().all(is_option) || words.get(1).and_then(text) == Some("-s");
+    name(words).is_some_and(|it| SHELLS.contains(&it)) && reads() && shell_text(words).is_none()
+}
+
+/// The words that stand for `$0`, `$1` and so on in what a shell reads.
+fn parameters(words: &[Word]) -> &[Word] {
+    let is_read = |it: &Word| text(it) == Some("-s");
+    words.iter().position(is_read).map_or(&[], |at| &words[at..])
+}
+
+/// A line in which the words that are given to it stand in the place of `$1`, `$@` and so on.
+fn filled_in(line: &str, given: &[Word]) -> String {
+    if given.is_empty() || !line.contains('$') {
+        return line.to_owned();
+    }
+    let one =
+        |at: usize| given.get(at).and_then(quoted).map(|it| it.trim_start().to_owned()).unwrap_or_default();
+    let all: String = given.iter().skip(1).filter_map(quoted).collect();
+    let mut line = line.to_owned();
+    for name in ["\"$@\"", "\"$*\"", "$@", "$*"] {
+        line = line.replace(name, all.trim_start());
+    }
+    for at in 0..=9 {
+        for name in [format!("\"${at}\""), format!("\"${{{at}}}\""), format!("${{{at}}}"), format!("${at}")] {
+            line = line.replace(&name, &one(at));
+        }
+    }
+    line
+}
+
+/// What a shell that reads its commands makes of a text.
+pub(super) fn read_by(words: &[Word], line: &str) -> String {
+    filled_in(line, parameters(words))
+}
+
+/// Shells, as far as their lines are alike.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "nu", "pwsh"];
+
+fn behind(rest: &[Word], option: &str) -> Option<String> {
+    let at = rest.iter().position(|it| text(it) == Some(option))?;
+    rest.get(at + 1).and_then(text).map(str::to_owned)
 }
 
 /// What a shell is told to run.
 pub(super) fn shell_text(words: &[Word]) -> Option<String> {
     let rest = words.get(1..)?;
     match name(words)? {
-        "sh" | "bash" | "zsh" | "dash" | "ksh" => {
+        "su" | "script" | "runuser" | "flock" => behind(rest, "-c"),
+        "nix-shell" => behind(rest, "--run").or_else(|| behind(rest, "--command")),
+        "trap" => rest.iter().find(|it| !is_option(it)).and_then(text).map(str::to_owned),
+        "watch" => rest.iter().filter_map(text).find(|it| it.contains(' ')).map(str::to_owned),
+        shell if SHELLS.contains(&shell) => {
             let is_command = |it: &Word| {
                 text(it).is_some_and(|it| it.starts_with('-') && !it.starts_with("--") && it.ends_with('c'))
             };
-            text(rest.get(rest.iter().position(is_command)? + 1)?).map(str::to_owned)
+            let rest = rest.get(rest.iter().position(is_command)? + 1..)?;
+            let rest = if rest.first().and_then(text) == Some("--") { &rest[1..] } else { rest };
+            let (line, given) = rest.split_first()?;
+            Some(filled_in(text(line)?, given))
+        }
+        // All of a command in one word.
+        "env" => {
+            let line = rest.iter().position(|it| matches!(text(it), Some("-S" | "--split-string")));
+            let line = line.and_then(|at| rest.get(at + 1));
+            let joined = || rest.iter().filter_map(text).find_map(|it| it.strip_prefix("--split-string="));
+            line.and_then(text).or_else(joined).map(str::to_owned)
         }
         "eval" => Some(rest.iter().filter_map(text).collect::<Vec<_>>().join(" ")),
         _ => None,

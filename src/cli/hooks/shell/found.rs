@@ -1,0 +1,102 @@
+//! What a search through a command finds, and what it may cost.
+//!
+//! Scripts call each other without end, texts double, and lines of a megabyte stand within each other. A search that costs
+//! more than its bounds gives up, and says so: then the command may write anything.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use super::Written;
+
+/// Most lines that are read for one command, those within scripts and loops included.
+const LINES_MAX: usize = 500;
+
+/// Commands within commands that are read.
+const DEPTH_MAX: usize = 8;
+
+/// What may be read for one command, in bytes, each as often as it is read. No system takes a line half as long.
+const COST_MAX: usize = 8 << 20;
+
+/// What asking another program is taken to cost, in bytes that are read: that takes milliseconds.
+const ASKING_COST: usize = COST_MAX / 32;
+
+/// Most writes that are told apart.
+const FOUND_MAX: usize = 4_000;
+
+/// What was found.
+pub(super) struct Found {
+    all: HashSet<Written>,
+    until: Instant,
+    lines: usize,
+    depth: usize,
+    cost: usize,
+    gave_up: bool,
+}
+
+impl Found {
+    pub(super) fn until(until: Instant) -> Self {
+        Self { all: HashSet::new(), until, lines: 0, depth: 0, cost: 0, gave_up: false }
+    }
+
+    pub(super) fn push(&mut self, written: Written) {
+        self.all.insert(written);
+        self.gave_up |= self.all.len() > FOUND_MAX;
+    }
+
+    pub(super) fn extend(&mut self, written: impl IntoIterator<Item = Written>) {
+        written.into_iter().for_each(|it| self.push(it));
+    }
+
+    /// It cannot be told what else is written.
+    pub(super) fn give_up(&mut self) {
+        self.gave_up = true;
+    }
+
+    pub(super) fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Whether so much more may be read; if not, it gives up.
+    pub(super) fn affords(&mut self, bytes: usize) -> bool {
+        self.cost = self.cost.saturating_add(bytes);
+        self.gave_up |= self.cost > COST_MAX || Instant::now() > self.until;
+        !self.gave_up
+    }
+
+    /// Whether another program may be asked, and until when.
+    pub(super) fn may_ask(&mut self) -> Option<Instant> {
+        self.affords(ASKING_COST).then_some(self.until)
+    }
+
+    /// Reads one more line.
+    pub(super) fn reads(&mut self, line: &str) -> bool {
+        self.lines += 1;
+        self.gave_up |= self.lines > LINES_MAX;
+        self.affords(line.len())
+    }
+
+    /// Goes on within what was found.
+    pub(super) fn deeper(&mut self, search: impl FnOnce(&mut Self)) {
+        if self.depth >= DEPTH_MAX {
+            return self.give_up();
+        }
+        self.depth += 1;
+        search(self);
+        self.depth -= 1;
+    }
+
+    /// Whether anything is written by what is searched for it, which is found by itself and not here.
+    pub(super) fn would_write(&mut self, search: impl FnOnce(&mut Self)) -> bool {
+        let before = std::mem::take(&mut self.all);
+        self.deeper(search);
+        let found = std::mem::replace(&mut self.all, before);
+        self.gave_up || !found.is_empty()
+    }
+
+    pub(super) fn written(self) -> Vec<Written> {
+        match self.gave_up {
+            true => vec![Written::Anything],
+            false => self.all.into_iter().collect(),
+        }
+    }
+}
