@@ -12,16 +12,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{
-    AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, ChangedFile, Command, EndApply, TellApplied,
-};
+use super::command::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, ChangedFile, EndApply, TellApplied};
 use super::event::{Change, EventKind};
-use super::{Answer, Call, Content, CrewEvent, Outbox, Refusal, Reply, Seen, Stake, StakeKind, State};
+use super::judged::{Judged, Permit, QuestionKind, Redeemed};
+use super::{
+    Action, Answer, Call, Content, CrewEvent, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked,
+    Refusal, Reply, Seen, Stake, StakeKind, State,
+};
 use crate::base::limits::APPLIED_REMEMBERED_MAX;
-use crate::base::{AgentId, ApplyId, Digest, RepoPath, RuleId, Timestamp, Ttl};
-
-/// How long somebody's word about an apply is kept for its asker.
-const KEPT_FOR: Ttl = Ttl::minutes(5);
+use crate::base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
 
 /// A file that is to be written, or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -115,27 +114,9 @@ impl From<ApplyEvent> for EventKind {
     }
 }
 
-/// What an approver said, kept until the asker comes back.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Word {
-    /// Yes, once.
-    Granted,
-    /// No.
-    Denied {
-        /// The rule that asked.
-        rule: RuleId,
-        /// Why not, for the asker.
-        why: Box<str>,
-    },
-}
-
 /// What memory alone knows of applies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ApplyChange {
-    /// A word for an asker, about these contents.
-    Say(AgentId, Digest, Word, Timestamp),
-    /// It was used.
-    Use(AgentId, Digest),
     /// A file was written, and says this now.
     Wrote(RepoPath, Content),
     /// A file says something else by now.
@@ -148,86 +129,102 @@ impl From<ApplyChange> for Change {
     }
 }
 
-/// Words that wait for their askers, and files that were written lately. Memory only: after a restart whoever comes
-/// back is asked about anew.
+/// Files that were written lately. Memory only.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Permits {
-    words: BTreeMap<(AgentId, Digest), (Word, Timestamp)>,
-    written: BTreeMap<RepoPath, Content>,
-}
+pub struct Written(BTreeMap<RepoPath, Content>);
 
-impl Permits {
+impl Written {
     pub(super) fn apply(&mut self, change: &ApplyChange) {
         match change {
-            ApplyChange::Say(who, digest, word, now) => {
-                self.words.retain(|_, (_, until)| *until > *now);
-                self.words.insert((who.clone(), *digest), (word.clone(), now.after(KEPT_FOR)));
-            }
-            ApplyChange::Use(who, digest) => drop(self.words.remove(&(who.clone(), *digest))),
             ApplyChange::Wrote(file, content) => {
                 // Which one gives way does not matter: it is told of twice at worst.
-                if self.written.len() >= APPLIED_REMEMBERED_MAX {
-                    self.written.pop_first();
+                if self.0.len() >= APPLIED_REMEMBERED_MAX {
+                    self.0.pop_first();
                 }
-                self.written.insert(file.clone(), *content);
+                self.0.insert(file.clone(), *content);
             }
-            ApplyChange::Forget(file) => drop(self.written.remove(file)),
+            ApplyChange::Forget(file) => drop(self.0.remove(file)),
         }
     }
 
     /// What an apply has lately written to a file.
-    pub(super) fn wrote(&self, file: &RepoPath) -> Option<Content> {
-        self.written.get(file).copied()
+    pub(super) fn of(&self, file: &RepoPath) -> Option<Content> {
+        self.0.get(file).copied()
+    }
+}
+
+impl Judged for ApplyFiles {
+    fn action(&self) -> Action {
+        Action::Apply
     }
 
-    fn word(&self, now: Timestamp, who: &AgentId, digest: Digest) -> Option<&Word> {
-        let (word, until) = self.words.get(&(who.clone(), digest))?;
-        (now < *until).then_some(word)
+    fn by_person(
+        &self,
+        state: &State,
+        _judge: &dyn Judge,
+        _call: &Call<'_>,
+        out: &mut Outbox,
+    ) -> Option<Result<Reply, Refusal>> {
+        Some(Ok(Reply::ApplyBegun(state.begin_apply(self, out))))
+    }
+
+    fn permitted(
+        &self,
+        state: &State,
+        _judge: &dyn Judge,
+        _call: &Call<'_>,
+        _permit: Permit,
+        out: &mut Outbox,
+    ) -> Result<Reply, Refusal> {
+        Ok(Reply::ApplyBegun(state.begin_apply(self, out)))
+    }
+
+    fn tool(&self) -> Box<str> {
+        "ApplyFiles".into()
+    }
+
+    fn shown(&self) -> Json {
+        ApplyFiles::shown(self)
+    }
+
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Apply
+    }
+}
+
+impl Redeemed for ApplyFiles {
+    fn question(&self) -> Digest {
+        self.digest
+    }
+
+    /// A "yes" counts once. A "no" counts for as long as a "yes" would have.
+    fn redeem(
+        &self,
+        state: &State,
+        call: &Call<'_>,
+        grant: &Grant,
+        out: &mut Outbox,
+    ) -> Result<Answer<Reply>, Refusal> {
+        if let Outcome::Denied(why, _) = &grant.outcome {
+            return Err(Refusal::Denied { rule: grant.rule.clone(), reason: why.clone() });
+        }
+        out.put(GrantChange::Use(call.who.agent().clone(), self.digest).into());
+        let begun = ApplyBegun { granted: true, ..state.begin_apply(self, out) };
+        Ok(Answer::Done(Reply::ApplyBegun(begun)))
+    }
+
+    fn outcome_of(&self, parked: &Parked, why: &str, failure: Failure) -> Outcome {
+        let why = match why {
+            "" => format!("approval {} was denied", parked.id),
+            why => format!("approval {}: {why}", parked.id),
+        };
+        Outcome::Denied(why.into(), failure)
     }
 }
 
 impl State {
-    /// Policy wants somebody's word: is it there, or asked for already?
-    pub(super) fn asked_to_apply_before(
-        &self,
-        call: &Call<'_>,
-        verb: &ApplyFiles,
-        out: &mut Outbox,
-    ) -> Option<Result<Answer<Reply>, Refusal>> {
-        let who = call.who.agent();
-        match self.permits.word(call.now, who, verb.digest) {
-            Some(Word::Granted) => {
-                out.put(ApplyChange::Use(who.clone(), verb.digest).into());
-                let begun = ApplyBegun { granted: true, ..self.begin_apply(verb, out) };
-                return Some(Ok(Answer::Done(Reply::ApplyBegun(begun))));
-            }
-            Some(Word::Denied { rule, why }) => {
-                return Some(Err(Refusal::Denied { rule: rule.clone(), reason: why.clone() }));
-            }
-            None => {}
-        }
-        let same = |command: &Command| match command {
-            Command::ApplyFiles(it) => it.digest == verb.digest,
-            _ => false,
-        };
-        let waiting = self.approvals.iter().find(|it| it.who.agent() == who && same(&it.command))?;
-        Some(Ok(Answer::Parked(waiting.id)))
-    }
-
-    /// Keeps an approver's word until the asker comes back.
-    pub(super) fn permit(
-        &self,
-        now: Timestamp,
-        asker: &AgentId,
-        verb: &ApplyFiles,
-        word: Word,
-        out: &mut Outbox,
-    ) {
-        out.put(ApplyChange::Say(asker.clone(), verb.digest, word, now).into());
-    }
-
     /// An allowed apply begins.
-    pub(super) fn begin_apply(&self, verb: &ApplyFiles, out: &mut Outbox) -> ApplyBegun {
+    fn begin_apply(&self, verb: &ApplyFiles, out: &mut Outbox) -> ApplyBegun {
         let apply = out.next_apply();
         let files = u32::try_from(verb.files.len()).unwrap_or(u32::MAX);
         let (digest, undoes) = (verb.digest, verb.undoes);

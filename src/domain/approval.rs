@@ -1,7 +1,7 @@
 //! Commands that wait for someone's word.
 //!
 //! ```text
-//!   parked --granted--> the same dispatch as an allowed command
+//!   parked --granted--> what the verb's row says: it runs at once, or its asker asks again
 //!     |  \--denied----> failed, and the asker is told
 //!     \----expired----> the same, as a denial
 //! ```
@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{AnswerApproval, Command, Delegate};
+use super::command::{AnswerApproval, Command};
+use super::judged::{Judged, Permit, QuestionKind, Turn};
 use super::{
     Approver, Change, EventKind, Facts, MailKind, Outbox, Principal, Proof, Refusal, Risk, Scope, State,
-    Task, TaskState, Terms, WorkerKind,
+    Task, TaskState, Terms,
 };
 use crate::base::limits::{PARKED_MAX, PARKED_OF_ONE_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp};
@@ -65,41 +66,17 @@ pub struct Parked {
 impl Parked {
     /// The task it would make.
     pub fn task(&self) -> Option<&TaskId> {
-        match &self.command {
-            Command::Delegate(verb) => Some(&verb.task),
-            Command::TakeScreenshot(verb) => Some(&verb.task),
-            _ => None,
-        }
+        self.command.judged()?.task()
     }
 
     /// What policy was asked about: DevIt's tool, or the verb.
     pub fn tool(&self) -> Box<str> {
-        match &self.command {
-            Command::Delegate(verb) => verb.tool.name.clone(),
-            Command::AskPermission(verb) => format!("{}:{}", verb.host, verb.tool).into(),
-            other => other.name().into(),
-        }
+        self.command.judged().map_or_else(|| self.command.name().into(), |verb| verb.tool())
     }
-}
 
-/// Kinds of questions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Work, and pictures.
-    Work,
-    /// Tools of hosts.
-    Permission,
-    /// Files that are to be written.
-    Apply,
-}
-
-impl Kind {
-    fn of(command: &Command) -> Self {
-        match command {
-            Command::AskPermission(_) => Kind::Permission,
-            Command::ApplyFiles(_) => Kind::Apply,
-            _ => Kind::Work,
-        }
+    /// What an approver is shown of it, beside why and what for.
+    pub fn details(&self) -> Json {
+        self.command.judged().map_or_else(Json::null, |verb| verb.shown())
     }
 }
 
@@ -136,9 +113,9 @@ impl Approvals {
     ///
     /// # Errors
     /// [`Refusal::Busy`] says which bound was reached.
-    fn have_room(&self, who: &Principal, command: &Command) -> Result<(), Refusal> {
-        let (share, kind) = (who.share(), Kind::of(command));
-        let same = || self.iter().filter(|it| Kind::of(&it.command) == kind);
+    fn have_room(&self, who: &Principal, kind: QuestionKind) -> Result<(), Refusal> {
+        let share = who.share();
+        let same = || self.iter().filter(|it| it.command.judged().is_some_and(|verb| verb.kind() == kind));
         if same().count() >= PARKED_MAX {
             return Err(Refusal::busy("too many requests are waiting for approval"));
         }
@@ -149,6 +126,15 @@ impl Approvals {
             ));
         }
         Ok(())
+    }
+
+    /// The same question of the same asker, where it waits. Those that run once they are granted are no such questions.
+    pub(super) fn of_question(&self, asker: &AgentId, question: Digest) -> Option<&Arc<Parked>> {
+        let same = |it: &Command| match it.judged().map(|verb| verb.turn()) {
+            Some(Turn::Redeemed(it)) => it.question() == question,
+            _ => false,
+        };
+        self.iter().find(|it| it.who.agent() == asker && same(&it.command))
     }
 
     pub(super) fn due(&self, now: Timestamp) -> Vec<Arc<Parked>> {
@@ -178,19 +164,20 @@ impl State {
         &self,
         now: Timestamp,
         who: &Principal,
-        command: Command,
+        command: &Command,
+        verb: &dyn Judged,
         facts: Facts,
         question: Question,
         out: &mut Outbox,
     ) -> Result<ApprovalId, Refusal> {
-        self.approvals.have_room(who, &command)?;
+        self.approvals.have_room(who, verb.kind())?;
         let id = out.next_approval();
         let Question { rule, reason, terms, expires_at, by, policy } = question;
-        let risk = risk_of(&command, &facts);
+        let risk = verb.risk(&facts);
         let mut parked = Parked {
             id,
             who: who.clone(),
-            command,
+            command: command.clone(),
             facts,
             rule,
             reason,
@@ -212,13 +199,9 @@ impl State {
             shown: parked.shown,
             expires_at,
         });
-        let (rule, terms) = (parked.rule.clone(), parked.terms.clone());
-        let task = match &parked.command {
-            Command::Delegate(verb) => Some(self.tasks.draft(now, who, verb, &parked.facts, rule, terms)),
-            Command::TakeScreenshot(verb) => Some(self.draft_capture(now, who, verb, rule, terms)),
-            _ => None,
-        };
-        if let Some(task) = task {
+        if let Turn::Runs(it) = verb.turn() {
+            let permit = Permit { rule: parked.rule.clone(), terms: parked.terms.clone() };
+            let task = it.draft(self, now, who, &parked.facts, permit);
             let state = TaskState::Awaiting { approval: id };
             out.put(Change::PutTask(Arc::new(Task { state, approval: Some(id), ..task })));
         }
@@ -233,19 +216,13 @@ impl State {
         if !parked.by.iter().any(|by| matches!(by, Approver::Agent(id) if id == target)) {
             return;
         }
-        let details = match &parked.command {
-            Command::Delegate(verb) => verb.shown(),
-            Command::ApplyFiles(verb) => verb.shown(),
-            Command::AskPermission(verb) => verb.shown(),
-            _ => Json::null(),
-        };
         let question = MailKind::Approval {
             approval: parked.id,
             task: parked.task().cloned(),
             tool: parked.tool(),
             reason: parked.reason.clone(),
             risk: parked.risk,
-            details,
+            details: parked.details(),
             shown: parked.shown,
             expires_at: parked.expires_at,
         };
@@ -349,22 +326,6 @@ fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
 fn digest_of(parked: &Parked) -> Digest {
     let shown = (&parked.who, &parked.command, &parked.facts, &parked.terms, &parked.rule, &parked.policy);
     Digest::of(serde_json::to_string(&shown).unwrap_or_default().as_bytes())
-}
-
-/// DevIt 1.6: central files and long test runs are `medium`; what leaves the jail is ours to call `high`.
-fn risk_of(command: &Command, facts: &Facts) -> Risk {
-    let Command::Delegate(Delegate { tool, .. }) = command else { return Risk::High };
-    let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
-    let outside = facts.network != super::Network::None
-        || !facts.secrets.is_empty()
-        || facts.git == super::Git::Write
-        || facts.worker_kind != Some(WorkerKind::Cli);
-    match &*tool.name {
-        "devit_patch_apply" if tool.path.as_deref().is_some_and(central) => Risk::Medium,
-        "devit_test_run" if tool.timeout_s.is_some_and(|it| it > 60) => Risk::Medium,
-        "devit_delegate" if outside => Risk::High,
-        _ => Risk::Low,
-    }
 }
 
 /// Who may answer, in words.

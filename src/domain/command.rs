@@ -1,4 +1,4 @@
-//! Every verb Provost understands, in one table.
+//! Every verb Provost understands: what each asks for, what it answers, and, in [`table`], what becomes of it.
 
 mod about;
 mod apply;
@@ -10,13 +10,14 @@ mod permission;
 mod post;
 mod record;
 mod switch;
+mod table;
 mod token;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Handoff, Mail, Report, Scope, TaskState, Verdict, Watched};
+use super::{Change, Failure, Handoff, Mail, Outbox, Report, TaskState, Verdict, Watched};
 use crate::base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
 
 pub use apply::{AppliedTold, ApplyBegun, ApplyEnded, ApplyFiles, EndApply, TellApplied};
@@ -45,205 +46,8 @@ pub use post::{
 };
 pub use record::{Record, Recorded};
 pub use switch::{SwitchWorker, WorkerSwitched};
+pub use table::{Command, Durability, JudgedVerb, Reply, Verb};
 pub use token::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
-
-/// A typed request. The engine takes any `V: Verb` and answers with `V::Reply`.
-pub trait Verb: Into<Command> {
-    /// What a caller gets when the verb was carried out.
-    type Reply: TryFrom<Reply>;
-}
-
-/// What a commit of a verb waits for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Durability {
-    /// Nothing: it only touches memory.
-    Unstored,
-    /// The kernel: survives a crash or kill -9 of the daemon.
-    Commit,
-    /// The disk: survives loss of power.
-    Durable,
-}
-
-macro_rules! verbs {
-    ($($(#[$doc:meta])* $verb:ident => $reply:ident, needs $scope:ident, $durability:ident $(, $judged:ident)?;)*) => {
-        /// Any verb, as it waits in a queue or for an approval.
-        #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-        pub enum Command { $($(#[$doc])* $verb($verb),)* }
-
-        /// Any reply.
-        #[derive(Clone, PartialEq, Eq, Debug)]
-        pub enum Reply { $(
-            #[doc = concat!("Answer to [`", stringify!($verb), "`].")]
-            $reply($reply),
-        )* }
-
-        impl Command {
-            /// The right a caller must hold, whatever policy says.
-            pub fn scope(&self) -> Scope {
-                match self { $(Command::$verb(_) => Scope::$scope,)* }
-            }
-
-            /// The verb's name, as rules and the log write it.
-            pub fn name(&self) -> &'static str {
-                match self { $(Command::$verb(_) => stringify!($verb),)* }
-            }
-
-            /// Whether policy has a say. The others are decided by scope alone.
-            pub fn judged(&self) -> bool {
-                match self { $(Command::$verb(_) => verbs!(@judged $($judged)?),)* }
-            }
-
-            /// What the answer must wait for.
-            pub fn durability(&self) -> Durability {
-                match self { $(Command::$verb(_) => Durability::$durability,)* }
-            }
-        }
-
-        $(
-            impl From<$verb> for Command {
-                fn from(verb: $verb) -> Command { Command::$verb(verb) }
-            }
-            impl TryFrom<Reply> for $reply {
-                type Error = Reply;
-                fn try_from(reply: Reply) -> Result<Self, Reply> {
-                    match reply { Reply::$reply(it) => Ok(it), other => Err(other) }
-                }
-            }
-            impl Verb for $verb { type Reply = $reply; }
-        )*
-    };
-    (@judged judged) => { true };
-    (@judged) => { false };
-}
-
-verbs! {
-    /// Make oneself known, with a version check.
-    Register       => Registered, needs Join,       Commit;
-    /// Take the next message of one's queue.
-    CollectMail    => Collected,  needs Join,       Unstored;
-    /// Say whether a collected message arrived.
-    SettleMail     => Settled,    needs Join,       Commit;
-    /// Hand work to a worker.
-    Delegate       => Delegated,  needs Delegate,   Durable, judged;
-    /// Say how work is going.
-    ReportTask     => Reported,   needs Work,       Durable;
-    /// Acknowledge having seen a notification.
-    AckTask        => Acked,      needs Coordinate, Commit;
-    /// Take work back.
-    CancelTask     => Cancelled,  needs Delegate,   Durable;
-    /// Grant or deny a parked command.
-    AnswerApproval => Answered,   needs Approve,    Durable, judged;
-    /// Capture the screen.
-    TakeScreenshot => Captured,   needs Delegate,   Durable, judged;
-    /// Use a tool of one's own host.
-    AskPermission  => Permitted,  needs Delegate,   Durable, judged;
-    /// Take back a question about a tool of one's own host.
-    WithdrawPermission => PermissionWithdrawn, needs Delegate, Commit;
-    /// Go by a name for people.
-    NameAgent      => AgentNamed, needs Join,       Commit;
-    /// Take or refresh a lock on a symbol.
-    AcquireLock    => Locked,     needs Coordinate, Commit;
-    /// Give a lock up.
-    ReleaseLock    => LockReleased, needs Coordinate, Commit;
-    /// Wait for a lock no longer.
-    LeaveQueue     => QueueLeft,  needs Coordinate, Commit;
-    /// End a session: hold nothing any more.
-    Leave          => HasLeft,    needs Coordinate, Commit;
-    /// Free locks whose holders are gone.
-    ReapLocks      => LocksReaped, needs Host,      Commit;
-    /// Let locks follow files that were renamed.
-    FollowLocks    => LocksFollowed, needs Host,    Commit;
-    /// Announce a change.
-    DeclareIntent  => Declared,   needs Coordinate, Commit;
-    /// Say how an announced change goes on.
-    UpdateIntent   => IntentUpdated, needs Coordinate, Commit;
-    /// Follow symbols that have moved within their files.
-    RefreshIntents => IntentsRefreshed, needs Host, Commit;
-    /// Offer a contract on a signature.
-    ProposeContract => ContractProposed, needs Coordinate, Durable;
-    /// Accept or reject a contract.
-    AnswerContract => ContractAnswered, needs Coordinate, Durable;
-    /// Take a contract back.
-    WithdrawContract => ContractWithdrawn, needs Coordinate, Durable;
-    /// Let contracts follow files that were renamed.
-    FollowContracts => ContractsFollowed, needs Host, Durable;
-    /// Publish a message to other agents.
-    Publish        => Published,  needs Coordinate, Commit;
-    /// Publish a message once more that is in force already.
-    Republish      => Republished, needs Coordinate, Commit;
-    /// Give an agent an inbox before it has said anything.
-    AddressAgent   => AgentAddressed, needs Coordinate, Commit;
-    /// Begin the audit log of messages anew.
-    BeginLog       => LogBegun,   needs Operate,    Commit;
-    /// Announce oneself to the crew.
-    JoinCrew       => CrewJoined, needs Join,       Commit;
-    /// Leave the crew.
-    LeaveCrew      => CrewLeft,   needs Join,       Commit;
-    /// Say that one is still there.
-    BeatCrew       => CrewBeaten, needs Join,       Commit;
-    /// Say what one is at.
-    MoveMember     => MemberMoved, needs Join,      Commit;
-    /// Name the lead of the crew.
-    AppointLead    => LeadAppointed, needs Operate, Commit;
-    /// Ask for a file.
-    ClaimFile      => FileClaimed, needs Coordinate, Commit;
-    /// Give a file back.
-    ReleaseFile    => FileReleased, needs Coordinate, Commit;
-    /// Lock a file, or give it free.
-    LockFile       => FileLocked, needs Coordinate, Commit;
-    /// Want something done by one of the crew.
-    MakeAssignment => AssignmentMade, needs Coordinate, Commit;
-    /// Say how an assignment goes on.
-    MoveAssignment => AssignmentMoved, needs Coordinate, Commit;
-    /// Hand work over to one of the crew.
-    OfferTransfer  => TransferOffered, needs Coordinate, Commit;
-    /// Go on with work that was handed over, or do not.
-    AnswerTransfer => TransferAnswered, needs Coordinate, Commit;
-    /// Put something on the timeline.
-    TakeNote       => NoteTaken,  needs Coordinate, Commit;
-    /// Put what another daemon has kept on the timeline.
-    TakeNotes      => NotesTaken, needs Operate,    Commit;
-    /// Say which files have changed.
-    SeeFiles       => FilesSeen,  needs Host,       Commit;
-    /// Ask for something that takes a while.
-    OpenJob        => JobOpened,  needs Delegate,   Durable;
-    /// Say how far a job is.
-    MoveJob        => JobMoved,   needs Host,       Commit;
-    /// Say how a job has ended.
-    EndJob         => JobEnded,   needs Host,       Durable;
-    /// Say what a job had brought about that was over before its last run was.
-    KeepResult     => ResultKept, needs Host,       Durable;
-    /// Take a job back.
-    CancelJob      => JobCancelled, needs Delegate, Durable;
-    /// Say what one thinks of a job's outcome.
-    NoteFeedback   => FeedbackNoted, needs Delegate, Commit;
-    /// Have a worker begin nothing, or begin again.
-    SwitchWorker   => WorkerSwitched, needs Delegate, Durable;
-    /// Write files in the workspace.
-    ApplyFiles     => ApplyBegun, needs Delegate,   Durable, judged;
-    /// Say which files were written.
-    TellApplied    => AppliedTold, needs Host,      Commit;
-    /// Say how the writing of files has ended.
-    EndApply       => ApplyEnded, needs Host,       Durable;
-    /// Let whoever shows a token speak as an agent.
-    MintToken      => TokenMinted, needs Join,      Durable, judged;
-    /// End tokens.
-    RevokeTokens   => TokensRevoked, needs Join,    Durable;
-    /// A worker process was confined and is about to run.
-    BeginRun       => Begun,      needs Host,       Durable;
-    /// What was found out about the files of a task.
-    NoteFiles      => FilesNoted, needs Host,       Commit;
-    /// A picture of the screen is about to be taken.
-    BeginCapture   => CaptureBegun, needs Host,     Commit;
-    /// A picture of the screen was taken, or was not.
-    EndCapture     => CaptureEnded, needs Host,     Durable;
-    /// A worker process is gone, with what it left.
-    EndRun         => Ended,      needs Host,       Durable;
-    /// An owed effect needs nothing more.
-    SettleEffect   => EffectSettled, needs Host,    Commit;
-    /// Put something that happened outside the core on record.
-    Record         => Recorded,   needs Operate,    Durable;
-}
 
 /// DevIt REGISTER.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -571,6 +375,13 @@ pub struct Ended;
 pub struct SettleEffect {
     /// Which.
     pub effect: EffectId,
+}
+
+impl SettleEffect {
+    pub(super) fn settle(&self, out: &mut Outbox) -> EffectSettled {
+        out.put(Change::DropEffect(self.effect));
+        EffectSettled
+    }
 }
 
 /// It is no longer owed.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::post::{Post, PostChange};
 use super::{
     Agent, ApplyChange, ApplyEvent, Contract, ContractStatus, Counters, CrewChange, CrewEvent, Door, Failure,
-    Finding, Held, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked, PermissionChange,
+    Finding, GrantChange, Intent, IntentStatus, JobChange, JobEvent, Lock, Mail, Notice, Parked,
     PermissionEvent, Principal, Scopes, StakeKind, Status, Switch, Switched, Task, Token, Usage, Uses,
     Verdict, Waiter,
 };
@@ -489,12 +489,10 @@ pub enum Change {
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
     DropApproval(ApprovalId),
-    /// An approved picture that its asker has not come back for, or (with `None`) has. Memory only.
-    Hold(AgentId, Option<Held>),
+    /// What came of a question, for an asker who has not come back yet, or has. Memory only.
+    Grant(GrantChange),
     /// What memory alone knows of applies.
     Apply(ApplyChange),
-    /// Words about tools of hosts. Memory only.
-    Permission(PermissionChange),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
     /// A lock on a symbol, held or lapsed.

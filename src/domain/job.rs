@@ -340,6 +340,7 @@ impl State {
         verb: &OpenJob,
         out: &mut Outbox,
     ) -> Result<JobOpened, Refusal> {
+        self.switches.takes_on(&verb.worker)?;
         if self.jobs.all.contains_key(&verb.job) {
             return Err(Refusal::busy("another job has this id"));
         }

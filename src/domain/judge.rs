@@ -8,6 +8,24 @@ use serde::{Deserialize, Serialize};
 use super::{Command, Principal};
 use crate::base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
+/// What a caller wants to do, as far as policy has a say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Hand work to a worker.
+    Delegate,
+    /// Capture the screen.
+    Screenshot,
+    /// Bring a worker's result into the repository.
+    Apply,
+    /// Use a tool of one's own host that its person would be asked about.
+    Permission,
+    /// Answer somebody else's approval, as an agent.
+    Approve,
+    /// Have a token made.
+    Token,
+}
+
 /// How much of the kernel's confinement a worker has. Ordered: later is stronger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

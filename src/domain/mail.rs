@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{CollectMail, SettleMail};
-use super::{Agents, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind};
+use super::command::{CollectMail, Collected, SettleMail, Settled};
+use super::{
+    Agents, Call, Change, EventKind, Failure, Outbox, Principal, Refusal, Report, Stake, StakeKind, State,
+};
 use crate::base::limits::{MAIL_BYTES_MAX, MAIL_MAX, MAIL_TOTAL_BYTES_MAX, PROGRESS_WAITING_MAX};
 use crate::base::{AgentId, ApprovalId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl};
 
@@ -171,6 +173,29 @@ pub struct Mailboxes {
     bytes: usize,
 }
 
+impl State {
+    /// Takes the caller's next message.
+    pub(super) fn collect_mail(&self, call: &Call<'_>, verb: &CollectMail, out: &mut Outbox) -> Collected {
+        let mail = self.mail.collect(call.now, call.who, verb, &self.agents, out);
+        let waiting = self.tasks.asked_by(call.who.agent()) > 0;
+        Collected { mail, waiting }
+    }
+
+    /// Settles how a message went; one about work puts it into its worker's hands.
+    pub(super) fn settle_mail(
+        &self,
+        call: &Call<'_>,
+        verb: &SettleMail,
+        out: &mut Outbox,
+    ) -> Result<Settled, Refusal> {
+        let arrived = self.mail.settle(call.who, verb, out)?;
+        if let Some(MailKind::Work { task, .. }) = arrived.as_ref().map(|mail| &mail.kind) {
+            self.assigned(call.now, call.who, task, out);
+        }
+        Ok(Settled)
+    }
+}
+
 impl Mailboxes {
     /// Files a message, and makes room for it where the recipient's queue is full.
     pub(super) fn post(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
@@ -301,7 +326,7 @@ impl Mailboxes {
         }
     }
 
-    pub(super) fn collect(
+    fn collect(
         &self,
         now: Timestamp,
         who: &Principal,
@@ -319,7 +344,7 @@ impl Mailboxes {
     }
 
     /// Returns the message when it has arrived, so that its task can move on.
-    pub(super) fn settle(
+    fn settle(
         &self,
         who: &Principal,
         verb: &SettleMail,

@@ -17,13 +17,16 @@ mod contract;
 mod counters;
 mod crew;
 mod decide;
+mod delegation;
 mod event;
 mod files;
+mod grants;
 mod hook;
 mod inside;
 mod intent;
 mod job;
 mod judge;
+mod judged;
 mod lock;
 mod mail;
 mod note;
@@ -52,13 +55,13 @@ use std::sync::Arc;
 
 use crate::base::{AgentId, ApprovalId, RuleId, TaskId, Timestamp, Ttl};
 
-pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Permits, Word};
+pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
 pub use approval::{Approvals, Parked, Verdict, approvers_text};
 pub use artifact::{Artifact, Gathered, Harvest, Kept};
 pub use assignment::{Assignment, AssignmentState, Assignments};
 pub use claim::{Claim, Claims, Content, Hold};
 use command::Delegated;
-pub use command::{Command, Delegate, Durability, Errand, Reply, Status, Tool, Verb};
+pub use command::{Command, Delegate, Durability, Errand, JudgedVerb, Reply, Status, Tool, Verb};
 pub use conflict::{Meeting, Overlap, Part, Stake, StakeKind, Stakes, Title};
 pub use contract::{Contract, ContractStatus, Contracts};
 pub use counters::Counters;
@@ -67,6 +70,7 @@ pub use crew::{
 };
 pub use event::{Change, Effect, Event, EventKind, Owed};
 pub use files::{FileChange, Finding, FindingKind, Handoff, Watched, WatchedFile};
+pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use hook::{Hooks, Notice};
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
@@ -74,19 +78,19 @@ pub use job::{
     StepOf,
 };
 pub use judge::{
-    Approver, Credentials, Decision, Directory, Facts, Git, Judge, Network, Rate, SecretUse, Terms, Tier,
-    WorkerKind,
+    Action, Approver, Credentials, Decision, Directory, Facts, Git, Judge, Network, Rate, SecretUse, Terms,
+    Tier, WorkerKind,
 };
 pub use lock::{Lock, Locks, ProcessMark, Waiter};
 pub use mail::{Mail, MailKind, Mailboxes, Risk};
 pub use origin::{CallOrigin, ProcessSession};
 pub use outbox::Outbox;
-pub use permission::{Outcome, PermissionChange, PermissionEvent, Permissions, Saying};
+pub use permission::PermissionEvent;
 pub use post::{Desk, Post, PostChange, PostSettings};
 pub use principal::{Door, Principal, Proof, Scope, Scopes, Share};
 pub use quota::{Quota, Uses};
 pub use refusal::{Failure, Refusal};
-pub use screenshot::{Held, Picture, Shelf};
+pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agent, Agents, Nick};
 pub use settings::{CrewSetting, Settings, WorkerSetting};
 pub use switch::{Switch, Switched, Switches};
@@ -149,12 +153,10 @@ pub struct State {
     pub quota: Quota,
     /// Hooks that are owed.
     pub hooks: Hooks,
-    /// Approved pictures that wait for their askers.
-    pub shelf: Shelf,
-    /// Words about applies that wait for their askers.
-    pub permits: Permits,
-    /// What came of questions about tools of hosts, until their askers hear it.
-    pub permissions: Permissions,
+    /// What came of questions, until their askers come back.
+    pub grants: Grants,
+    /// Files that applies have lately written.
+    pub written: Written,
     /// Locks on symbols.
     pub locks: Locks,
     /// Announced changes.
@@ -198,9 +200,8 @@ impl State {
             mail: Mailboxes::default(),
             quota: Quota::default(),
             hooks: Hooks::default(),
-            shelf: Shelf::default(),
-            permits: Permits::default(),
-            permissions: Permissions::default(),
+            grants: Grants::default(),
+            written: Written::default(),
             locks: Locks::default(),
             intents: Intents::default(),
             contracts: Contracts::default(),
@@ -237,9 +238,8 @@ impl State {
             Change::CarryMail(agent, seq, carried) => self.mail.carry(agent, *seq, *carried),
             Change::PutApproval(parked) => self.approvals.put(parked.clone()),
             Change::DropApproval(id) => self.approvals.remove(*id),
-            Change::Hold(agent, held) => self.shelf.put(agent, held.clone()),
-            Change::Apply(change) => self.permits.apply(change),
-            Change::Permission(change) => self.permissions.apply(change),
+            Change::Grant(change) => self.grants.apply(change),
+            Change::Apply(change) => self.written.apply(change),
             Change::PutUses(uses) => self.quota.put(uses),
             Change::PutLock(lock) => self.locks.put(lock.clone()),
             Change::DropLock(at) => self.locks.remove(at),
@@ -370,7 +370,7 @@ impl Core {
         out.begin(self.state.counters, call.now, call.who.agent().clone());
         let (agent, door) = (call.who.agent().clone(), call.who.door());
         let gives_back = command.gives_back();
-        match decide::decide(&self.state, &*self.judge, call, command, out) {
+        match decide::decide(&self.state, &*self.judge, call, &command, out) {
             Ok(answer) => {
                 // Who gives back what it does not have was not here for that.
                 let is_here = !gives_back || out.wrote();

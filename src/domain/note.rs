@@ -120,7 +120,7 @@ impl State {
     fn see(&self, now: Timestamp, seen: &SeenFile, out: &mut Outbox) {
         let claim = self.claims.get(&seen.file);
         let says = seen.after.unwrap_or(Content::Missing);
-        match self.permits.wrote(&seen.file) {
+        match self.written.of(&seen.file) {
             // Told already, with the name of whom it was written for.
             Some(written) if written == says => return,
             Some(_) => out.put(ApplyChange::Forget(seen.file.clone()).into()),

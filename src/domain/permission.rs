@@ -9,17 +9,16 @@
 //! The same question has the same id, and a word is for that question alone: a host that asks about the same command
 //! tomorrow asks anew. Words are in memory only: after a restart whoever comes back is asked about anew.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::command::{AskPermission, Command, PermissionWithdrawn, Permitted, WithdrawPermission};
-use super::event::{Change, EventKind};
-use super::{Answer, Call, Denial, Failure, Outbox, Parked, Principal, Reply, State};
-use crate::base::{AgentId, ApprovalId, Digest, RuleId, Timestamp, Ttl};
-
-/// How long a word is kept for its asker, who is waiting for it.
-const KEPT_FOR: Ttl = Ttl::minutes(5);
+use super::event::EventKind;
+use super::judged::{Judged, Permit, QuestionKind, Redeemed};
+use super::{
+    Action, Answer, Call, Denial, Failure, Grant, GrantChange, Judge, Outbox, Outcome, Parked, Principal,
+    Refusal, Reply, State,
+};
+use crate::base::{ApprovalId, Digest, Json, RuleId, Ttl};
 
 /// What happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -59,84 +58,82 @@ impl PermissionEvent {
     }
 }
 
-/// What came of a question.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// Yes.
-    Granted,
-    /// No, or nobody has answered.
-    Denied(Box<str>, Failure),
-}
-
-/// What memory alone knows of questions that were answered.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PermissionChange {
-    /// A word for an asker, about this question.
-    Say(AgentId, Digest, Saying),
-    /// It was used.
-    Use(AgentId, Digest),
-}
-
-/// A word that waits for its asker.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Saying {
-    approval: ApprovalId,
-    rule: RuleId,
-    outcome: Outcome,
-    at: Timestamp,
-}
-
-/// Words that wait for their askers.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Permissions(BTreeMap<(AgentId, Digest), Saying>);
-
-impl Permissions {
-    pub(super) fn apply(&mut self, change: &PermissionChange) {
-        match change {
-            PermissionChange::Say(who, digest, saying) => {
-                self.0.retain(|_, it| saying.at < it.at.after(KEPT_FOR));
-                self.0.insert((who.clone(), *digest), saying.clone());
-            }
-            PermissionChange::Use(who, digest) => drop(self.0.remove(&(who.clone(), *digest))),
-        }
+impl Judged for AskPermission {
+    fn action(&self) -> Action {
+        Action::Permission
     }
 
-    fn get(&self, now: Timestamp, who: &AgentId, digest: Digest) -> Option<&Saying> {
-        self.0.get(&(who.clone(), digest)).filter(|it| now < it.at.after(KEPT_FOR))
-    }
-}
-
-impl State {
-    /// What came of the same question, or that it waits.
-    pub(super) fn asked_permission_before(
+    fn permitted(
         &self,
-        call: &Call<'_>,
-        verb: &AskPermission,
+        _state: &State,
+        _judge: &dyn Judge,
+        _call: &Call<'_>,
+        permit: Permit,
         out: &mut Outbox,
-    ) -> Option<Answer<Reply>> {
-        let (who, digest) = (call.who.agent(), verb.digest());
-        let Some(said) = self.permissions.get(call.now, who, digest) else {
-            let same = |it: &Command| matches!(it, Command::AskPermission(it) if it == verb);
-            let waiting = self.approvals.iter().find(|it| it.who.agent() == who && same(&it.command))?;
-            return Some(Answer::Parked(waiting.id));
-        };
-        out.put(Change::Permission(PermissionChange::Use(who.clone(), digest)));
-        Some(match &said.outcome {
-            Outcome::Granted => Answer::Done(Reply::Permitted(self.permit_tool(
-                verb,
-                said.rule.clone(),
-                Some(said.approval),
-                out,
-            ))),
-            Outcome::Denied(reason, failure) => Answer::Denied(Denial {
-                task: None,
-                rule: said.rule.clone(),
-                reason: reason.clone(),
-                failure: failure.clone(),
-            }),
+    ) -> Result<Reply, Refusal> {
+        Ok(Reply::Permitted(give(self, permit.rule, None, out)))
+    }
+
+    fn tool(&self) -> Box<str> {
+        format!("{}:{}", self.host, self.tool).into()
+    }
+
+    fn denied_tool(&self) -> Box<str> {
+        "AskPermission".into()
+    }
+
+    fn shown(&self) -> Json {
+        AskPermission::shown(self)
+    }
+
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Permission
+    }
+
+    fn patience(&self) -> Option<Ttl> {
+        Some(self.wait)
+    }
+}
+
+impl Redeemed for AskPermission {
+    fn question(&self) -> Digest {
+        self.digest()
+    }
+
+    /// What came of it is told once, "yes" or "no".
+    fn redeem(
+        &self,
+        _state: &State,
+        call: &Call<'_>,
+        grant: &Grant,
+        out: &mut Outbox,
+    ) -> Result<Answer<Reply>, Refusal> {
+        out.put(GrantChange::Use(call.who.agent().clone(), self.digest()).into());
+        let rule = grant.rule.clone();
+        Ok(match &grant.outcome {
+            Outcome::Denied(reason, failure) => {
+                Answer::Denied(Denial { task: None, rule, reason: reason.clone(), failure: failure.clone() })
+            }
+            Outcome::Granted | Outcome::Made(_) => {
+                Answer::Done(Reply::Permitted(give(self, rule, Some(grant.approval), out)))
+            }
         })
     }
 
+    fn outcome_of(&self, _parked: &Parked, why: &str, failure: Failure) -> Outcome {
+        Outcome::Denied(why.into(), failure)
+    }
+}
+
+/// Puts it on record that a tool may be used.
+fn give(verb: &AskPermission, rule: RuleId, approval: Option<ApprovalId>, out: &mut Outbox) -> Permitted {
+    let (host, tool) = (verb.host.clone(), verb.tool.clone());
+    let given = PermissionEvent::PermissionGiven { host, tool, request: verb.digest(), rule, approval };
+    out.say(EventKind::Permission(given));
+    Permitted
+}
+
+impl State {
     /// Takes a question of the caller's out of the queue.
     pub(super) fn withdraw_permission(
         &self,
@@ -156,33 +153,5 @@ impl State {
             self.drop_approval(approval, out);
         }
         PermissionWithdrawn
-    }
-
-    /// Puts it on record that a tool may be used.
-    pub(super) fn permit_tool(
-        &self,
-        verb: &AskPermission,
-        rule: RuleId,
-        approval: Option<ApprovalId>,
-        out: &mut Outbox,
-    ) -> Permitted {
-        let (host, tool) = (verb.host.clone(), verb.tool.clone());
-        let given = PermissionEvent::PermissionGiven { host, tool, request: verb.digest(), rule, approval };
-        out.say(EventKind::Permission(given));
-        Permitted
-    }
-
-    /// Keeps what came of a question until its asker comes back.
-    pub(super) fn keep_outcome(
-        &self,
-        now: Timestamp,
-        parked: &Parked,
-        verb: &AskPermission,
-        outcome: Outcome,
-        out: &mut Outbox,
-    ) {
-        let saying = Saying { approval: parked.id, rule: parked.rule.clone(), outcome, at: now };
-        let said = PermissionChange::Say(parked.who.agent().clone(), verb.digest(), saying);
-        out.put(Change::Permission(said));
     }
 }

@@ -7,7 +7,6 @@
 //! A picture is a task like any other, so that its asker is told, can look it up and can take it back. What an
 //! approval brought is kept for whoever asked: today's clients do not wait, they ask again. DevIt 1.8.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,18 +15,17 @@ use serde_json::json;
 use super::command::{
     BeginCapture, CaptureBegun, CaptureEnded, Captured, Command, EndCapture, Shot, Status, TakeScreenshot,
 };
+use super::judged::{Judged, Permit, Runs};
 use super::post::slug;
 use super::progress::Ending;
 use super::{
-    Answer, Call, Change, Decision, Delegate, Effect, EventKind, Facts, Failure, Judge, Outbox, Parked,
-    Principal, Proof, Rate, Refusal, Reply, Report, Share, State, Task, TaskState, Terms, Tool, WorkerKind,
+    Action, Answer, Call, Change, Decision, Delegate, Effect, EventKind, Facts, Failure, Grant, GrantChange,
+    Judge, Outbox, Outcome, Parked, Principal, Proof, Rate, Refusal, Reply, Report, Share, State, Task,
+    TaskState, Tool, WorkerKind, grants,
 };
 use crate::base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
-use crate::base::{AgentId, Digest, Json, RuleId, Timestamp, Ttl};
+use crate::base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// How long an approved picture is kept for its asker. Decided with [`super::ALIVE_FOR`] in mind: whoever is away
-/// longer has mail about it.
-const HELD_FOR: Ttl = Ttl::minutes(5);
 /// When an ordered picture that nobody has taken is given up: everything before it has run out by then.
 const WAIT_MAX: Ttl = Ttl::minutes(2);
 /// How long after its own limit a run is given to report its end.
@@ -46,38 +44,94 @@ pub struct Picture {
     pub digest: Digest,
 }
 
-/// An approved picture, taken or about to be.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Held {
-    task: crate::base::TaskId,
-    until: Timestamp,
+impl Judged for TakeScreenshot {
+    fn action(&self) -> Action {
+        Action::Screenshot
+    }
+
+    fn settled(
+        &self,
+        state: &State,
+        call: &mut Call<'_>,
+        out: &mut Outbox,
+    ) -> Result<Option<Answer<Reply>>, Refusal> {
+        state.before_screenshot(call, self, out)
+    }
+
+    fn permitted(
+        &self,
+        state: &State,
+        judge: &dyn Judge,
+        call: &Call<'_>,
+        permit: Permit,
+        out: &mut Outbox,
+    ) -> Result<Reply, Refusal> {
+        let task = self.draft(state, call.now, call.who, &call.facts, permit);
+        state.order_capture(call.now, call.who, task, judge.version(), out).map(Reply::Captured)
+    }
+
+    fn task(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn tool(&self) -> Box<str> {
+        "TakeScreenshot".into()
+    }
 }
 
-/// Approved pictures that their askers have not come back for. Memory only: they have mail about it as well.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Shelf(BTreeMap<AgentId, Held>);
-
-impl Shelf {
-    pub(super) fn put(&mut self, asker: &AgentId, held: Option<Held>) {
-        match held {
-            Some(held) => self.0.insert(asker.clone(), held),
-            None => self.0.remove(asker),
+impl Runs for TakeScreenshot {
+    fn draft(&self, state: &State, now: Timestamp, who: &Principal, _facts: &Facts, permit: Permit) -> Task {
+        let order = Delegate {
+            task: self.task.clone(),
+            goal: "Capture the screen".into(),
+            worker: super::provost(),
+            return_to: None,
+            tool: Tool { name: "screenshot".into(), ..Tool::default() },
+            timeout: time_limit(),
+            model: None,
+            context: None,
+            watch_patterns: Vec::new(),
+            working_dir: None,
+            format: None,
+            payload: Json::null(),
+            errand: None,
         };
+        let facts = Facts { worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
+        Task { capture: true, ..state.tasks.draft(now, who, &order, &facts, permit.rule, permit.terms) }
     }
 
-    fn get(&self, now: Timestamp, asker: &AgentId) -> Option<&Held> {
-        self.0.get(asker).filter(|held| now < held.until)
+    fn facts_now(&self, _state: &State, facts: Facts) -> Result<Facts, Refusal> {
+        Ok(facts)
     }
 
-    fn outdated(&self, now: Timestamp) -> impl Iterator<Item = &AgentId> {
-        self.0.iter().filter(move |(_, held)| held.until <= now).map(|(asker, _)| asker)
+    /// The picture is taken at once, and kept for its asker besides, who asks again.
+    fn run_granted(
+        &self,
+        state: &State,
+        now: Timestamp,
+        parked: &Parked,
+        task: Task,
+        policy: Digest,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
+        if !state.settings.screenshots {
+            return Err(Refusal::SwitchedOff { what: "Screenshot capability".into() });
+        }
+        let done = state.order_capture(now, &parked.who, task, policy, out)?;
+        grants::keep(now, asker_of(&parked.who), any_picture(), parked, Outcome::Made(done.task), out);
+        Ok(())
     }
+}
+
+/// One picture of an asker is kept at a time, whichever request it was for.
+fn any_picture() -> Digest {
+    Digest::of(b"screenshot")
 }
 
 impl State {
     /// What is settled before policy is asked: the switch, repeats, a question that is open already, a picture
     /// that was approved since, and the rate.
-    pub(super) fn before_screenshot(
+    fn before_screenshot(
         &self,
         call: &Call<'_>,
         verb: &TakeScreenshot,
@@ -94,12 +148,14 @@ impl State {
         if let Some(waiting) = self.captures().find(|task| is_asked_by(task, &asker) && is_awaiting(task)) {
             return Ok(Some(as_it_stands(waiting)));
         }
-        if let Some(held) = self.shelf.get(call.now, &asker) {
-            let task = held.task.clone();
+        if let Some(Grant { outcome: Outcome::Made(task), .. }) =
+            self.grants.get(call.now, &asker, any_picture())
+        {
+            let task = task.clone();
             // Finished ones are not in memory; how it ended is in its record.
             let over = TaskState::Finished { status: Status::Completed, at: call.now };
             let state = self.tasks.get(&task).map_or(over, |task| task.state);
-            out.put(Change::Hold(asker, None));
+            out.put(GrantChange::Use(asker, any_picture()).into());
             return Ok(Some(Answer::Done(Reply::Captured(Captured { task, state }))));
         }
         self.has_rate_left(call.now)?;
@@ -118,36 +174,8 @@ impl State {
         if u32::try_from(used).is_ok_and(|used| used < rate.count) { Ok(()) } else { Err(too_often(rate)) }
     }
 
-    /// The task that a picture is.
-    pub(super) fn draft_capture(
-        &self,
-        now: Timestamp,
-        who: &Principal,
-        verb: &TakeScreenshot,
-        rule: RuleId,
-        terms: Terms,
-    ) -> Task {
-        let order = Delegate {
-            task: verb.task.clone(),
-            goal: "Capture the screen".into(),
-            worker: super::provost(),
-            return_to: None,
-            tool: Tool { name: "screenshot".into(), ..Tool::default() },
-            timeout: time_limit(),
-            model: None,
-            context: None,
-            watch_patterns: Vec::new(),
-            working_dir: None,
-            format: None,
-            payload: Json::null(),
-            errand: None,
-        };
-        let facts = Facts { worker_kind: Some(WorkerKind::Cli), ..Facts::default() };
-        Task { capture: true, ..self.tasks.draft(now, who, &order, &facts, rule, terms) }
-    }
-
     /// Lets an allowed or granted picture be taken. The only way there.
-    pub(super) fn order_capture(
+    fn order_capture(
         &self,
         now: Timestamp,
         who: &Principal,
@@ -183,27 +211,6 @@ impl State {
         let done = Captured { task: task.id().clone(), state: task.state };
         out.put(Change::PutTask(Arc::new(task)));
         Ok(done)
-    }
-
-    /// The same for one that was approved, which is kept for its asker besides.
-    pub(super) fn grant_capture(
-        &self,
-        now: Timestamp,
-        parked: &Parked,
-        task: Task,
-        policy: Digest,
-        out: &mut Outbox,
-    ) -> Result<(), Refusal> {
-        if !self.settings.screenshots {
-            return Err(Refusal::SwitchedOff { what: "Screenshot capability".into() });
-        }
-        let done = self.order_capture(now, &parked.who, task, policy, out)?;
-        for asker in self.shelf.outdated(now) {
-            out.put(Change::Hold(asker.clone(), None));
-        }
-        let held = Held { task: done.task, until: now.after(HELD_FOR) };
-        out.put(Change::Hold(asker_of(&parked.who), Some(held)));
-        Ok(())
     }
 
     /// The last moment before the picture: switch and rules may have changed since it was allowed.

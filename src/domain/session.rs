@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{AgentNamed, NameAgent, Register, Registered};
-use super::{Change, Door, EventKind, Outbox, Principal, Refusal, Settings};
+use super::{Call, Change, Door, EventKind, Outbox, Principal, Refusal, Settings, State};
 use crate::base::limits::{AGENTS_MAX, CAPS_MAX, ID_LEN_MAX};
 use crate::base::small;
 use crate::base::{AgentId, Timestamp, Ttl};
@@ -72,8 +72,23 @@ pub struct Agents {
     spellings: BTreeMap<Box<str>, AgentId>,
 }
 
-impl Agents {
+impl State {
+    /// Makes an agent known. Mail that would be another process's by now is given up, with the work in it.
     pub(super) fn register(
+        &self,
+        call: &Call<'_>,
+        verb: &Register,
+        out: &mut Outbox,
+    ) -> Result<Registered, Refusal> {
+        for task in self.mail.clear_recurring(call.now, call.who.agent(), &self.agents, out) {
+            self.not_collected(call.now, &task, out);
+        }
+        self.agents.register(call.now, call.who, verb, &self.settings, out)
+    }
+}
+
+impl Agents {
+    fn register(
         &self,
         now: Timestamp,
         who: &Principal,

@@ -14,8 +14,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{MintToken, RevokeTokens, TokenMinted, TokensRevoked, WhichTokens};
+use super::judged::{Judged, Permit};
 use super::post::owned_slug;
-use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Scopes, Share, State};
+use super::{
+    Action, Call, Change, EventKind, Judge, Outbox, Principal, Proof, Refusal, Reply, Scope, Scopes, Share,
+    State,
+};
 use crate::base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
 use crate::base::{AgentId, Digest, Slug, Timestamp};
 
@@ -153,9 +157,40 @@ fn end(token: &Token, why: &str, out: &mut Outbox) {
     out.put(Change::DropToken(token.digest));
 }
 
+impl Judged for MintToken {
+    fn action(&self) -> Action {
+        Action::Token
+    }
+
+    fn by_person(
+        &self,
+        state: &State,
+        _judge: &dyn Judge,
+        call: &Call<'_>,
+        out: &mut Outbox,
+    ) -> Option<Result<Reply, Refusal>> {
+        Some(state.mint_token(call.now, call.who, self, out).map(Reply::TokenMinted))
+    }
+
+    fn permitted(
+        &self,
+        state: &State,
+        _judge: &dyn Judge,
+        call: &Call<'_>,
+        _permit: Permit,
+        out: &mut Outbox,
+    ) -> Result<Reply, Refusal> {
+        state.mint_token(call.now, call.who, self, out).map(Reply::TokenMinted)
+    }
+
+    fn tool(&self) -> Box<str> {
+        "MintToken".into()
+    }
+}
+
 impl State {
     /// Everyone may have tokens of their own; one for somebody else takes the operator.
-    pub(super) fn mint_token(
+    fn mint_token(
         &self,
         now: Timestamp,
         who: &Principal,

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use crate::base::{AgentId, EffectId, TaskId, Timestamp};
 use crate::domain::command::SettleEffect;
 use crate::domain::view::{OneSwitch, View};
-use crate::domain::{Answer, EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
+use crate::domain::{EventKind, Principal, Refusal, State, Switch, Task, Tier, Verb};
 use crate::engine::{Clock, Engine, SystemClock};
 
 /// Between two tries of a command that the core could not take at the moment.
@@ -49,16 +49,8 @@ impl Desk {
     /// What the core answers, other than that it cannot take anything at the moment; that, too, when the daemon
     /// is stopping and [`LAST_TRIES`] is over.
     pub(super) async fn tell<V: Verb + Clone>(&self, verb: V) -> Result<V::Reply, Refusal> {
-        let answer = self.persist(|| self.engine.submit(&self.host, verb.clone())).await;
-        match answer {
-            Ok(Answer::Done(reply)) => Ok(reply),
-            // The host's verbs are not judged.
-            Ok(Answer::Parked(_) | Answer::Denied(_)) => Err(Refusal::busy("policy was asked")),
-            Err(refusal) => {
-                tracing::warn!(%refusal, "an effect's word was not taken");
-                Err(refusal)
-            }
-        }
+        let reply = self.persist(|| self.engine.submit(&self.host, verb.clone())).await;
+        reply.inspect_err(|refusal| tracing::warn!(%refusal, "an effect's word was not taken"))
     }
 
     /// The task as it stands, with the tier that its worker gets; `None` when it is finished.

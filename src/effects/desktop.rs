@@ -23,7 +23,7 @@ use super::result::clip;
 use crate::base::{ApprovalId, TaskId, visible};
 use crate::domain::command::{AnswerApproval, Command, Status};
 use crate::domain::view::{Waiting, WaitingOne};
-use crate::domain::{Answer, Approver, Event, EventKind, Parked, Principal, Refusal, Verdict};
+use crate::domain::{Answer, Approver, Event, EventKind, Facts, Parked, Principal, Refusal, Verdict};
 
 /// How long the notification service may take for one call.
 const BUS_TIME_MAX: Duration = Duration::from_secs(2);
@@ -314,7 +314,7 @@ impl Question {
         let shown = Some(self.parked.shown);
         let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown };
         for _ in 0..10 {
-            match self.desk.engine.submit(&self.person, verb.clone()).await {
+            match self.desk.engine.submit_judged(&self.person, verb.clone(), Facts::default()).await {
                 Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,
                 Ok(Answer::Done(_)) => {
                     return tracing::info!(approval = %verb.approval, ?verdict, "answered on the desktop");

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::desk::Desk;
 use crate::domain::command::ReapLocks;
 use crate::domain::view::BoundLocks;
-use crate::domain::{Answer, Lock, ProcessMark};
+use crate::domain::{Lock, ProcessMark};
 use crate::system::process_began;
 
 /// How often processes are looked at.
@@ -29,10 +29,9 @@ pub(super) async fn look_on(desk: Desk) {
         }
         let verb = ReapLocks { locks, why: "its process has ended".into() };
         match desk.engine.submit(&desk.host, verb).await {
-            Ok(Answer::Done(reaped)) => {
+            Ok(reaped) => {
                 tracing::info!(count = reaped.count, "locks of processes that ended are free")
             }
-            Ok(_) => {}
             Err(why) => tracing::warn!(%why, "locks of processes that ended are not free yet"),
         }
     }

@@ -34,8 +34,8 @@ use crate::domain::command::{Collected, Locked};
 use crate::domain::post::{Owner, Post};
 use crate::domain::view::View;
 use crate::domain::{
-    Answer, Command, Core, Effect, Facts, Judge, Owed, Principal, Proof, Refusal, Reply, Settings, State,
-    Tokens, Verb,
+    Answer, Command, Core, Effect, Facts, Judge, JudgedVerb, Owed, Principal, Proof, Refusal, Reply,
+    Settings, State, Tokens, Verb,
 };
 use crate::store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
@@ -190,31 +190,39 @@ impl Engine {
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<Answer<V::Reply>, Refusal> {
-        self.submit_with(who, verb, Facts::default()).await
+    pub async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Refusal> {
+        match self.decided(who, verb.into(), Facts::default()).await? {
+            Answer::Done(reply) => Ok(paired(reply)),
+            Answer::Parked(_) | Answer::Denied(_) => {
+                unreachable!("policy is asked about a `JudgedVerb` alone")
+            }
+        }
     }
 
-    /// The same, with what a service has found out about the command.
+    /// The same for a verb that policy has a say over, with what a service has found out about it.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn submit_with<V: Verb>(
+    pub async fn submit_judged<V: JudgedVerb>(
         &self,
         who: &Principal,
         verb: V,
         facts: Facts,
     ) -> Result<Answer<V::Reply>, Refusal> {
-        let (reply, answer) = oneshot::channel();
-        let (command, facts) = (Box::new(verb.into()), Box::new(facts));
-        self.hand_over(Envelope::Command { who: who.clone(), command, facts, reply })?;
-        let mut unread = Unread { engine: self, who, answer };
-        Ok(match (&mut unread.answer).await.map_err(|_| gone())?? {
+        Ok(match self.decided(who, verb.into(), facts).await? {
             Answer::Parked(id) => Answer::Parked(id),
             Answer::Denied(denial) => Answer::Denied(denial),
-            Answer::Done(reply) => Answer::Done(
-                reply.try_into().map_err(|_| ()).expect("the verbs! table pairs each verb with its reply"),
-            ),
+            Answer::Done(reply) => Answer::Done(paired(reply)),
         })
+    }
+
+    /// Hands a command to the thread and waits until its outcome is committed.
+    async fn decided(&self, who: &Principal, command: Command, facts: Facts) -> Answered {
+        let (reply, answer) = oneshot::channel();
+        let (command, facts) = (Box::new(command), Box::new(facts));
+        self.hand_over(Envelope::Command { who: who.clone(), command, facts, reply })?;
+        let mut unread = Unread { engine: self, who, answer };
+        (&mut unread.answer).await.map_err(|_| gone())?
     }
 
     /// Publishes a message for a sender that does not need its number, and waits until it is kept: it is on record before
@@ -429,6 +437,11 @@ impl Given {
             _ => None,
         }
     }
+}
+
+/// The reply of a verb, out of all replies.
+fn paired<R: TryFrom<Reply>>(reply: Reply) -> R {
+    reply.try_into().map_err(|_| ()).expect("the table of verbs pairs each verb with its reply")
 }
 
 fn gone() -> Refusal {

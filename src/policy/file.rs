@@ -10,6 +10,8 @@ use super::units::Hours;
 use crate::base::{RuleId, Ttl};
 use crate::domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, WorkerKind};
 
+pub(super) use crate::domain::Action;
+
 /// How long an approval waits for an answer when its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
 
@@ -36,36 +38,16 @@ impl Ruling {
     }
 }
 
-/// What a caller wants to do, as far as policy has a say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    /// Hand work to a worker.
-    Delegate,
-    /// Capture the screen.
-    Screenshot,
-    /// Bring a worker's result into the repository.
-    Apply,
-    /// Use a tool of one's own host that its person would be asked about.
-    Permission,
-    /// Answer somebody else's approval, as an agent.
-    Approve,
-    /// Have a token made.
-    Token,
-}
-
-impl Action {
-    /// Why a rule cannot ask for approval of it, where that is so.
-    pub(super) fn cannot_wait(self) -> Option<&'static str> {
-        match self {
-            Action::Approve => {
-                Some("this rule asks for approval, and an answer to an approval cannot wait for another")
-            }
-            Action::Token => Some(
-                "this rule asks for approval, and whoever has a token made waits for it; allow or deny it",
-            ),
-            Action::Delegate | Action::Screenshot | Action::Apply | Action::Permission => None,
+/// Why a rule cannot ask for approval of this, where that is so.
+pub(super) fn cannot_wait(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Approve => {
+            Some("this rule asks for approval, and an answer to an approval cannot wait for another")
         }
+        Action::Token => {
+            Some("this rule asks for approval, and whoever has a token made waits for it; allow or deny it")
+        }
+        Action::Delegate | Action::Screenshot | Action::Apply | Action::Permission => None,
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::file::{Ask, File, Limit, Ruling};
+use super::file::{Ask, File, Limit, Ruling, cannot_wait};
 use super::reader::{Notes, Problems};
 use super::request::Request;
 use super::rule::Rule;
@@ -294,7 +294,7 @@ impl<'r> Found<'r> {
     }
 
     fn decide(self, subject: &Subject<'_>) -> Decision {
-        if let (Some((rule, _)), Some(why)) = (self.approve, subject.action.cannot_wait()) {
+        if let (Some((rule, _)), Some(why)) = (self.approve, cannot_wait(subject.action)) {
             return deny(rule, why);
         }
         if let Some(why) = subject.work.as_ref().and_then(|work| too_weak(work, self.terms.tier_min))

@@ -24,10 +24,11 @@ mod source;
 mod subject;
 mod units;
 
+pub use crate::domain::Action;
 pub use builtin::{Builtin, builtin};
 pub use check::{Difference, Failed, Report, check, diff, run_cases};
 pub use explain::{Explanation, Outcome, RuleTrace, Unmet, explain, explain_request};
-pub use file::{APPROVAL_WAIT, Action, Ask, File, Limit, Net, Rule, Ruling, When};
+pub use file::{APPROVAL_WAIT, Ask, File, Limit, Net, Rule, Ruling, When};
 pub use judge::{Layer, RuleSet};
 pub use reader::{Problem, Problems};
 pub use request::{Case, Request};

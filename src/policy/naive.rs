@@ -4,10 +4,10 @@
 //! one, and does everything again for every question. Differential tests hold the two against each other;
 //! when they disagree, this one is usually right.
 
-use super::file::{Action, File, Net, Rule, Ruling, When};
+use super::file::{File, Net, Rule, Ruling, When, cannot_wait};
 use super::request::Request;
 use crate::base::{RuleId, Ttl};
-use crate::domain::{Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
+use crate::domain::{Action, Approver, Credentials, Decision, Git, Rate, Terms, Tier, WorkerKind};
 
 /// Judges a request by the files given, the base first.
 pub fn decide(files: &[&File], request: &Request) -> Decision {
@@ -31,7 +31,7 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
     if let Some(rule) = first(Ruling::Deny) {
         return no(rule.id.as_str(), &rule.reason);
     }
-    if let Some(why) = request.action.cannot_wait()
+    if let Some(why) = cannot_wait(request.action)
         && let Some(rule) = first(Ruling::Approve)
     {
         return no(rule.id.as_str(), why);

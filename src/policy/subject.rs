@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::file::Action;
 use super::glob::is_normal;
 use crate::base::Timestamp;
 use crate::base::normalised_path;
 use crate::domain::{
-    Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind,
+    Action, Command, Credentials, Delegate, Door, Facts, Git, Network, Principal, Proof, Tier, WorkerKind,
 };
 
 /// A request, flat, borrowed from wherever it lives.
@@ -65,15 +64,7 @@ impl Place<'_> {
 impl<'a> Subject<'a> {
     /// `None` for verbs that policy has no say in.
     pub(super) fn of(who: &'a Principal, command: &'a Command, facts: &'a Facts) -> Option<Self> {
-        let (action, work) = match command {
-            Command::Delegate(verb) => (Action::Delegate, Some(Work::of(verb, facts))),
-            Command::TakeScreenshot(_) => (Action::Screenshot, None),
-            Command::ApplyFiles(_) => (Action::Apply, None),
-            Command::AskPermission(_) => (Action::Permission, None),
-            Command::AnswerApproval(_) => (Action::Approve, None),
-            Command::MintToken(_) => (Action::Token, None),
-            _ => return None,
-        };
+        let (action, work) = (command.action()?, command.work().map(|verb| Work::of(verb, facts)));
         let (client, door, proof) = (who.agent().as_str(), who.door(), who.proof());
         Some(Self { action, client, door, proof, now: facts.now, work })
     }

@@ -310,7 +310,7 @@ impl Provost {
             diff: shown.done(),
             undoes,
         };
-        let begun = match self.submit(who, verb).await? {
+        let begun = match self.submit_judged(who, verb).await? {
             Answer::Done(begun) => begun,
             Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
             Answer::Denied(denial) => return Ok(Answer::Denied(denial)),

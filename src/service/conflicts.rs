@@ -126,7 +126,7 @@ impl Provost {
             }
         };
         let settles = Some(SettledFile { file, pick, content });
-        let taken = super::crew::done(self.submit(who, TakeNote { note, changed: None, settles }).await?)?;
+        let taken = self.submit(who, TakeNote { note, changed: None, settles }).await?;
         drop(turn);
         Ok(taken)
     }

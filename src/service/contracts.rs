@@ -8,7 +8,6 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, Content, Source};
-use super::locks::done;
 use crate::base::limits::{CODE_READERS_MAX, STAGED_FILES_MAX};
 use crate::base::{ContractId, RepoPath, SymbolPath};
 use crate::domain::command::{AnswerContract, FollowContracts, ProposeContract, WithdrawContract};
@@ -108,7 +107,7 @@ impl Provost {
             signature: signature.text,
             canon: signature.canon,
         };
-        Ok(done(self.submit(who, verb).await?)?.contract)
+        Ok(self.submit(who, verb).await?.contract)
     }
 
     /// Accepts or rejects what somebody else has offered.
@@ -121,7 +120,7 @@ impl Provost {
         id: ContractId,
         accept: bool,
     ) -> Result<Arc<Contract>, Refusal> {
-        Ok(done(self.submit(who, AnswerContract { id, accept }).await?)?.contract)
+        Ok(self.submit(who, AnswerContract { id, accept }).await?.contract)
     }
 
     /// Takes an offer back.
@@ -129,7 +128,7 @@ impl Provost {
     /// # Errors
     /// [`Refusal::ContractNotFound`], [`Refusal::ContractSettled`], [`Refusal::ContractNotYours`].
     pub async fn withdraw_contract(&self, who: &Principal, id: ContractId) -> Result<Arc<Contract>, Refusal> {
-        Ok(done(self.submit(who, WithdrawContract { id }).await?)?.contract)
+        Ok(self.submit(who, WithdrawContract { id }).await?.contract)
     }
 
     /// Contracts, oldest first.
@@ -178,7 +177,7 @@ impl Provost {
         }
         if checked.violations.is_empty() && !moves.is_empty() {
             let who = self.host();
-            done(self.submit(who, FollowContracts { moves }).await?)?;
+            self.submit(who, FollowContracts { moves }).await?;
         }
         Ok(checked)
     }

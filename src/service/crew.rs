@@ -19,7 +19,7 @@ use crate::domain::command::{
     ReleaseFile, TakeNote,
 };
 use crate::domain::view::{ClaimsOf, WholeCrew};
-use crate::domain::{Answer, Content, Event, Hold, Note, Principal, Refusal, Version};
+use crate::domain::{Content, Event, Hold, Note, Principal, Refusal, Version};
 use crate::store::TimelineQuery;
 use crate::system::{mode_of, reading_without_waiting};
 
@@ -116,7 +116,7 @@ impl Provost {
         assignment: Option<Box<str>>,
     ) -> Result<FileClaimed, Refusal> {
         let content = self.content_kept(&file).await;
-        done(self.submit(who, ClaimFile { file, content, assignment }).await?)
+        self.submit(who, ClaimFile { file, content, assignment }).await
     }
 
     /// Gives a file back.
@@ -125,7 +125,7 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn release_claim(&self, who: &Principal, file: RepoPath) -> Result<FileReleased, Refusal> {
         let content = self.content_now(&file).await;
-        done(self.submit(who, ReleaseFile { file, content }).await?)
+        self.submit(who, ReleaseFile { file, content }).await
     }
 
     /// Locks a file for the lead, or gives it free.
@@ -139,7 +139,7 @@ impl Provost {
         lock: bool,
     ) -> Result<FileLocked, Refusal> {
         let content = self.content_kept(&file).await;
-        done(self.submit(who, LockFile { file, content, lock }).await?)
+        self.submit(who, LockFile { file, content, lock }).await
     }
 
     /// Lets an agent leave the crew; its files are nobody's then. With `only_if_idle` it stays if it has any.
@@ -149,7 +149,7 @@ impl Provost {
     pub async fn leave_crew(&self, who: &Principal, only_if_idle: bool) -> Result<CrewLeft, Refusal> {
         let claims = self.view(ClaimsOf(who.agent().clone())).await?;
         let contents = self.contents(claims.iter().map(|it| it.file.clone()).collect()).await;
-        done(self.submit(who, LeaveCrew { only_if_idle, contents }).await?)
+        self.submit(who, LeaveCrew { only_if_idle, contents }).await
     }
 
     /// Puts a note on the timeline. `changed` is the file of which it says that the caller has changed it.
@@ -170,7 +170,7 @@ impl Provost {
             }
             None => None,
         };
-        done(self.submit(who, TakeNote { note, changed, settles: None }).await?)
+        self.submit(who, TakeNote { note, changed, settles: None }).await
     }
 
     /// Puts the versions of a file that was seen to have changed where people find them, if its owner is not there.
@@ -195,14 +195,6 @@ impl Provost {
             page.iter().filter_map(|it| it.event().transpose()).collect()
         })
         .await
-    }
-}
-
-/// Policy has no say in what a crew does.
-pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
-    match answer {
-        Answer::Done(reply) => Ok(reply),
-        Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("what a crew does is not judged")),
     }
 }
 

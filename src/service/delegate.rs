@@ -20,7 +20,7 @@ impl Provost {
         })
         .await
         .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
-        self.engine().submit_with(who, verb, facts).await
+        self.engine().submit_judged(who, verb, facts).await
     }
 
     fn facts(&self, verb: &Delegate) -> Facts {

@@ -7,7 +7,7 @@ use super::Provost;
 use crate::base::{AgentId, Digest};
 use crate::domain::command::SwitchWorker;
 use crate::domain::view::{AllSwitches, LiveTasks};
-use crate::domain::{Answer, Principal, Refusal, Switch, TaskState, Usage};
+use crate::domain::{Principal, Refusal, Switch, TaskState, Usage};
 
 /// An agent of the configuration, which is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,11 +117,7 @@ impl Provost {
         command: &str,
     ) -> Result<Switch, Refusal> {
         let verb = SwitchWorker { worker: worker.clone(), to, command: command.into() };
-        match self.submit(who, verb).await? {
-            Answer::Done(switched) => Ok(switched.from),
-            // It is not judged.
-            Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("policy was asked")),
-        }
+        Ok(self.submit(who, verb).await?.from)
     }
 
     /// What tells an agent's program from another version of it; `None` where there is no program.

@@ -9,7 +9,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
 use super::graph::{Way, cut};
-use super::locks::{done, known_as};
+use super::locks::known_as;
 use crate::base::limits::{
     CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
 };
@@ -47,7 +47,7 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn declare(&self, who: &Principal, order: IntentOrder) -> Result<Declared, Refusal> {
         let verb = self.announced(order).await?;
-        done(self.submit(who, verb).await?)
+        self.submit(who, verb).await
     }
 
     /// What a change would collide with, were it announced now, and how many there are beyond those.
@@ -113,7 +113,7 @@ impl Provost {
         id: IntentId,
         to: IntentStatus,
     ) -> Result<IntentUpdated, Refusal> {
-        done(self.submit(who, UpdateIntent { id, to }).await?)
+        self.submit(who, UpdateIntent { id, to }).await
     }
 
     /// Intents, with symbols where they are now as far as that is found out in time.
@@ -149,7 +149,7 @@ impl Provost {
         if spans.is_empty() {
             return Ok(0);
         }
-        Ok(done(self.submit(self.host(), RefreshIntents { spans }).await?)?.moved)
+        Ok(self.submit(self.host(), RefreshIntents { spans }).await?.moved)
     }
 
     /// What the files say, several at a time, together within the time for one.

@@ -33,9 +33,7 @@ use crate::base::limits::JOB_OUTPUT_BYTES_MAX;
 use crate::base::{AgentId, Digest, JobId, Json};
 use crate::domain::command::{CancelJob, EndJob, NoteFeedback, OpenJob};
 use crate::domain::view::{JobsOf, OneJob, SameJob, StepsOf, UnfinishedJobs};
-use crate::domain::{
-    Answer, EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf,
-};
+use crate::domain::{EventKind, Job, JobEvent, JobKind, JobResult, JobState, Principal, Refusal, StepOf};
 use crate::store::{LogPart, StoreError};
 
 /// What is asked for.
@@ -112,7 +110,7 @@ impl Provost {
             key: ask.key,
             step,
         };
-        let job = done(self.submit(who, verb).await?)?.job;
+        let job = self.submit(who, verb).await?.job;
         Ok((job, order))
     }
 
@@ -250,7 +248,7 @@ impl Provost {
     /// A [`Refusal`]; then nothing has changed.
     pub async fn cancel_job(&self, who: &Principal, id: &JobId) -> Result<Arc<Job>, Refusal> {
         let verb = CancelJob { job: id.clone(), reason: "taken back by its editor".into() };
-        Ok(done(self.submit(who, verb).await?)?.job)
+        Ok(self.submit(who, verb).await?.job)
     }
 
     /// Keeps what somebody thinks of a job's outcome.
@@ -258,7 +256,7 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn judge_job(&self, who: &Principal, verb: NoteFeedback) -> Result<(), Refusal> {
-        done(self.submit(who, verb).await?).map(drop)
+        self.submit(who, verb).await.map(drop)
     }
 
     /// The end of what a job's workers have said, so far.
@@ -292,15 +290,6 @@ impl Provost {
     /// How far jobs are, as they go on.
     pub fn pulses(&self) -> &Pulses {
         &self.0.pulses
-    }
-}
-
-/// Jobs are not judged: what they consist of is.
-fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
-    match answer {
-        Answer::Done(reply) => Ok(reply),
-        Answer::Parked(id) => Err(Refusal::busy(format!("waits for approval {id}").as_str())),
-        Answer::Denied(denial) => Err(Refusal::Denied { rule: denial.rule, reason: denial.reason }),
     }
 }
 

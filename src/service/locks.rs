@@ -13,7 +13,7 @@ use crate::domain::command::{
     AcquireLock, HasLeft, Known, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts, Warning,
 };
 use crate::domain::view::{LiveLocks, LockWaiters, Named};
-use crate::domain::{Answer, EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
+use crate::domain::{EventKind, Lock, Principal, ProcessMark, Refusal, Waiter};
 use crate::engine::Listener;
 use crate::syntax::Reading;
 
@@ -80,12 +80,11 @@ impl Provost {
         loop {
             let answer = self.engine().submit(who, verb.clone()).await;
             let (ticket, until) = match answer? {
-                Answer::Done(Locked::Held { lock, warnings, more, .. }) => {
+                Locked::Held { lock, warnings, more, .. } => {
                     place.ticket = None;
                     return Ok(Granted { lock, warnings, more });
                 }
-                Answer::Done(Locked::Queued { ticket, until, .. }) => (ticket, until),
-                Answer::Parked(_) | Answer::Denied(_) => return Err(Refusal::busy("locks are not judged")),
+                Locked::Queued { ticket, until, .. } => (ticket, until),
             };
             // From now on it is the ticket that waits. When its time is up, the last word is the conflict itself.
             (place.ticket, verb.ticket) = (Some(ticket), Some(ticket));
@@ -120,7 +119,7 @@ impl Provost {
         force: bool,
     ) -> Result<LockReleased, Refusal> {
         let path = self.code().read(base.unwrap_or(self.base()), at.file()).await.path;
-        done(self.submit(who, ReleaseLock { at: at.in_file(path), fence, force }).await?)
+        self.submit(who, ReleaseLock { at: at.in_file(path), fence, force }).await
     }
 
     /// Ends a session: its locks are free, and with `intents` its intents abandoned.
@@ -128,7 +127,7 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn leave(&self, who: &Principal, intents: bool) -> Result<HasLeft, Refusal> {
-        done(self.submit(who, Leave { intents }).await?)
+        self.submit(who, Leave { intents }).await
     }
 
     /// Live locks in the order of their first grants, with the moment at which they were so.
@@ -217,14 +216,6 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (Known, Vec<Box<str>>) 
         }
     }
     (Known::Found, names)
-}
-
-/// A reply to a verb that is never judged.
-pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Refusal> {
-    match answer {
-        Answer::Done(reply) => Ok(reply),
-        Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("this is not judged")),
-    }
 }
 
 /// Waits until something changes about locks in a file.

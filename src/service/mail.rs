@@ -7,9 +7,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Provost;
 use crate::base::MailSeq;
-use crate::domain::command::{CollectMail, Collected, SettleMail};
+use crate::domain::command::{CollectMail, SettleMail};
 use crate::domain::view::MailOf;
-use crate::domain::{Answer, Mail, MailKind, Principal, Refusal};
+use crate::domain::{Mail, MailKind, Principal, Refusal};
 
 /// Pauses between tries to say how a delivery went.
 const SETTLE_PAUSES_MS: [u64; 6] = [10, 30, 100, 300, 1_000, 3_000];
@@ -35,9 +35,7 @@ impl Provost {
             // Armed before the queue is looked at, so that nothing arrives unseen in between.
             let mut arrived = std::pin::pin!(slot.arrived.notified());
             arrived.as_mut().enable();
-            let Answer::Done(collected) = self.submit(who, CollectMail { alive }).await? else {
-                return Ok(None);
-            };
+            let collected = self.submit(who, CollectMail { alive }).await?;
             if collected.mail.is_some() || !collected.waiting || hold.is_zero() {
                 return Ok(collected.mail);
             }
@@ -77,9 +75,7 @@ impl Provost {
 
     /// Whoever looks for work is there.
     async fn give_a_sign_of_life(&self, who: &Principal) -> Result<(), Refusal> {
-        if let Answer::Done(Collected { mail: Some(mail), .. }) =
-            self.submit(who, CollectMail { alive: true }).await?
-        {
+        if let Some(mail) = self.submit(who, CollectMail { alive: true }).await?.mail {
             self.engine().put_back(who, mail.seq);
         }
         Ok(())

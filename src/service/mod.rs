@@ -73,7 +73,7 @@ pub use workflows::{Doer, Flow, Inputs, Known, Pattern, Step, Workflow};
 use crate::base::limits::CLAIMED_READERS_MAX;
 use crate::base::{AgentId, Tops};
 use crate::domain::view::View;
-use crate::domain::{Answer, Principal, Refusal, Verb};
+use crate::domain::{Answer, Facts, JudgedVerb, Principal, Refusal, Verb};
 use crate::engine::Engine;
 use crate::index::Index;
 use crate::jail::{OutputBoard, Profile, Root};
@@ -256,8 +256,20 @@ impl Provost {
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
-    pub async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<Answer<V::Reply>, Refusal> {
+    pub async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Refusal> {
         self.0.engine.submit(who, verb).await
+    }
+
+    /// The same for a verb that policy has a say over.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    pub async fn submit_judged<V: JudgedVerb>(
+        &self,
+        who: &Principal,
+        verb: V,
+    ) -> Result<Answer<V::Reply>, Refusal> {
+        self.0.engine.submit_judged(who, verb, Facts::default()).await
     }
 
     /// Answers a question from memory.

@@ -22,7 +22,7 @@ impl Provost {
         let until = Instant::now() + patience;
         let mut question = Question { provost: self, who, id: None };
         loop {
-            let approval = match self.submit(who, verb.clone()).await? {
+            let approval = match self.submit_judged(who, verb.clone()).await? {
                 Answer::Parked(approval) => approval,
                 answer => {
                     question.id = None;

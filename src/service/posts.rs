@@ -7,7 +7,7 @@ use super::Provost;
 use crate::base::{PostSeq, Slug};
 use crate::domain::command::{AddressAgent, AgentAddressed, Publish, Published};
 use crate::domain::post::{Post, Source};
-use crate::domain::{Answer, Principal, Refusal};
+use crate::domain::{Principal, Refusal};
 use crate::store::Reader;
 pub use crate::store::{Letter, Letters};
 
@@ -96,7 +96,7 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn publish(&self, who: &Principal, post: Post) -> Result<Published, Refusal> {
-        done(self.submit(who, Publish { post, source: Source::Client }).await?)
+        self.submit(who, Publish { post, source: Source::Client }).await
     }
 
     /// Gives an agent an inbox.
@@ -104,14 +104,6 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn address(&self, who: &Principal, verb: AddressAgent) -> Result<AgentAddressed, Refusal> {
-        done(self.submit(who, verb).await?)
-    }
-}
-
-/// These verbs are decided by scope alone, so that there is nothing to wait for.
-fn done<T>(answer: Answer<T>) -> Result<T, Refusal> {
-    match answer {
-        Answer::Done(it) => Ok(it),
-        Answer::Parked(_) | Answer::Denied(_) => Err(Refusal::busy("a verb that policy has no say in")),
+        self.submit(who, verb).await
     }
 }

@@ -30,7 +30,7 @@ impl Provost {
         task: TaskId,
         until: Instant,
     ) -> Result<Answer<Screenshot>, Refusal> {
-        let captured = match self.submit(who, TakeScreenshot { task }).await? {
+        let captured = match self.submit_judged(who, TakeScreenshot { task }).await? {
             Answer::Done(captured) => captured,
             Answer::Parked(approval) => return Ok(Answer::Parked(approval)),
             Answer::Denied(denial) => return Ok(Answer::Denied(denial)),

@@ -234,9 +234,8 @@ impl Rows {
             Change::Beat(..)
             | Change::CameBy(..)
             | Change::CarryMail(..)
-            | Change::Hold(..)
+            | Change::Grant(..)
             | Change::Apply(..)
-            | Change::Permission(..)
             | Change::OweHook(..)
             | Change::PutWaiter(..)
             | Change::DropWaiter(..) => {}

@@ -10,9 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use provost::base::{Digest, EffectId, EventSeq, Json, MailSeq, TaskId};
-use provost::domain::command::{
-    BeginRun, CollectMail, Collected, EndRun, Record, SettleEffect, SettleMail, Status,
-};
+use provost::domain::command::{BeginRun, CollectMail, EndRun, Record, SettleEffect, SettleMail, Status};
 use provost::domain::view::LiveTasks;
 use provost::domain::{
     Answer, Decision, Effect, EventKind, Facts, Failure, Judge, MailKind, Owed, Principal, Refusal, Report,
@@ -102,7 +100,7 @@ async fn client_of_many(engine: Engine, round: String, number: u64) {
             let n = NAMED.fetch_add(1, Ordering::Relaxed);
             order.task = TaskId::parse(&format!("t-{round}-{n}")).unwrap();
             let line = format!("D {}", order.task);
-            match engine.submit(&who, order).await {
+            match engine.submit_judged(&who, order, Facts::default()).await {
                 Ok(Answer::Done(_)) => tell(&line),
                 Err(Refusal::Busy { .. }) => {}
                 other => panic!("{other:?}"),
@@ -114,7 +112,7 @@ async fn client_of_many(engine: Engine, round: String, number: u64) {
         tell(&format!("R {subject}"));
         for _ in 0..8 {
             let said = engine.submit(&who, CollectMail { alive: true }).await.unwrap();
-            let Answer::Done(Collected { mail: Some(mail), .. }) = said else { break };
+            let Some(mail) = said.mail else { break };
             engine.submit(&who, SettleMail { seq: mail.seq, delivered: true }).await.unwrap();
             tell(&format!("M {}", mail.seq));
             if let MailKind::Work { task, .. } = &mail.kind {

@@ -108,7 +108,7 @@ impl Ran {
         goal: &str,
         worker: &str,
     ) -> Result<Answer<Delegated>, Refusal> {
-        self.engine.submit(&client(who), ordered(number, goal, worker)).await
+        self.engine.submit_judged(&client(who), ordered(number, goal, worker), Facts::default()).await
     }
 
     async fn unfinished(&self) -> usize {
@@ -123,8 +123,9 @@ impl Ran {
     async fn stop_at_the_gate(&self) -> tokio::task::JoinHandle<Result<Answer<Delegated>, Refusal>> {
         self.gate.down.store(true, Ordering::SeqCst);
         let engine = self.engine.clone();
-        let first =
-            tokio::spawn(async move { engine.submit(&client("gate"), ordered(9_999, "wait", "cli")).await });
+        let first = tokio::spawn(async move {
+            engine.submit_judged(&client("gate"), ordered(9_999, "wait", "cli"), Facts::default()).await
+        });
         while !self.gate.reached.load(Ordering::SeqCst) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -167,10 +168,7 @@ fn record(n: u64) -> Record {
 }
 
 async fn collect(engine: &Engine, who: &str) -> Collected {
-    match engine.submit(&client(who), CollectMail { alive: true }).await.unwrap() {
-        Answer::Done(collected) => collected,
-        other => panic!("{other:?}"),
-    }
+    engine.submit(&client(who), CollectMail { alive: true }).await.unwrap()
 }
 
 // Failing stores.
@@ -218,7 +216,7 @@ async fn all_of_a_failed_batch_is_unavailable_refusals_included() {
         .behind_a_gate(|engine| {
             let say = |verb: Delegate, who: &str| {
                 let (engine, who) = (engine.clone(), client(who));
-                tokio::spawn(async move { engine.submit(&who, verb).await })
+                tokio::spawn(async move { engine.submit_judged(&who, verb, Facts::default()).await })
             };
             vec![say(ordered(9_999, "wait", "cli"), "thief"), say(ordered(1, "do", "cli"), "ada")]
         })
@@ -285,7 +283,9 @@ async fn an_id_is_taken_from_the_moment_its_task_ends_within_a_batch_too() {
         .behind_a_gate(|engine| {
             let say = || {
                 let (engine, order) = (engine.clone(), order.clone());
-                tokio::spawn(async move { engine.submit(&client("ada"), order).await })
+                tokio::spawn(
+                    async move { engine.submit_judged(&client("ada"), order, Facts::default()).await },
+                )
             };
             (0..5).map(|_| say()).collect()
         })
@@ -329,7 +329,9 @@ async fn a_caller_that_has_gone_gets_nothing_granted() {
     let (ran, _) = memory();
     let first = ran.stop_at_the_gate().await;
     let engine = ran.engine.clone();
-    let leaves = tokio::spawn(async move { engine.submit(&client("ada"), ordered(3, "do", "cli")).await });
+    let leaves = tokio::spawn(async move {
+        engine.submit_judged(&client("ada"), ordered(3, "do", "cli"), Facts::default()).await
+    });
     let_all_submit().await;
     leaves.abort();
     assert!(leaves.await.is_err());
@@ -348,7 +350,7 @@ async fn a_message_that_its_caller_did_not_wait_for_goes_back() {
         // Given up before, while or after the engine answers.
         let in_time = timeout(Duration::from_micros(round * 3), asked).await;
         let received = match in_time {
-            Ok(Ok(Answer::Done(Collected { mail: Some(mail), .. }))) => mail,
+            Ok(Ok(Collected { mail: Some(mail), .. })) => mail,
             Ok(other) => panic!("{other:?}"),
             Err(_) => {
                 let until = Instant::now() + PATIENCE;
@@ -525,7 +527,7 @@ async fn effects_come_once_and_in_order() {
         let engine = ran.engine.clone();
         crowd.spawn(async move {
             let who = client(["ada", "bob", "eve"][usize::try_from(n % 3).unwrap()]);
-            engine.submit(&who, ordered(n, "do", "cli")).await.unwrap();
+            engine.submit_judged(&who, ordered(n, "do", "cli"), Facts::default()).await.unwrap();
             engine.submit(&who, CancelTask { task: id(n), reason: "enough".into() }).await.unwrap();
         });
     }

@@ -19,7 +19,7 @@ fn errand(harvest: bool, schema: Option<&str>) -> Option<Box<Errand>> {
 
 async fn run(world: &World, task: &str, goal: &str, errand: Option<Box<Errand>>) -> TaskId {
     let (order, facts) = world.delegation("", task, goal, provost::base::Ttl::minutes(2));
-    let answer = world.engine().submit_with(&asker(), Delegate { errand, ..order }, facts).await;
+    let answer = world.engine().submit_judged(&asker(), Delegate { errand, ..order }, facts).await;
     assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
     TaskId::parse(task).unwrap()
 }

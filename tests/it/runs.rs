@@ -171,7 +171,7 @@ impl World {
     async fn order(&self, folder: &str, task: &str, goal: &str, timeout: Ttl) -> TaskId {
         let (order, facts) = self.delegation(folder, task, goal, timeout);
         let id = order.task.clone();
-        let answer = self.engine.submit_with(&asker(), order, facts).await;
+        let answer = self.engine.submit_judged(&asker(), order, facts).await;
         assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
         id
     }
@@ -209,7 +209,7 @@ impl World {
 
     pub(crate) async fn cancel(&self, task: &TaskId) {
         let verb = CancelTask { task: task.clone(), reason: "changed my mind".into() };
-        assert!(matches!(self.engine.submit(&asker(), verb).await, Ok(Answer::Done(_))));
+        self.engine.submit(&asker(), verb).await.unwrap();
     }
 
     /// The task as it was left. Waits for its end.

@@ -26,12 +26,12 @@ async fn open(world: &World, name: &str) {
         key: None,
         step: None,
     };
-    assert!(matches!(world.engine().submit(&asker(), verb).await, Ok(Answer::Done(_))));
+    world.engine().submit(&asker(), verb).await.unwrap();
 }
 
 async fn end(world: &World, name: &str) {
     let verb = EndJob { job: job(name), state: JobState::Completed, error: None, result: None, steps: 0 };
-    assert!(matches!(world.engine().submit(&host(), verb).await, Ok(Answer::Done(_))));
+    world.engine().submit(&host(), verb).await.unwrap();
 }
 
 fn errand(copy: Option<&str>, command: Option<&[&str]>) -> Errand {
@@ -53,7 +53,7 @@ async fn begin(world: &World, folder: &str, task: &str, goal: &str, errand: Erra
         facts.program = world.program_instead(program);
     }
     let order = Delegate { errand: Some(Box::new(errand)), ..order };
-    let answer = world.engine().submit_with(&asker(), order, facts).await;
+    let answer = world.engine().submit_judged(&asker(), order, facts).await;
     assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
     TaskId::parse(task).unwrap()
 }
@@ -167,14 +167,14 @@ async fn nothing_begins_for_a_job_that_was_taken_back_meanwhile() {
         |job: &str| Some(Box::new(Errand { job: format!("job_{job}").into(), ..errand(None, None) }));
     let (order, facts) = world.delegation("", "t-1", "true", Ttl::minutes(2));
     let order = Delegate { errand: errand("one"), ..order };
-    let answer = world.engine().submit_with(&asker(), order.clone(), facts.clone()).await;
+    let answer = world.engine().submit_judged(&asker(), order.clone(), facts.clone()).await;
     assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
     end(&world, "one").await;
     let later = Delegate { task: TaskId::parse("t-2").unwrap(), ..order.clone() };
-    let answer = world.engine().submit_with(&asker(), later, facts.clone()).await;
+    let answer = world.engine().submit_judged(&asker(), later, facts.clone()).await;
     assert!(matches!(answer, Err(Refusal::TaskFinished)), "{answer:?}");
     let other = Delegate { task: TaskId::parse("t-3").unwrap(), errand: errand("two"), ..order };
-    let answer = world.engine().submit_with(&asker(), other, facts).await;
+    let answer = world.engine().submit_judged(&asker(), other, facts).await;
     assert!(matches!(answer, Ok(Answer::Done(_))), "{answer:?}");
 }
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Command;
 use crate::base::{Digest, Json, Ttl};
 
 /// Use a tool of the agent's own host, which that host would ask its person about.
@@ -49,13 +48,3 @@ pub struct PermissionWithdrawn;
 /// The tool may be used, once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Permitted;
-
-impl Command {
-    /// How long its caller waits at most, where that is known.
-    pub fn patience(&self) -> Option<Ttl> {
-        match self {
-            Command::AskPermission(verb) => Some(verb.wait),
-            _ => None,
-        }
-    }
-}

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::Json;
+use crate::domain::{EventKind, Outbox};
 
 /// Something that happened outside the core and belongs in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -13,6 +14,14 @@ pub struct Record {
     pub subject: Box<str>,
     /// Details without secrets.
     pub details: Json,
+}
+
+impl Record {
+    pub(in crate::domain) fn put(&self, out: &mut Outbox) -> Recorded {
+        let (what, subject, details) = (self.what.clone(), self.subject.clone(), self.details.clone());
+        out.say(EventKind::Recorded { what, subject, details });
+        Recorded
+    }
 }
 
 /// It is in the log.

@@ -15,7 +15,7 @@ use crate::base::limits::{
 };
 use crate::base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 use crate::domain::command::{
-    AddressAgent, AgentAddressed, LogBegun, Publish, Published, Republish, Republished,
+    AddressAgent, AgentAddressed, BeginLog, LogBegun, Publish, Published, Republish, Republished,
 };
 use crate::domain::conflict::plan;
 use crate::domain::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Share, State, Title};
@@ -322,7 +322,7 @@ impl State {
     }
 
     /// The audit log begins anew.
-    pub(in crate::domain) fn begin_log(&self, out: &mut Outbox) -> LogBegun {
+    pub(in crate::domain) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
         let after = out.next_post();
         out.put(Change::Post(PostChange::BeginLog(after)));
         out.say(EventKind::PostLogBegun { after });

@@ -14,7 +14,7 @@ use crate::domain::command::{
 use crate::domain::view::{
     CrewSnapshot, OneAssignment, OneFile, OneForeign, OneMember, OneTransfer, ShowsForeign, WholeCrew,
 };
-use crate::domain::{Answer, Note, Principal, Refusal, Role, Verb};
+use crate::domain::{Note, Principal, Refusal, Role, Verb};
 use crate::service::Restore;
 
 /// What an endpoint says: a status, and JSON as text.
@@ -73,13 +73,7 @@ fn restore(body: &Members, picked: bool) -> Result<Option<Restore>, Fault> {
 
 impl AgentProtocol {
     async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
-        match self.provost().submit(who, verb).await? {
-            Answer::Done(reply) => Ok(reply),
-            Answer::Parked(id) => Err(Fault::forbidden(format!("waits for approval {id}"))),
-            Answer::Denied(denial) => {
-                Err(Fault::forbidden(format!("denied by rule {}: {}", denial.rule, denial.reason)))
-            }
-        }
+        Ok(self.provost().submit(who, verb).await?)
     }
 
     pub(super) async fn status(&self) -> Said {

@@ -15,7 +15,7 @@ use crate::auth::role::{self, Standing};
 use crate::auth::{Rejected, bearer};
 use crate::base::{AgentId, Json, Secret, Timestamp, Ttl};
 use crate::domain::command::MintToken;
-use crate::domain::{Answer, Denial, Principal};
+use crate::domain::{Answer, Denial, JudgedVerb, Principal, Verb};
 
 /// How long a token for the doors over HTTP is good. Whoever registers anew gets another.
 const HTTP_TOKEN_TTL: Ttl = Ttl::minutes(24 * 60);
@@ -139,7 +139,7 @@ impl Devit {
             .map_err(|_| Fault::new(Code::Internal, "the system has no randomness to give"))?;
         let (digest, agent) = (bearer::digest(secret.expose()), who.agent().clone());
         let verb = MintToken { digest, agent, scopes: role::loopback_scopes(), ttl: HTTP_TOKEN_TTL };
-        let minted = self.submit(who, verb).await?;
+        let minted = self.submit_judged(who, verb).await?;
         let text = String::from_utf8_lossy(secret.expose()).into_owned();
         Ok((json!(text), json!(minted.token.expires_at.rfc3339())))
     }
@@ -217,7 +217,7 @@ impl Devit {
     async fn decide(&self, who: &Principal, msg_id: &str, payload: &str) -> Result<Message, Fault> {
         let verb = map::decision(msg_id, payload, &self.0.options.salt)?;
         let verdict = verb.verdict;
-        let done = self.submit(who, verb).await?;
+        let done = self.submit_judged(who, verb).await?;
         Ok(Message::ack(&json!({
             "ok": done.failed.is_none(),
             "status": verdict,
@@ -226,9 +226,13 @@ impl Devit {
         })))
     }
 
+    async fn submit<V: Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+        self.0.provost.submit(who, verb).await.map_err(|refusal| self.fault(refusal))
+    }
+
     /// Submits a verb of which policy makes no task: a denial is an error like any other.
-    async fn submit<V: crate::domain::Verb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
-        match self.0.provost.submit(who, verb).await.map_err(|refusal| self.fault(refusal))? {
+    async fn submit_judged<V: JudgedVerb>(&self, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
+        match self.0.provost.submit_judged(who, verb).await.map_err(|refusal| self.fault(refusal))? {
             Answer::Done(reply) => Ok(reply),
             Answer::Parked(approval) => {
                 let approval = map::approval_id(approval, &self.0.options.salt);

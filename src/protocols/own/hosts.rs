@@ -12,7 +12,7 @@ use axum::{Json, Router};
 
 use super::asked::{Asked, Caller, Query};
 use super::map::{self, Fault};
-use super::routes::{Answered, patience, submit};
+use super::routes::{Answered, patience, submit_judged};
 use super::{Own, wire};
 use crate::auth::role;
 use crate::base::ApprovalId;
@@ -118,7 +118,7 @@ async fn host_answer(
     let Some(grant) = body.grant else { return Ok(Json(wire::Answered { task: None, failed: None })) };
     let (approval, note, digest) = (body.approval, body.note, Some(body.digest));
     let verb = map::answer(wire::Answer { approval, grant, note, digest })?;
-    let done = submit(&own, &role::host_dialog(&who), verb).await?;
+    let done = submit_judged(&own, &role::host_dialog(&who), verb).await?;
     let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
     Ok(Json(wire::Answered { task, failed }))
 }

@@ -19,7 +19,7 @@ use crate::base::EventSeq;
 use crate::base::limits::{EVENT_PAGE_MAX, FRAME_LEN_MAX, OWN_FILES_BYTES_MAX};
 use crate::domain::command::AckTask;
 use crate::domain::view::{AllSwitches, KnownAgents, LiveTasks, Waiting, WaitingOne};
-use crate::domain::{Answer, Principal, Switch, Verb};
+use crate::domain::{Answer, JudgedVerb, Principal, Switch, Verb};
 use crate::service::{Chunk, Stream, TaskFilter, Way};
 
 /// Longest wait of a question that waits for news.
@@ -120,7 +120,16 @@ pub(super) fn patience(wait_ms: Option<u64>) -> Duration {
 }
 
 pub(super) async fn submit<V: Verb>(own: &Own, who: &Principal, verb: V) -> Result<V::Reply, Fault> {
-    match own.0.provost.submit(who, verb).await.map_err(map::fault)? {
+    own.0.provost.submit(who, verb).await.map_err(map::fault)
+}
+
+/// The same for a verb that policy has a say over, where the caller waits for nobody.
+pub(super) async fn submit_judged<V: JudgedVerb>(
+    own: &Own,
+    who: &Principal,
+    verb: V,
+) -> Result<V::Reply, Fault> {
+    match own.0.provost.submit_judged(who, verb).await.map_err(map::fault)? {
         Answer::Done(reply) => Ok(reply),
         Answer::Parked(id) => {
             Err(Fault::new(StatusCode::ACCEPTED, "awaiting", format!("waits for approval {id}")))
@@ -307,7 +316,7 @@ async fn screenshot(
 ) -> Answered<wire::Delegated> {
     let verb = map::screenshot(body)?;
     let task = verb.task.clone();
-    Ok(Json(match own.0.provost.submit(&who, verb).await.map_err(map::fault)? {
+    Ok(Json(match own.0.provost.submit_judged(&who, verb).await.map_err(map::fault)? {
         Answer::Done(done) => map::delegated(&done.task, &done.state),
         Answer::Parked(id) => {
             // The one that waits already, if the caller has asked before.
@@ -361,7 +370,7 @@ async fn answer(
     Caller(who): Caller,
     Asked(body): Asked<wire::Answer>,
 ) -> Answered<wire::Answered> {
-    let done = submit(&own, &who, map::answer(body)?).await?;
+    let done = submit_judged(&own, &who, map::answer(body)?).await?;
     let (task, failed) = (done.task.map(|it| it.to_string()), done.failed.map(Into::into));
     Ok(Json(wire::Answered { task, failed }))
 }

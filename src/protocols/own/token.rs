@@ -7,7 +7,7 @@ use axum::{Json, Router};
 
 use super::asked::{Asked, Caller};
 use super::map::{self, Fault};
-use super::routes::{Answered, submit};
+use super::routes::{Answered, submit, submit_judged};
 use super::{Own, wire};
 use crate::auth::{bearer, role};
 use crate::base::Ttl;
@@ -50,7 +50,7 @@ async fn mint(
         scopes,
         ttl: ttl_s.map_or(TTL, Ttl::seconds_clamped),
     };
-    let minted = submit(&own, &who, verb).await?;
+    let minted = submit_judged(&own, &who, verb).await?;
     let secret = String::from_utf8_lossy(secret.expose()).into_owned();
     Ok(Json(wire::Minted { secret, token: row(&minted.token) }))
 }

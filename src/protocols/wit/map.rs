@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::wire::{self, Faults};
 use crate::base::{AgentId, Fence, Timestamp};
 use crate::domain::command::Rival;
-use crate::domain::{Answer, ContractStatus, IntentStatus, Refusal, Stake};
+use crate::domain::{ContractStatus, IntentStatus, Refusal, Stake};
 use crate::service::ProposeFault;
 
 /// A refusal in wit's words.
@@ -111,21 +111,6 @@ fn refused(refusal: &Refusal) -> Fault {
         | Refusal::SwitchedOff { .. } => Fault::method("NOT_ALLOWED", &json!({ "message": message })),
         // What else there is is about verbs that this door does not have.
         _ => Fault::method("REFUSED", &json!({ "message": message })),
-    }
-}
-
-/// Policy has no say in what this door asks for; if it ever has, its word counts.
-pub(super) fn done<R>(answer: Answer<R>) -> Result<R, Fault> {
-    match answer {
-        Answer::Done(reply) => Ok(reply),
-        Answer::Parked(id) => {
-            let message = format!("waits for approval {id}; ask again when it was given");
-            Err(Fault::method("NOT_ALLOWED", &json!({ "message": message })))
-        }
-        Answer::Denied(denial) => {
-            let message = format!("denied by rule {}: {}", denial.rule, denial.reason);
-            Err(Fault::method("NOT_ALLOWED", &json!({ "message": message })))
-        }
     }
 }
 

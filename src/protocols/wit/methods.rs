@@ -62,8 +62,8 @@ impl Wit {
     }
 
     async fn register(&self, who: AgentId, name: Box<str>) -> Answered {
-        let answer = self.0.provost.submit(&self.speaks_as(who)?, NameAgent { name }).await?;
-        Ok(wire::json(&json!({ "agentId": map::done(answer)?.number })))
+        let named = self.0.provost.submit(&self.speaks_as(who)?, NameAgent { name }).await?;
+        Ok(wire::json(&json!({ "agentId": named.number })))
     }
 
     async fn acquire(&self, who: AgentId, acquire: Acquire) -> Answered {

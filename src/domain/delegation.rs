@@ -1,0 +1,158 @@
+//! Delegations on their way past policy.
+
+use super::command::Command;
+use super::judged::{Judged, Permit, QuestionKind, Runs};
+use super::progress::Ending;
+use super::task::Repeat;
+use super::{
+    Action, Answer, Call, Delegate, Delegated, Denial, Facts, Failure, Git, Judge, Network, Outbox, Parked,
+    Principal, Refusal, Reply, Risk, State, Task, TaskState, Terms, WorkerKind,
+};
+use crate::base::{Digest, Json, RuleId, TaskId, Timestamp};
+
+impl Judged for Delegate {
+    fn action(&self) -> Action {
+        Action::Delegate
+    }
+
+    fn work(&self) -> Option<&Delegate> {
+        Some(self)
+    }
+
+    /// Repeats, workers that take nothing on, and a working directory outside the workspace.
+    fn settled(
+        &self,
+        state: &State,
+        call: &mut Call<'_>,
+        out: &mut Outbox,
+    ) -> Result<Option<Answer<Reply>>, Refusal> {
+        if let Repeat::Same(task) = state.tasks.repeat(call.who, self, call.past.as_ref())? {
+            return Ok(Some(as_it_stands(&task)));
+        }
+        state.takes_on(self)?;
+        if self.errand.as_ref().is_some_and(|it| state.jobs.has_ended(&it.job)) {
+            return Err(Refusal::TaskFinished);
+        }
+        call.facts = state.settings.facts_of(self, std::mem::take(&mut call.facts))?;
+        call.facts.running = state.tasks.asked_from(&call.who.share());
+        call.facts.depth = state.tasks.depth_below(call.who);
+        let Some(reason) = call.facts.directory_refused.clone() else { return Ok(None) };
+        let failure = Failure::Sandbox { why: reason.clone() };
+        let rule = RuleId::parse("sandbox").expect("a constant that is a valid id");
+        self.denied(state, call, &rule, &failure, out);
+        Ok(Some(Answer::Denied(Denial { task: Some(self.task.clone()), rule, reason, failure })))
+    }
+
+    fn permitted(
+        &self,
+        state: &State,
+        judge: &dyn Judge,
+        call: &Call<'_>,
+        permit: Permit,
+        out: &mut Outbox,
+    ) -> Result<Reply, Refusal> {
+        let task = self.draft(state, call.now, call.who, &call.facts, permit);
+        start(state, call.now, task, judge.version(), out).map(Reply::Delegated)
+    }
+
+    fn task(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn tool(&self) -> Box<str> {
+        self.tool.name.clone()
+    }
+
+    fn shown(&self) -> Json {
+        Delegate::shown(self)
+    }
+
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Work
+    }
+
+    /// DevIt 1.6: central files and long test runs are `medium`; what leaves the jail is ours to call `high`.
+    fn risk(&self, facts: &Facts) -> Risk {
+        let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
+        let outside = facts.network != Network::None
+            || !facts.secrets.is_empty()
+            || facts.git == Git::Write
+            || facts.worker_kind != Some(WorkerKind::Cli);
+        match &*self.tool.name {
+            "devit_patch_apply" if self.tool.path.as_deref().is_some_and(central) => Risk::Medium,
+            "devit_test_run" if self.tool.timeout_s.is_some_and(|it| it > 60) => Risk::Medium,
+            "devit_delegate" if outside => Risk::High,
+            _ => Risk::Low,
+        }
+    }
+
+    /// The task that it would have made has failed.
+    fn denied(&self, state: &State, call: &Call<'_>, rule: &RuleId, why: &Failure, out: &mut Outbox) {
+        let permit = Permit { rule: rule.clone(), terms: Terms::default() };
+        let task = self.draft(state, call.now, call.who, &call.facts, permit);
+        let summary = match why {
+            Failure::Sandbox { why } => format!("Task refused: {why}"),
+            _ => format!("Task denied by policy (tool: {})", self.tool.name),
+        };
+        state.finish(call.now, &task, Ending::failed(summary, why.clone()), out);
+    }
+}
+
+impl Runs for Delegate {
+    fn draft(&self, state: &State, now: Timestamp, who: &Principal, facts: &Facts, permit: Permit) -> Task {
+        state.tasks.draft(now, who, self, facts, permit.rule, permit.terms)
+    }
+
+    fn facts_now(&self, state: &State, facts: Facts) -> Result<Facts, Refusal> {
+        state.settings.facts_of(self, facts)
+    }
+
+    fn run_granted(
+        &self,
+        state: &State,
+        now: Timestamp,
+        _parked: &Parked,
+        task: Task,
+        policy: Digest,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal> {
+        start(state, now, task, policy, out).map(drop)
+    }
+}
+
+fn start(
+    state: &State,
+    now: Timestamp,
+    task: Task,
+    policy: Digest,
+    out: &mut Outbox,
+) -> Result<Delegated, Refusal> {
+    state.tasks.dispatch(now, task, &state.settings, policy, &state.mail, out)
+}
+
+impl Command {
+    /// The work that rules look at, where it is a delegation.
+    pub fn work(&self) -> Option<&Delegate> {
+        self.judged()?.work()
+    }
+
+    /// What it is to the rules; `None` where they have no say.
+    pub fn action(&self) -> Option<Action> {
+        Some(self.judged()?.action())
+    }
+}
+
+/// A repeated request gets the answer that the first one got.
+fn as_it_stands(task: &Task) -> Answer<Reply> {
+    match (&task.state, &task.failure) {
+        (TaskState::Awaiting { approval }, _) => Answer::Parked(*approval),
+        (
+            TaskState::Finished { .. },
+            Some(failure @ (Failure::PolicyDenied { reason, .. } | Failure::Sandbox { why: reason })),
+        ) => {
+            let (task, rule) = (Some(task.id().clone()), task.rule.clone());
+            Answer::Denied(Denial { task, rule, reason: reason.clone(), failure: failure.clone() })
+        }
+        (state, _) => Answer::Done(Reply::Delegated(Delegated { task: task.id().clone(), state: *state })),
+    }
+}

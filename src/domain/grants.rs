@@ -1,0 +1,85 @@
+//! What came of questions, kept until their askers come back for it. Memory only: after a restart an asker who comes back is
+//! asked about again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Change, Failure, Outbox, Parked};
+use crate::base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
+
+/// How long an outcome is kept. Decided with [`super::ALIVE_FOR`] in mind: an asker who is away longer has mail about it.
+const KEPT_FOR: Ttl = Ttl::minutes(5);
+
+/// What came of a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grant {
+    /// Under which number it was asked.
+    pub approval: ApprovalId,
+    /// The rule that asked.
+    pub rule: RuleId,
+    /// What the approver said.
+    pub outcome: Outcome,
+    until: Timestamp,
+}
+
+/// What an approver said, or that nobody has answered in time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Yes, once.
+    Granted,
+    /// Yes, and it was carried out as this task.
+    Made(TaskId),
+    /// No.
+    Denied(Box<str>, Failure),
+}
+
+/// A change of what is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GrantChange {
+    /// For this asker, about this question, from now on.
+    Keep(AgentId, Digest, Arc<Grant>, Timestamp),
+    /// It was used.
+    Use(AgentId, Digest),
+}
+
+impl From<GrantChange> for Change {
+    fn from(change: GrantChange) -> Self {
+        Change::Grant(change)
+    }
+}
+
+/// All that is kept.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Grants(BTreeMap<(AgentId, Digest), Arc<Grant>>);
+
+impl Grants {
+    pub(super) fn apply(&mut self, change: &GrantChange) {
+        match change {
+            GrantChange::Keep(asker, question, grant, now) => {
+                self.0.retain(|_, it| *now < it.until);
+                self.0.insert((asker.clone(), *question), grant.clone());
+            }
+            GrantChange::Use(asker, question) => drop(self.0.remove(&(asker.clone(), *question))),
+        }
+    }
+
+    /// What came of this question of this asker.
+    pub(super) fn get(&self, now: Timestamp, asker: &AgentId, question: Digest) -> Option<&Grant> {
+        let grant = self.0.get(&(asker.clone(), question))?;
+        (now < grant.until).then_some(grant)
+    }
+}
+
+/// Keeps what came of a question for its asker.
+pub(super) fn keep(
+    now: Timestamp,
+    asker: AgentId,
+    question: Digest,
+    parked: &Parked,
+    outcome: Outcome,
+    out: &mut Outbox,
+) {
+    let (approval, rule) = (parked.id, parked.rule.clone());
+    let grant = Arc::new(Grant { approval, rule, outcome, until: now.after(KEPT_FOR) });
+    out.put(GrantChange::Keep(asker, question, grant, now).into());
+}

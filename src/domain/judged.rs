@@ -1,0 +1,173 @@
+//! What the verbs that policy has a say over add to the one path that they all take; see [`super::decide`].
+
+use super::{
+    Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,
+    Refusal, Reply, Risk, State, Task, Terms,
+};
+use crate::base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
+
+/// What a granted command does, as its row in the table of verbs says.
+pub(super) enum Turn<'a> {
+    /// It runs as soon as it is granted.
+    Runs(&'a dyn Runs),
+    /// Its asker asks again, and what came of the question is redeemed by that.
+    Redeemed(&'a dyn Redeemed),
+    /// There is none: a rule can only allow or deny it.
+    NeverWaits,
+}
+
+/// A verb whose row says what a granted command does.
+pub(super) trait HasTurn {
+    /// What the row says.
+    fn turn(&self) -> Turn<'_>;
+}
+
+/// What lets a command go on.
+pub(super) struct Permit {
+    /// The rule that has allowed it.
+    pub(super) rule: RuleId,
+    /// The limits that the permission came with.
+    pub(super) terms: Terms,
+}
+
+/// A verb that policy has a say over.
+pub(super) trait Judged: HasTurn {
+    /// What it is to the rules.
+    fn action(&self) -> Action;
+
+    /// The work that rules look at, where it is a delegation.
+    fn work(&self) -> Option<&Delegate> {
+        None
+    }
+
+    /// What is settled before policy is asked, a repeated request say. Completes the facts on the way.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of what needs no rule to be refused.
+    fn settled(
+        &self,
+        _state: &State,
+        _call: &mut Call<'_>,
+        _out: &mut Outbox,
+    ) -> Result<Option<Answer<Reply>>, Refusal> {
+        Ok(None)
+    }
+
+    /// Carries it out for a person, where a person needs no rule for it.
+    fn by_person(
+        &self,
+        _state: &State,
+        _judge: &dyn Judge,
+        _call: &Call<'_>,
+        _out: &mut Outbox,
+    ) -> Option<Result<Reply, Refusal>> {
+        None
+    }
+
+    /// Carries it out after a rule has allowed it.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing has changed.
+    fn permitted(
+        &self,
+        state: &State,
+        judge: &dyn Judge,
+        call: &Call<'_>,
+        permit: Permit,
+        out: &mut Outbox,
+    ) -> Result<Reply, Refusal>;
+
+    /// The task that it makes.
+    fn task(&self) -> Option<&TaskId> {
+        None
+    }
+
+    /// What approvers are asked about: DevIt's tool, or the verb.
+    fn tool(&self) -> Box<str>;
+
+    /// What the asker is told was denied.
+    fn denied_tool(&self) -> Box<str> {
+        self.tool()
+    }
+
+    /// What an approver is shown.
+    fn shown(&self) -> Json {
+        Json::null()
+    }
+
+    /// Which room among the questions that wait it takes.
+    fn kind(&self) -> QuestionKind {
+        QuestionKind::Work
+    }
+
+    /// How much is at stake.
+    fn risk(&self, _facts: &Facts) -> Risk {
+        Risk::High
+    }
+
+    /// How long its caller waits at most, where that is known.
+    fn patience(&self) -> Option<Ttl> {
+        None
+    }
+
+    /// Puts on record what a "no" leaves.
+    fn denied(&self, _state: &State, _call: &Call<'_>, _rule: &RuleId, _why: &Failure, _out: &mut Outbox) {}
+}
+
+/// A judged verb that runs as soon as it is granted, as a task.
+pub(super) trait Runs {
+    /// The task, before anything is decided about its state.
+    fn draft(&self, state: &State, now: Timestamp, who: &Principal, facts: &Facts, permit: Permit) -> Task;
+
+    /// The facts as they are by now.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where the worker cannot do it any more.
+    fn facts_now(&self, state: &State, facts: Facts) -> Result<Facts, Refusal>;
+
+    /// Lets the task begin that was granted.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; what `out` has got by then is taken back.
+    fn run_granted(
+        &self,
+        state: &State,
+        now: Timestamp,
+        parked: &Parked,
+        task: Task,
+        policy: Digest,
+        out: &mut Outbox,
+    ) -> Result<(), Refusal>;
+}
+
+/// A judged verb that its asker asks again.
+pub(super) trait Redeemed {
+    /// By what the same question is recognised.
+    fn question(&self) -> Digest;
+
+    /// Answers an asker who asks again.
+    ///
+    /// # Errors
+    /// A [`Refusal`], where that is how this verb says "no".
+    fn redeem(
+        &self,
+        state: &State,
+        call: &Call<'_>,
+        grant: &Grant,
+        out: &mut Outbox,
+    ) -> Result<Answer<Reply>, Refusal>;
+
+    /// What is kept of a "no".
+    fn outcome_of(&self, parked: &Parked, why: &str, failure: Failure) -> Outcome;
+}
+
+/// Kinds of questions. Each has room of its own among those that wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuestionKind {
+    /// Work, and pictures.
+    Work,
+    /// Tools of hosts.
+    Permission,
+    /// Files that are to be written.
+    Apply,
+}
