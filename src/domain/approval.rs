@@ -80,8 +80,10 @@ impl Parked {
     }
 }
 
-/// What policy asked for when it asked for approval.
-pub(super) struct Question {
+/// What policy asked for when it asked for approval, and about what.
+pub(super) struct Question<'a> {
+    pub(super) command: &'a Command,
+    pub(super) verb: &'a dyn Judged,
     pub(super) rule: RuleId,
     pub(super) reason: Box<str>,
     pub(super) terms: Terms,
@@ -112,7 +114,7 @@ impl Approvals {
     /// own: what hosts ask about their tools keeps no work waiting, nor the other way round.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] says which bound was reached.
+    /// [`Refusal::Busy`] or [`Refusal::Quota`] says which bound was reached.
     fn have_room(&self, who: &Principal, kind: QuestionKind) -> Result<(), Refusal> {
         let share = who.share();
         let same = || self.iter().filter(|it| it.command.judged().is_some_and(|verb| verb.kind() == kind));
@@ -120,9 +122,10 @@ impl Approvals {
             return Err(Refusal::busy("too many requests are waiting for approval"));
         }
         if same().filter(|it| it.who.share() == share).count() >= PARKED_OF_ONE_MAX {
-            return Err(Refusal::busy(
-                "as many of your requests are waiting for approval as one agent may have, under all names of its processes; \
-                 wait for answers",
+            return Err(Refusal::quota(
+                "as many of your requests are waiting for approval as one agent may have, under all names of its processes",
+                PARKED_OF_ONE_MAX,
+                "wait for answers",
             ));
         }
         Ok(())
@@ -164,15 +167,13 @@ impl State {
         &self,
         now: Timestamp,
         who: &Principal,
-        command: &Command,
-        verb: &dyn Judged,
         facts: Facts,
-        question: Question,
+        question: Question<'_>,
         out: &mut Outbox,
     ) -> Result<ApprovalId, Refusal> {
-        self.approvals.have_room(who, verb.kind())?;
+        self.approvals.have_room(who, question.verb.kind())?;
         let id = out.next_approval();
-        let Question { rule, reason, terms, expires_at, by, policy } = question;
+        let Question { command, verb, rule, reason, terms, expires_at, by, policy } = question;
         let risk = verb.risk(&facts);
         let mut parked = Parked {
             id,

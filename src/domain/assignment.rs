@@ -173,7 +173,7 @@ impl State {
     fn room_for_assignment(&self, new: &Assignment, out: &mut Outbox) -> Result<(), Refusal> {
         let known = &self.assignments;
         if known.get(&new.id).is_some() {
-            return Err(Refusal::busy("an assignment of this id"));
+            return Err(Refusal::Exists { what: "an assignment" });
         }
         if new.bytes() > RECORD_BYTES_MAX {
             return Err(CrewRefusal::TooLarge { most: RECORD_BYTES_MAX }.into());

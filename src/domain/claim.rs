@@ -338,11 +338,17 @@ impl State {
 
     fn room_for_claim(&self, who: &Principal, new: bool, out: &mut Outbox) -> Result<(), Refusal> {
         if self.claims.by_owner.get(who.agent()).map_or(0, BTreeSet::len) >= CLAIMS_PER_AGENT_MAX {
-            return Err(Refusal::busy("as many files as one agent can claim; release some"));
+            return Err(Refusal::quota(
+                "as many files as one agent can claim",
+                CLAIMS_PER_AGENT_MAX,
+                "release some",
+            ));
         }
         if self.claims.by_share.of(&who.share()) >= CLAIMS_OF_ONE_MAX {
-            return Err(Refusal::busy(
-                "as many files as the processes of one agent can claim under all their names; release some",
+            return Err(Refusal::quota(
+                "as many files as the processes of one agent can claim under all their names",
+                CLAIMS_OF_ONE_MAX,
+                "release some",
             ));
         }
         if new && self.claims.len() >= CLAIMS_MAX {

@@ -175,15 +175,17 @@ impl State {
         out: &mut Outbox,
     ) -> Result<ContractProposed, Refusal> {
         if verb.signature.len() > SIGNATURE_LEN_MAX || verb.canon.len() > SIGNATURE_LEN_MAX {
-            return Err(Refusal::busy("a signature longer than a contract can have"));
+            return Err(Refusal::too_long("the signature of a contract", SIGNATURE_LEN_MAX, "bytes"));
         }
         if self.contracts.get(&verb.id).is_some() {
-            return Err(Refusal::busy("a contract of this id"));
+            return Err(Refusal::Exists { what: "a contract" });
         }
         let share = who.share();
         if self.contracts.open_of(&share) >= CONTRACTS_OF_ONE_MAX {
-            return Err(Refusal::busy(
+            return Err(Refusal::quota(
                 "as many open contracts as the processes of one agent can have under all their names",
+                CONTRACTS_OF_ONE_MAX,
+                "wait for answers, or withdraw some",
             ));
         }
         if self.contracts.len() >= CONTRACTS_MAX {

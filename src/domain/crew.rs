@@ -196,11 +196,11 @@ impl State {
         out: &mut Outbox,
     ) -> Result<CrewJoined, Refusal> {
         let long = |it: &str| it.len() > ID_LEN_MAX;
-        if verb.capabilities.len() > CAPS_MAX
-            || verb.capabilities.iter().any(|it| long(it))
-            || long(&verb.tool)
-        {
-            return Err(Refusal::busy("more, or longer, capabilities than an agent can have"));
+        if verb.capabilities.len() > CAPS_MAX {
+            return Err(Refusal::too_long("an agent", CAPS_MAX, "capabilities"));
+        }
+        if verb.capabilities.iter().any(|it| long(it)) || long(&verb.tool) {
+            return Err(Refusal::too_long("a capability or tool", ID_LEN_MAX, "bytes"));
         }
         let known = self.crew.get(who.agent());
         let share = who.share();
@@ -242,10 +242,14 @@ impl State {
             return Ok(());
         }
         let full = || match crowd {
-            Some(_) => "as many agents as the processes of one agent can be under all their names",
-            None => "as many agents as there can be",
+            Some(_) => Refusal::quota(
+                "as many agents as the processes of one agent can be under all their names",
+                MEMBERS_OF_ONE_MAX,
+                "let some leave",
+            ),
+            None => Refusal::busy("as many agents as there can be"),
         };
-        let gone = self.crew.longest_gone(crowd).ok_or_else(|| Refusal::busy(full()))?;
+        let gone = self.crew.longest_gone(crowd).ok_or_else(full)?;
         out.put(CrewChange::DropMember(gone.id.clone()).into());
         Ok(())
     }

@@ -82,8 +82,9 @@ pub(super) fn by_policy(
             state.tasks.room_for(&call.who.share(), &state.settings)?;
             let wait: Ttl = wait.min(state.settings.approval_wait_max);
             let expires_at = call.now.after(verb.patience().map_or(wait, |it| it.min(wait)));
-            let question = Question { rule, reason, terms, expires_at, by, policy: judge.version() };
-            state.park(call.now, call.who, command, verb, call.facts, question, out).map(Answer::Parked)
+            let policy = judge.version();
+            let question = Question { command, verb, rule, reason, terms, expires_at, by, policy };
+            state.park(call.now, call.who, call.facts, question, out).map(Answer::Parked)
         }
     }
 }

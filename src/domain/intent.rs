@@ -293,21 +293,29 @@ impl State {
 
     fn room_for_intent(&self, who: &Principal, verb: &DeclareIntent) -> Result<(), Refusal> {
         if self.intents.get(&verb.id).is_some() {
-            return Err(Refusal::busy("an intent of this id"));
+            return Err(Refusal::Exists { what: "an intent" });
         }
-        if verb.description.len() > DESCRIPTION_LEN_MAX
-            || verb.files.len() > INTENT_FILES_MAX
-            || verb.symbols.len() > INTENT_SYMBOLS_MAX
-            || verb.grants.len() > LOCKS_PER_AGENT_MAX
-        {
-            return Err(Refusal::busy("more text, files, symbols or locks than an intent can have"));
+        let members = [
+            (verb.description.len(), DESCRIPTION_LEN_MAX, "bytes of description"),
+            (verb.files.len(), INTENT_FILES_MAX, "files"),
+            (verb.symbols.len(), INTENT_SYMBOLS_MAX, "symbols"),
+            (verb.grants.len(), LOCKS_PER_AGENT_MAX, "locks"),
+        ];
+        if let Some((_, most, unit)) = members.into_iter().find(|(has, most, _)| has > most) {
+            return Err(Refusal::too_long("an intent", most, unit));
         }
         if self.intents.live_by_agent.get(who.agent()).map_or(0, BTreeSet::len) >= INTENTS_PER_AGENT_MAX {
-            return Err(Refusal::busy("as many intents as one agent can have; resolve or abandon some"));
+            return Err(Refusal::quota(
+                "as many intents as one agent can have",
+                INTENTS_PER_AGENT_MAX,
+                "resolve or abandon some",
+            ));
         }
         if self.intents.live_by_share.of(&who.share()) >= INTENTS_OF_ONE_MAX {
-            return Err(Refusal::busy(
-                "as many intents as the processes of one agent can have under all their names; resolve or abandon some",
+            return Err(Refusal::quota(
+                "as many intents as the processes of one agent can have under all their names",
+                INTENTS_OF_ONE_MAX,
+                "resolve or abandon some",
             ));
         }
         if self.intents.live() >= INTENTS_MAX {

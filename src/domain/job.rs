@@ -342,7 +342,7 @@ impl State {
     ) -> Result<JobOpened, Refusal> {
         self.switches.takes_on(&verb.worker)?;
         if self.jobs.all.contains_key(&verb.job) {
-            return Err(Refusal::busy("another job has this id"));
+            return Err(Refusal::Exists { what: "a job" });
         }
         let same = verb.key.as_ref().and_then(|key| self.jobs.same(key));
         if let Some(same) = same.filter(|job| !job.state.is_over()) {
@@ -354,9 +354,10 @@ impl State {
         let share = who.share();
         let own = self.jobs.iter().filter(|it| !it.state.is_over() && it.who.share() == share).count();
         if own >= JOBS_OF_ONE_MAX {
-            return Err(Refusal::busy(
-                "as many unfinished jobs as the processes of one agent can have under all their names; wait for some to end \
-                 or cancel them",
+            return Err(Refusal::quota(
+                "as many unfinished jobs as the processes of one agent can have under all their names",
+                JOBS_OF_ONE_MAX,
+                "wait for some to end, or cancel them",
             ));
         }
         if let Some(step) = &verb.step {
@@ -437,7 +438,7 @@ impl State {
     pub(super) fn keep_result(&self, verb: &KeepResult, out: &mut Outbox) -> Result<ResultKept, Refusal> {
         let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
         if !matches!(job.state, JobState::Failed | JobState::Cancelled) {
-            return Err(Refusal::busy("a job that was not broken off ends with its result"));
+            return Err(Refusal::TaskFinished);
         }
         let result = verb.result.digest();
         out.say(EventKind::Job(JobEvent::JobKept { job: verb.job.clone(), result }));

@@ -166,7 +166,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Locked, Refusal> {
         if verb.reason.as_deref().is_some_and(|it| it.len() > DESCRIPTION_LEN_MAX) {
-            return Err(Refusal::busy("a reason longer than a lock can have"));
+            return Err(Refusal::too_long("the reason of a lock", DESCRIPTION_LEN_MAX, "bytes"));
         }
         self.agents.beat(now, who.agent(), out);
         let names: Vec<&str> =
@@ -219,11 +219,17 @@ impl State {
             return Ok(());
         }
         if self.locks.count_of(who.agent()) >= LOCKS_PER_AGENT_MAX {
-            return Err(Refusal::busy("as many locks as one agent can have; release some"));
+            return Err(Refusal::quota(
+                "as many locks as one agent can have",
+                LOCKS_PER_AGENT_MAX,
+                "release some",
+            ));
         }
         if self.locks.count_of_share(&who.share()) >= LOCKS_OF_ONE_MAX {
-            return Err(Refusal::busy(
-                "as many locks as the processes of one agent can have under all their names; release some",
+            return Err(Refusal::quota(
+                "as many locks as the processes of one agent can have under all their names",
+                LOCKS_OF_ONE_MAX,
+                "release some",
             ));
         }
         if self.locks.len() >= LOCKS_MAX {
@@ -302,8 +308,10 @@ impl State {
         }
         let share = who.share();
         if self.locks.waiting_of(&share) >= WAITERS_OF_ONE_MAX {
-            return Err(Refusal::busy(
+            return Err(Refusal::quota(
                 "as many wait for locks as the processes of one agent can under all their names",
+                WAITERS_OF_ONE_MAX,
+                "wait for one at a time",
             ));
         }
         let ahead = self.locks.earlier(who.agent(), file, names, None).count();

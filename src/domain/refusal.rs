@@ -10,7 +10,7 @@ use crate::base::{AgentId, ApprovalId, Fence, RuleId};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The caller's key or door does not carry this right.
-    #[error("this needs the right to {needs:?}, which the caller does not hold")]
+    #[error("this needs the right to {}, which the caller does not hold", needs.word())]
     OutOfScope {
         /// The missing right.
         needs: Scope,
@@ -51,7 +51,7 @@ pub enum Refusal {
     #[error("this task has already ended")]
     TaskFinished,
     /// It cannot go from where it is to where the caller wants it.
-    #[error("a task that is {from:?} cannot do that")]
+    #[error("a task that is {} cannot do that", from.word())]
     TaskCannot {
         /// Where it is.
         from: TaskState,
@@ -209,11 +209,43 @@ pub enum Refusal {
     /// No token goes by this id, or none that is the caller's.
     #[error("no such token")]
     TokenNotFound,
-    /// A bound was reached; later it may work.
+    /// There is no room at this moment, through no fault of the caller's; the same request may work when it is tried again.
     #[error("too busy: {what}")]
     Busy {
-        /// Which bound.
+        /// What is full.
         what: Box<str>,
+    },
+    /// The caller has as much as it may have. It makes room itself, and the same request works then.
+    #[error("{what} ({most}): {next}")]
+    Quota {
+        /// As much of what.
+        what: Box<str>,
+        /// How much that is.
+        most: u64,
+        /// How to make room.
+        next: Box<str>,
+    },
+    /// The request has more, or longer, members than are taken. It never works.
+    #[error("{what} has at most {most} {unit}")]
+    TooLong {
+        /// What.
+        what: Box<str>,
+        /// How much is taken.
+        most: u64,
+        /// Of what that is a number: `bytes`, `files`.
+        unit: &'static str,
+    },
+    /// The id that the caller has chosen is in use.
+    #[error("{what} of this id is there already: choose another id")]
+    Exists {
+        /// What goes by it.
+        what: &'static str,
+    },
+    /// The system lacks what the daemon needs for this.
+    #[error("the daemon is not ready for this: {why}")]
+    NotReady {
+        /// What it lacks.
+        why: Box<str>,
     },
     /// The store does not answer; nothing was changed.
     #[error("the daemon cannot write its store at the moment: {why}")]
@@ -229,9 +261,20 @@ fn shown(circle: &[AgentId]) -> String {
 }
 
 impl Refusal {
-    /// A bound was reached.
+    /// There is no room at this moment.
     pub fn busy(what: &str) -> Self {
         Refusal::Busy { what: what.into() }
+    }
+
+    /// The caller has as many as it may have.
+    pub(super) fn quota(what: &str, most: impl TryInto<u64>, next: &str) -> Self {
+        let most = most.try_into().unwrap_or(u64::MAX);
+        Refusal::Quota { what: what.into(), most, next: next.into() }
+    }
+
+    /// More, or longer, than is taken.
+    pub fn too_long(what: &str, most: usize, unit: &'static str) -> Self {
+        Refusal::TooLong { what: what.into(), most: most as u64, unit }
     }
 }
 

@@ -98,7 +98,7 @@ impl Agents {
     ) -> Result<Registered, Refusal> {
         check_version(settings, verb.version.as_deref())?;
         if verb.caps.len() > CAPS_MAX {
-            return Err(Refusal::busy("more capabilities than an agent can have"));
+            return Err(Refusal::too_long("an agent", CAPS_MAX, "capabilities"));
         }
         self.room_for(now, who.agent(), out)?;
         let agent = Agent {
@@ -134,7 +134,7 @@ impl Agents {
             return Err(Refusal::AlreadyNamed { nick });
         }
         if verb.name.len() > ID_LEN_MAX {
-            return Err(Refusal::busy("a longer name than an agent can have"));
+            return Err(Refusal::too_long("the name of an agent", ID_LEN_MAX, "bytes"));
         }
         self.room_for(now, who.agent(), out)?;
         let blank = Agent {

@@ -72,6 +72,17 @@ impl TaskState {
         matches!(self, TaskState::Finished { .. })
     }
 
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            TaskState::Awaiting { .. } => "waiting for approval",
+            TaskState::Queued { .. } => "queued",
+            TaskState::Assigned { .. } => "assigned",
+            TaskState::Running { .. } => "running",
+            TaskState::Finished { status, .. } => status.word(),
+        }
+    }
+
     /// The status of these states, as DevIt's clients see it.
     pub fn status(self) -> Status {
         match self {
@@ -330,14 +341,16 @@ impl Tasks {
     /// Whether one more unfinished task may be there, at all and for this asker.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] says which bound was reached.
+    /// [`Refusal::Busy`] or [`Refusal::Quota`] says which bound was reached.
     pub(super) fn room_for(&self, asker: &Share, settings: &Settings) -> Result<(), Refusal> {
         if self.live.len() >= TASKS_LIVE_MAX {
             return Err(Refusal::busy("too many unfinished tasks; wait for some to end or cancel them"));
         }
         if self.asked_from(asker) >= settings.tasks_per_agent {
-            return Err(Refusal::busy(
-                "as many tasks as one agent may have unfinished, under all names of its processes; wait for some to end",
+            return Err(Refusal::quota(
+                "as many tasks as one agent may have unfinished, under all names of its processes",
+                settings.tasks_per_agent,
+                "wait for some to end, or cancel them",
             ));
         }
         Ok(())

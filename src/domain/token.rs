@@ -208,7 +208,7 @@ impl State {
             return Err(Refusal::OutOfScope { needs });
         }
         if self.tokens.all.contains_key(&verb.digest) {
-            return Err(Refusal::busy("this token was minted before"));
+            return Err(Refusal::Exists { what: "a token" });
         }
         let of_agent: Vec<&Arc<Token>> = self.tokens.of(&verb.agent).collect();
         // One name has one spelling for as long as it is somebody's.
@@ -219,7 +219,7 @@ impl State {
             let first = of_agent.iter().min_by_key(|token| (token.expires_at, token.digest));
             first.into_iter().for_each(|token| end(token, "superseded", out));
         } else if self.tokens.all.len() >= MINTED_TOKENS_MAX {
-            return Err(Refusal::busy("there are as many tokens as can be; revoke some"));
+            return Err(Refusal::quota("as many tokens as there can be", MINTED_TOKENS_MAX, "revoke some"));
         }
         let token = Arc::new(Token {
             digest: verb.digest,

@@ -139,7 +139,7 @@ impl State {
     fn room_for_transfer(&self, new: &Transfer, out: &mut Outbox) -> Result<(), Refusal> {
         let known = &self.transfers;
         if known.get(&new.id).is_some() {
-            return Err(Refusal::busy("a transfer of this id"));
+            return Err(Refusal::Exists { what: "a transfer" });
         }
         if new.bytes() > RECORD_BYTES_MAX {
             return Err(CrewRefusal::TooLarge { most: RECORD_BYTES_MAX }.into());

@@ -108,7 +108,8 @@ impl Provost {
         restore: Option<Restore>,
     ) -> Result<NoteTaken, SettleFault> {
         // One after the other, so that nobody brings a version back to a file that somebody else has by now.
-        let turn = self.0.settling.acquire().await.map_err(|_| Refusal::busy("conflicts to be settled"))?;
+        let turn = self.0.settling.acquire().await;
+        let turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
         let content = match restore {
             None => None,
             Some(restore) => {

@@ -151,7 +151,7 @@ impl Provost {
         deleted: Vec<RepoPath>,
     ) -> Result<Checked, Refusal> {
         if staged.len() + deleted.len() > STAGED_FILES_MAX {
-            return Err(Refusal::busy("more files than are checked at once"));
+            return Err(Refusal::too_long("a check", STAGED_FILES_MAX, "files"));
         }
         let base = base.unwrap_or(self.base());
         let check = Check::begin(self, base, &staged, &deleted).await?;

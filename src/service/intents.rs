@@ -59,8 +59,11 @@ impl Provost {
         who: &Principal,
         order: IntentOrder,
     ) -> Result<(Vec<Conflict>, usize), Refusal> {
-        if order.files.len() > INTENT_FILES_MAX || order.symbols.len() > INTENT_SYMBOLS_MAX {
-            return Err(Refusal::busy("more files or symbols than an intent can have"));
+        if order.files.len() > INTENT_FILES_MAX {
+            return Err(Refusal::too_long("an intent", INTENT_FILES_MAX, "files"));
+        }
+        if order.symbols.len() > INTENT_SYMBOLS_MAX {
+            return Err(Refusal::too_long("an intent", INTENT_SYMBOLS_MAX, "symbols"));
         }
         let verb = self.announced(order).await?;
         self.view(Collisions { by: who.agent().clone(), verb }).await

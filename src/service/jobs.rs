@@ -305,14 +305,15 @@ async fn in_log(
 /// Sixteen characters that nobody can guess.
 ///
 /// # Errors
-/// [`Refusal::Busy`] where the system has no random numbers.
+/// [`Refusal::NotReady`] where the system has no random numbers.
 pub fn fresh_job_id() -> Result<JobId, Refusal> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|err| Refusal::busy(format!("no random numbers: {err}").as_str()))?;
+    getrandom::fill(&mut random).map_err(|err| Refusal::NotReady {
+        why: format!("the system has no random numbers: {err}").into(),
+    })?;
     let text: String = random.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
-    JobId::parse(&text).map_err(|err| Refusal::busy(err.to_string().as_str()))
+    Ok(JobId::parse(&text).expect("sixteen letters and digits are an id"))
 }
 
 /// How often a running job is looked at.

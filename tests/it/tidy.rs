@@ -291,6 +291,39 @@ fn a_dependency_without_a_reason_is_caught() {
     );
 }
 
+// Refusals.
+
+/// Functions that say a refusal in a door's words and have one word for all that they do not name.
+fn wordless(source: &Source) -> Vec<String> {
+    let tokens = source.tokens();
+    let lines: Vec<&str> = source.text.lines().collect();
+    let says = |from: usize| {
+        let head = lines[from - 1..].iter().take(4).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        let first = head.split_once('(').map_or("", |(_, rest)| rest.trim_start());
+        first.starts_with("refusal: Refusal") || first.starts_with("refusal: &Refusal")
+    };
+    let any = |line: &str| line.trim_start().starts_with("_ =>");
+    let found = functions(&tokens).into_iter().filter(|(_, from, _)| says(*from));
+    let found = found.filter(|(_, from, to)| lines[from - 1..*to].iter().any(|line| any(line)));
+    found
+        .map(|(name, from, _)| format!("{}:{from}: fn {name} has no word for some refusals", source.path))
+        .collect()
+}
+
+#[test]
+fn every_door_has_a_word_for_every_refusal() {
+    all(wordless, &["src/protocols", "src/mcp"]);
+}
+
+#[test]
+fn a_door_without_words_is_caught() {
+    let with = |arm: &str| {
+        format!("fn from(refusal: Refusal) -> Self {{\n    match refusal {{\n        {arm}\n    }}\n}}\n")
+    };
+    assert_eq!(count(wordless, &with("_ => Self::busy(),")), 1);
+    assert_eq!(count(wordless, &with("Refusal::TaskExists => Self::busy(),")), 0);
+}
+
 // The project speaks of itself alone.
 
 /// Written apart, so that this file does not contain them.

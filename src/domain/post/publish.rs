@@ -157,12 +157,14 @@ impl<'a> Round<'a> {
         let before = Timestamp(self.now.0.saturating_sub(i64::from(RECENT.as_millis())));
         let silent = desk.longest_silent(before, crowd).filter(|it| !self.gone.contains(it));
         let full = || match crowd {
-            Some(_) => {
-                "as many agents at the broker door as the processes of one agent can be under all their names"
-            }
-            None => "as many agents as the broker door can know",
+            Some(_) => Refusal::quota(
+                "as many agents at the broker door as the processes of one agent can be under all their names",
+                POST_AGENTS_OF_ONE_MAX,
+                "speak under fewer names",
+            ),
+            None => Refusal::busy("as many agents as the broker door can know"),
         };
-        let silent = silent.ok_or_else(|| Refusal::busy(full()))?;
+        let silent = silent.ok_or_else(full)?;
         self.put(PostChange::DropCorrespondent(silent.clone()));
         self.gone.insert(silent);
         Ok(())

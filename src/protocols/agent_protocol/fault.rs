@@ -61,17 +61,17 @@ impl Fault {
 
     /// A refusal of a claim, which is told as a claim that was not granted.
     pub(super) fn of_claim(refusal: Refusal) -> Self {
-        let reason = refusal.to_string();
-        match &refusal {
+        let owner = match &refusal {
             Refusal::Crew(CrewRefusal::FileClaimed { by } | CrewRefusal::FileLocked { by }) => {
-                Self::not_granted(Some(by.as_str()), &reason)
+                Some(by.as_str())
             }
+            Refusal::HeldElsewhere(stake) => Some(stake.agent.as_str()),
             Refusal::Crew(
                 CrewRefusal::NotInCrew | CrewRefusal::FileConflicted | CrewRefusal::OutsideAssignment { .. },
-            ) => Self::not_granted(None, &reason),
-            Refusal::HeldElsewhere(stake) => Self::not_granted(Some(stake.agent.as_str()), &reason),
-            _ => refusal.into(),
-        }
+            ) => None,
+            other => return other.clone().into(),
+        };
+        Self::not_granted(owner, &refusal.to_string())
     }
 }
 
@@ -81,16 +81,48 @@ impl From<Refusal> for Fault {
         match refusal {
             Refusal::Crew(refusal) => of_crew(&refusal, says),
             Refusal::HeldElsewhere(_) => Self::new(StatusCode::CONFLICT, says),
-            Refusal::Busy { .. } | Refusal::Unavailable { .. } => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, says)
-            }
+            Refusal::Busy { .. }
+            | Refusal::Quota { .. }
+            | Refusal::NotReady { .. }
+            | Refusal::Unavailable { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, says),
             Refusal::NameTaken { .. }
             | Refusal::OtherSpelling { .. }
             | Refusal::OutOfScope { .. }
             | Refusal::Denied { .. }
             | Refusal::SwitchedOff { .. } => Self::forbidden(says),
-            // What else there is is about verbs that this door does not have.
-            _ => Self::new(StatusCode::CONFLICT, says),
+            Refusal::TooLong { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, says),
+            // These are about an id that is in use, or about verbs that this door does not have.
+            Refusal::VersionMismatch { .. }
+            | Refusal::VersionMissing { .. }
+            | Refusal::RegisterFirst { .. }
+            | Refusal::TaskExists
+            | Refusal::TaskNotFound
+            | Refusal::TaskNotYours { .. }
+            | Refusal::TaskFinished
+            | Refusal::TaskCannot { .. }
+            | Refusal::WorkerBroken { .. }
+            | Refusal::NotYoursToSwitch { .. }
+            | Refusal::ApprovalNotFound(_)
+            | Refusal::ApprovalOwn
+            | Refusal::ApprovalFromAsker { .. }
+            | Refusal::ApprovalNotYours { .. }
+            | Refusal::ApprovalChanged
+            | Refusal::TooOften { .. }
+            | Refusal::MailNotFound
+            | Refusal::AlreadyNamed { .. }
+            | Refusal::LockConflict(_)
+            | Refusal::WouldDeadlock { .. }
+            | Refusal::LockNotFound
+            | Refusal::LockNotHeld { .. }
+            | Refusal::IntentNotFound
+            | Refusal::IntentNotOwned { .. }
+            | Refusal::IntentCannot { .. }
+            | Refusal::ContractNotFound
+            | Refusal::ContractSettled { .. }
+            | Refusal::ContractOwn
+            | Refusal::ContractNotYours { .. }
+            | Refusal::TokenNotFound
+            | Refusal::Exists { .. } => Self::new(StatusCode::CONFLICT, says),
         }
     }
 }

@@ -359,10 +359,7 @@ impl AgentProtocol {
             None if restore.is_some() => return Err(Fault::bad("Invalid path")),
             changed => self.provost().note(&who, note, changed).await?,
         };
-        match map::event(&taken.event) {
-            Some(event) => created(&event),
-            None => Err(Fault::from(Refusal::busy("events of this kind"))),
-        }
+        created(&map::event(&taken.event).expect("every event of the crew is on the timeline"))
     }
 
     /// A person's word alone: an agent at this door is told where that is given.

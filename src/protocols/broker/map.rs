@@ -98,8 +98,45 @@ impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         let status = match &refusal {
             Refusal::OutOfScope { .. } | Refusal::NameTaken { .. } | Refusal::OtherSpelling { .. } => 403,
-            Refusal::HeldElsewhere(_) => 409,
-            _ => 503,
+            Refusal::HeldElsewhere(_) | Refusal::Exists { .. } => 409,
+            Refusal::TooLong { .. } => 413,
+            Refusal::VersionMismatch { .. }
+            | Refusal::VersionMissing { .. }
+            | Refusal::RegisterFirst { .. }
+            | Refusal::TaskExists
+            | Refusal::TaskNotFound
+            | Refusal::TaskNotYours { .. }
+            | Refusal::TaskFinished
+            | Refusal::TaskCannot { .. }
+            | Refusal::WorkerBroken { .. }
+            | Refusal::NotYoursToSwitch { .. }
+            | Refusal::ApprovalNotFound(_)
+            | Refusal::ApprovalOwn
+            | Refusal::ApprovalFromAsker { .. }
+            | Refusal::ApprovalNotYours { .. }
+            | Refusal::ApprovalChanged
+            | Refusal::Denied { .. }
+            | Refusal::SwitchedOff { .. }
+            | Refusal::TooOften { .. }
+            | Refusal::MailNotFound
+            | Refusal::AlreadyNamed { .. }
+            | Refusal::LockConflict(_)
+            | Refusal::WouldDeadlock { .. }
+            | Refusal::LockNotFound
+            | Refusal::LockNotHeld { .. }
+            | Refusal::IntentNotFound
+            | Refusal::IntentNotOwned { .. }
+            | Refusal::IntentCannot { .. }
+            | Refusal::ContractNotFound
+            | Refusal::ContractSettled { .. }
+            | Refusal::ContractOwn
+            | Refusal::ContractNotYours { .. }
+            | Refusal::Crew(_)
+            | Refusal::TokenNotFound
+            | Refusal::Busy { .. }
+            | Refusal::Quota { .. }
+            | Refusal::NotReady { .. }
+            | Refusal::Unavailable { .. } => 503,
         };
         Self(status, json!({ "error": refusal.to_string() }))
     }

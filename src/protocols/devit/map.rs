@@ -576,11 +576,12 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> Fault {
         | Refusal::Crew(_)
         | Refusal::ContractSettled { .. } => Code::Invalid,
         Refusal::WorkerBroken { .. } | Refusal::ApprovalChanged | Refusal::MailNotFound => Code::Invalid,
+        Refusal::TooLong { .. } | Refusal::Exists { .. } => Code::Invalid,
         Refusal::ApprovalNotFound(_) => Code::ApprovalNotFound,
         Refusal::Denied { .. } => Code::PolicyDenied,
         Refusal::SwitchedOff { .. } | Refusal::TooOften { .. } => Code::ScreenshotDenied,
-        Refusal::Busy { .. } => Code::Busy,
-        Refusal::Unavailable { .. } => Code::Internal,
+        Refusal::Busy { .. } | Refusal::Quota { .. } => Code::Busy,
+        Refusal::NotReady { .. } | Refusal::Unavailable { .. } => Code::Internal,
     };
     Fault::new(code, text)
 }

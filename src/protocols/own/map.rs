@@ -95,6 +95,10 @@ pub(super) fn fault(refusal: Refusal) -> Fault {
         Refusal::TokenNotFound => (StatusCode::NOT_FOUND, "token_not_found"),
         Refusal::TooOften { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_often"),
         Refusal::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+        Refusal::Quota { .. } => (StatusCode::TOO_MANY_REQUESTS, "quota"),
+        Refusal::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_long"),
+        Refusal::Exists { .. } => (StatusCode::CONFLICT, "exists"),
+        Refusal::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
         Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
     let fault = Fault::new(status, error, text);

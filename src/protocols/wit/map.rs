@@ -103,14 +103,36 @@ fn refused(refusal: &Refusal) -> Fault {
             Fault::method("SESSION_ALREADY_REGISTERED", &json!({ "agentId": nick.number, "name": nick.name }))
         }
         Refusal::NameTaken { .. } => Fault::reserved(),
-        Refusal::Busy { .. } => Fault::method("BUSY", &json!({ "message": message })),
-        Refusal::Unavailable { .. } => Fault::method("UNAVAILABLE", &json!({ "message": message })),
+        Refusal::Busy { .. } | Refusal::Quota { .. } => Fault::method("BUSY", &json!({ "message": message })),
+        Refusal::NotReady { .. } | Refusal::Unavailable { .. } => {
+            Fault::method("UNAVAILABLE", &json!({ "message": message }))
+        }
         Refusal::OutOfScope { .. }
         | Refusal::Denied { .. }
         | Refusal::OtherSpelling { .. }
         | Refusal::SwitchedOff { .. } => Fault::method("NOT_ALLOWED", &json!({ "message": message })),
-        // What else there is is about verbs that this door does not have.
-        _ => Fault::method("REFUSED", &json!({ "message": message })),
+        // These are about what a request has in it, or about verbs that this door does not have.
+        Refusal::VersionMismatch { .. }
+        | Refusal::VersionMissing { .. }
+        | Refusal::RegisterFirst { .. }
+        | Refusal::TaskExists
+        | Refusal::TaskNotFound
+        | Refusal::TaskNotYours { .. }
+        | Refusal::TaskFinished
+        | Refusal::TaskCannot { .. }
+        | Refusal::WorkerBroken { .. }
+        | Refusal::NotYoursToSwitch { .. }
+        | Refusal::ApprovalNotFound(_)
+        | Refusal::ApprovalOwn
+        | Refusal::ApprovalFromAsker { .. }
+        | Refusal::ApprovalNotYours { .. }
+        | Refusal::ApprovalChanged
+        | Refusal::TooOften { .. }
+        | Refusal::MailNotFound
+        | Refusal::Crew(_)
+        | Refusal::TokenNotFound
+        | Refusal::TooLong { .. }
+        | Refusal::Exists { .. } => Fault::method("REFUSED", &json!({ "message": message })),
     }
 }
 
