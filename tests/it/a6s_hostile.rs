@@ -202,6 +202,7 @@ fn as_many_requests_as_may_be_and_a_stop_answers_those_that_are_left() {
     assert!(error.starts_with("Too many requests at once: 64"), "{error}");
     assert!(other.is_alive(), "others have their own");
     let last = other.request("fleet.status", &slow);
+    assert!(other.is_alive(), "what was sent before was heard");
     daemon.stop();
     while !open.is_empty() {
         let answer = busy.message();

@@ -165,8 +165,9 @@ impl Session {
     }
 
     fn answer_open(&self, fault: &Fault) {
-        let open = std::mem::take(&mut self.requests().open);
-        for id in open.into_values().flatten() {
+        // One whose id was not read yet answers for itself as soon as it is.
+        let read: Vec<_> = self.requests().open.extract_if(.., |_, id| id.is_some()).collect();
+        for id in read.into_iter().filter_map(|(_, id)| id) {
             self.send(answer(&id, Err(fault)));
         }
     }
