@@ -107,6 +107,9 @@ pub const ACK_SOCKET_PATH_MAX: usize = 107;
 /// Agents remembered at once.
 pub const AGENTS_MAX: usize = 4_096;
 
+/// Of these, so many are the names of one tree of processes.
+pub const AGENTS_OF_ONE_MAX: usize = AGENTS_MAX / 4;
+
 /// Commands that may wait for approval at once.
 pub const PARKED_MAX: usize = 256;
 

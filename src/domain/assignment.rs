@@ -9,8 +9,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{AssignmentMade, AssignmentMoved, MakeAssignment, MoveAssignment};
-use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, State};
-use crate::base::limits::{ASSIGNMENTS_MAX, RECORD_BYTES_MAX, RECORDS_BYTES_MAX};
+use super::tally::Tally;
+use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Share, State};
+use crate::base::limits::{
+    ASSIGNMENTS_MAX, ASSIGNMENTS_OF_ONE_MAX, RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX,
+};
 use crate::base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
 
 /// Where an assignment stands.
@@ -58,6 +61,9 @@ pub struct Assignment {
     pub completed_at: Option<Timestamp>,
     /// Its place in lists.
     pub place: Fence,
+    /// Among whose it is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Assignment {
@@ -84,6 +90,9 @@ pub struct Assignments {
     done: BTreeSet<Fence>,
     in_progress: usize,
     bytes: usize,
+    /// Those that are not done, and their bytes, for each share.
+    open: Tally,
+    open_bytes: Tally,
 }
 
 impl Assignments {
@@ -92,6 +101,9 @@ impl Assignments {
         self.places.insert(it.place, it.id.clone());
         if it.state == AssignmentState::Done {
             self.done.insert(it.place);
+        } else {
+            self.open.add(it.share.as_ref());
+            self.open_bytes.add_many(it.share.as_ref(), it.bytes());
         }
         self.in_progress += usize::from(it.state == AssignmentState::InProgress);
         self.bytes += it.bytes();
@@ -101,7 +113,10 @@ impl Assignments {
     pub(super) fn remove(&mut self, id: &AssignmentId) {
         let Some(it) = self.all.remove(id) else { return };
         self.places.remove(&it.place);
-        self.done.remove(&it.place);
+        if !self.done.remove(&it.place) {
+            self.open.take(it.share.as_ref());
+            self.open_bytes.take_many(it.share.as_ref(), it.bytes());
+        }
         self.in_progress -= usize::from(it.state == AssignmentState::InProgress);
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
@@ -160,6 +175,7 @@ impl State {
             started_at: None,
             completed_at: None,
             place: out.next_fence(),
+            share: Some(who.share()),
         };
         self.room_for_assignment(&assignment, out)?;
         self.agents.beat(now, who.agent(), out);
@@ -177,6 +193,16 @@ impl State {
         }
         if new.bytes() > RECORD_BYTES_MAX {
             return Err(CrewRefusal::TooLarge { most: RECORD_BYTES_MAX }.into());
+        }
+        if let Some(share) = &new.share {
+            let most =
+                "as many tasks to be done as the processes of one agent can make under all their names";
+            if known.open.of(share) >= ASSIGNMENTS_OF_ONE_MAX {
+                return Err(Refusal::quota(most, ASSIGNMENTS_OF_ONE_MAX, "have some done first"));
+            }
+            if known.open_bytes.of(share) + new.bytes() > RECORDS_OF_ONE_BYTES_MAX {
+                return Err(Refusal::quota(most, RECORDS_OF_ONE_BYTES_MAX, "in bytes; have some done first"));
+            }
         }
         let (mut count, mut bytes) = (known.all.len(), known.bytes + new.bytes());
         let mut done = known.done.iter().filter_map(|place| known.all.get(known.places.get(place)?));

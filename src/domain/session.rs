@@ -14,8 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{AgentNamed, NameAgent, Register, Registered};
-use super::{Call, Change, Door, EventKind, Outbox, Principal, Refusal, Settings, State};
-use crate::base::limits::{AGENTS_MAX, CAPS_MAX, ID_LEN_MAX};
+use super::tally::Tally;
+use super::{Call, Change, Door, EventKind, Outbox, Principal, Refusal, Settings, Share, State};
+use crate::base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
 use crate::base::small;
 use crate::base::{AgentId, Timestamp, Ttl};
 
@@ -43,6 +44,9 @@ pub struct Agent {
     /// What people call it, where it said so.
     #[serde(default)]
     pub nick: Option<Nick>,
+    /// Among whose it is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Agent {
@@ -66,6 +70,8 @@ pub struct Nick {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Agents {
     known: BTreeMap<AgentId, Arc<Agent>>,
+    /// How many of them each share has.
+    names: Tally,
     seen: BTreeMap<AgentId, Timestamp>,
     doors: BTreeMap<AgentId, Vec<Door>>,
     /// The spelling in use of each name, by what all spellings have in common that differ by case alone.
@@ -100,7 +106,7 @@ impl Agents {
         if verb.caps.len() > CAPS_MAX {
             return Err(Refusal::too_long("an agent", CAPS_MAX, "capabilities"));
         }
-        self.room_for(now, who.agent(), out)?;
+        self.room_for(now, who, out)?;
         let agent = Agent {
             id: who.agent().clone(),
             caps: verb.caps.clone(),
@@ -110,6 +116,7 @@ impl Agents {
             registered_at: now,
             registered: true,
             nick: self.known.get(who.agent()).and_then(|it| it.nick.clone()),
+            share: Some(who.share()),
         };
         out.say(EventKind::AgentRegistered {
             version: agent.version.clone(),
@@ -136,7 +143,7 @@ impl Agents {
         if verb.name.len() > ID_LEN_MAX {
             return Err(Refusal::too_long("the name of an agent", ID_LEN_MAX, "bytes"));
         }
-        self.room_for(now, who.agent(), out)?;
+        self.room_for(now, who, out)?;
         let blank = Agent {
             id: who.agent().clone(),
             caps: Vec::new(),
@@ -146,6 +153,7 @@ impl Agents {
             registered_at: now,
             registered: false,
             nick: None,
+            share: Some(who.share()),
         };
         let mut agent = known.map_or(blank, |it| Agent::clone(it));
         let number = out.next_named();
@@ -156,11 +164,25 @@ impl Agents {
         Ok(AgentNamed { number })
     }
 
-    fn room_for(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) -> Result<(), Refusal> {
-        if !self.known.contains_key(agent) && self.known.len() >= AGENTS_MAX {
-            let idle = self.longest_away(now).ok_or_else(|| Refusal::busy("too many agents"))?;
-            out.put(Change::DropAgent(idle));
+    /// Makes room for one agent more, if there is none: of those who share with it where they have as many as they may.
+    fn room_for(&self, now: Timestamp, who: &Principal, out: &mut Outbox) -> Result<(), Refusal> {
+        if self.known.contains_key(who.agent()) {
+            return Ok(());
         }
+        let share = who.share();
+        let crowd = (self.names.of(&share) >= AGENTS_OF_ONE_MAX).then_some(&share);
+        if crowd.is_none() && self.known.len() < AGENTS_MAX {
+            return Ok(());
+        }
+        let full = || match crowd {
+            Some(_) => Refusal::quota(
+                "as many agents as the processes of one agent can be under all their names",
+                AGENTS_OF_ONE_MAX,
+                "speak under fewer names",
+            ),
+            None => Refusal::busy("too many agents"),
+        };
+        out.put(Change::DropAgent(self.longest_away(now, crowd).ok_or_else(full)?));
         Ok(())
     }
 
@@ -202,9 +224,11 @@ impl Agents {
         self.known.values()
     }
 
-    fn longest_away(&self, now: Timestamp) -> Option<AgentId> {
+    /// Of all, or of those who share.
+    fn longest_away(&self, now: Timestamp, of: Option<&Share>) -> Option<AgentId> {
         self.known
             .values()
+            .filter(|agent| of.is_none() || agent.share.as_ref() == of)
             .filter(|agent| !self.is_alive(&agent.id, now))
             .min_by_key(|agent| (self.last_seen(&agent.id), agent.registered_at))
             .map(|agent| agent.id.clone())
@@ -251,11 +275,16 @@ impl Agents {
 
     pub(super) fn put(&mut self, agent: Arc<Agent>) {
         self.uses(&agent.id);
-        self.known.insert(agent.id.clone(), agent);
+        self.names.add(agent.share.as_ref());
+        if let Some(before) = self.known.insert(agent.id.clone(), agent) {
+            self.names.take(before.share.as_ref());
+        }
     }
 
     pub(super) fn forget(&mut self, agent: &AgentId) {
-        self.known.remove(agent);
+        if let Some(known) = self.known.remove(agent) {
+            self.names.take(known.share.as_ref());
+        }
         self.seen.remove(agent);
         self.doors.remove(agent);
         self.spellings.retain(|_, it| it != agent);

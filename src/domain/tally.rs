@@ -11,16 +11,26 @@ pub(super) struct Tally(BTreeMap<Share, usize>);
 impl Tally {
     /// One more; what was kept before shares were is nobody's.
     pub(super) fn add(&mut self, share: Option<&Share>) {
-        if let Some(share) = share {
-            *self.0.entry(share.clone()).or_default() += 1;
+        self.add_many(share, 1);
+    }
+
+    /// So many more.
+    pub(super) fn add_many(&mut self, share: Option<&Share>, many: usize) {
+        if let Some(share) = share.filter(|_| many > 0) {
+            *self.0.entry(share.clone()).or_default() += many;
         }
     }
 
     /// One less.
     pub(super) fn take(&mut self, share: Option<&Share>) {
+        self.take_many(share, 1);
+    }
+
+    /// So many less.
+    pub(super) fn take_many(&mut self, share: Option<&Share>, many: usize) {
         let Some(share) = share else { return };
         if let Some(count) = self.0.get_mut(share) {
-            *count -= 1;
+            *count = count.saturating_sub(many);
             if *count == 0 {
                 self.0.remove(share);
             }

@@ -12,8 +12,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::command::{AnswerTransfer, OfferTransfer, TransferAnswered, TransferOffered};
-use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, State};
-use crate::base::limits::{RECORD_BYTES_MAX, RECORDS_BYTES_MAX, TRANSFERS_MAX};
+use super::tally::Tally;
+use super::{CrewChange, CrewEvent, CrewRefusal, Outbox, Principal, Refusal, Share, State};
+use crate::base::limits::{
+    RECORD_BYTES_MAX, RECORDS_BYTES_MAX, RECORDS_OF_ONE_BYTES_MAX, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX,
+};
 use crate::base::{AgentId, Fence, Timestamp, TransferId};
 
 /// Where a transfer stands.
@@ -55,6 +58,9 @@ pub struct Transfer {
     pub created_at: Timestamp,
     /// Its place in lists.
     pub place: Fence,
+    /// Among whose it is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 impl Transfer {
@@ -72,6 +78,9 @@ pub struct Transfers {
     places: BTreeMap<Fence, TransferId>,
     answered: BTreeSet<Fence>,
     bytes: usize,
+    /// Those that wait for an answer, and their bytes, for each share.
+    open: Tally,
+    open_bytes: Tally,
 }
 
 impl Transfers {
@@ -80,6 +89,9 @@ impl Transfers {
         self.places.insert(it.place, it.id.clone());
         if it.state != TransferState::Pending {
             self.answered.insert(it.place);
+        } else {
+            self.open.add(it.share.as_ref());
+            self.open_bytes.add_many(it.share.as_ref(), it.bytes());
         }
         self.bytes += it.bytes();
         self.all.insert(it.id.clone(), it);
@@ -88,7 +100,10 @@ impl Transfers {
     pub(super) fn remove(&mut self, id: &TransferId) {
         let Some(it) = self.all.remove(id) else { return };
         self.places.remove(&it.place);
-        self.answered.remove(&it.place);
+        if !self.answered.remove(&it.place) {
+            self.open.take(it.share.as_ref());
+            self.open_bytes.take_many(it.share.as_ref(), it.bytes());
+        }
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
@@ -125,6 +140,7 @@ impl State {
             blockers: verb.blockers.clone(),
             created_at: now,
             place: out.next_fence(),
+            share: Some(who.share()),
         };
         self.room_for_transfer(&transfer, out)?;
         self.agents.beat(now, who.agent(), out);
@@ -143,6 +159,20 @@ impl State {
         }
         if new.bytes() > RECORD_BYTES_MAX {
             return Err(CrewRefusal::TooLarge { most: RECORD_BYTES_MAX }.into());
+        }
+        if let Some(share) = &new.share {
+            let most =
+                "as many unanswered handoffs as the processes of one agent can offer under all their names";
+            if known.open.of(share) >= TRANSFERS_OF_ONE_MAX {
+                return Err(Refusal::quota(most, TRANSFERS_OF_ONE_MAX, "have some answered first"));
+            }
+            if known.open_bytes.of(share) + new.bytes() > RECORDS_OF_ONE_BYTES_MAX {
+                return Err(Refusal::quota(
+                    most,
+                    RECORDS_OF_ONE_BYTES_MAX,
+                    "in bytes; have some answered first",
+                ));
+            }
         }
         let (mut count, mut bytes) = (known.all.len(), known.bytes + new.bytes());
         let mut answered = known.answered.iter().filter_map(|place| known.all.get(known.places.get(place)?));

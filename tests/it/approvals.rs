@@ -266,7 +266,7 @@ fn nobody_fills_the_queue_of_questions_for_others_under_however_many_names() {
     }
     for name in ["ada", "another"] {
         let order = s.order("ask", "cli");
-        assert!(matches!(s.say(&one_of_many(name), order), Err(Refusal::Busy { .. })), "{name}");
+        assert!(matches!(s.say(&one_of_many(name), order), Err(Refusal::Quota { .. })), "{name}");
     }
     // Another tree of processes has a share of its own.
     s.ask(&client("ada"), "ask", "cli");

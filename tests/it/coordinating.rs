@@ -326,7 +326,7 @@ fn nobody_takes_more_locks_than_one_agent_can_have() {
     for number in 0..LOCKS_PER_AGENT_MAX {
         held(s.say(&ada, acquire(&format!("a.ts:f{number}"))));
     }
-    assert!(matches!(s.say(&ada, acquire("a.ts:one_more")), Err(Refusal::Busy { .. })));
+    assert!(matches!(s.say(&ada, acquire("a.ts:one_more")), Err(Refusal::Quota { .. })));
     held(s.say(&ada, acquire("a.ts:f7")));
     let (_, warnings) = held(s.say(&client("bob"), acquire("a.ts:")));
     assert_eq!(warnings.len(), WARNINGS_MAX);

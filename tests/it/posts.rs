@@ -403,7 +403,7 @@ fn invented_names_do_not_fill_the_memory() {
                 &from_tree(who("feat-more"), 1 + u32::try_from(n / POST_AGENTS_OF_ONE_MAX).unwrap()),
                 more,
             );
-            assert!(matches!(said, Err(Refusal::Busy { .. })), "{n}: {said:?}");
+            assert!(matches!(said, Err(Refusal::Quota { .. })), "{n}: {said:?}");
         }
     }
     let one_more = Publish { post: status("feat-more", "working", &[]), source: Source::Client };

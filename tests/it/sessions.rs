@@ -109,5 +109,5 @@ fn more_capabilities_than_anybody_has_are_refused() {
     let mut s = Script::new();
     let mut verb = register(None);
     verb.caps = vec!["x".into(); CAPS_MAX + 1];
-    assert!(matches!(s.say(&client("wes"), verb), Err(Refusal::Busy { .. })));
+    assert!(matches!(s.say(&client("wes"), verb), Err(Refusal::TooLong { .. })));
 }

@@ -20,7 +20,7 @@ fn one_tree_of_processes_does_not_take_all_locks_under_many_names() {
         let who = from_tree(client(&format!("n{name}")), 1);
         for number in 0..LOCKS_PER_AGENT_MAX {
             match s.say(&who, acquire(&format!("f{name}.ts:f{number}"))) {
-                Err(Refusal::Busy { .. }) => break,
+                Err(Refusal::Quota { .. }) => break,
                 said => drop(held(said)),
             }
             taken += 1;
@@ -51,7 +51,7 @@ fn one_tree_of_processes_does_not_claim_all_files_under_many_names() {
         s.say(&who, joining.clone()).unwrap();
         for number in 0..CLAIMS_PER_AGENT_MAX {
             match s.say(&who, claiming(&format!("f{name}/{number}"))) {
-                Err(Refusal::Busy { .. }) => break,
+                Err(Refusal::Quota { .. }) => break,
                 said => drop(said.unwrap()),
             }
             taken += 1;
@@ -64,19 +64,19 @@ fn one_tree_of_processes_does_not_claim_all_files_under_many_names() {
     let given = ReleaseFile { file: file("f0/7"), content: Content::Missing };
     s.say(&from_tree(client("n0"), 1), given).unwrap();
     s.say(&from_tree(client("n1"), 1), claiming("b")).unwrap();
-    assert!(matches!(s.say(&from_tree(client("n1"), 1), claiming("c")), Err(Refusal::Busy { .. })));
+    assert!(matches!(s.say(&from_tree(client("n1"), 1), claiming("c")), Err(Refusal::Quota { .. })));
 }
 
 #[test]
 fn one_tree_of_processes_does_not_have_all_intents_and_contracts_under_many_names() {
     let mut s = Script::new();
-    let busy = |said: &Said| matches!(said, Err(Refusal::Busy { .. }));
+    let full = |said: &Said| matches!(said, Err(Refusal::Quota { .. }));
     let mut number = 0;
     for name in ["n0", "n1"] {
         for _ in 0..INTENTS_PER_AGENT_MAX {
             let said =
                 s.say(&from_tree(client(name), 1), intent(number, &[(&format!("f{number}.ts"), &[])], &[]));
-            assert_eq!(busy(&said), number >= INTENTS_OF_ONE_MAX as u64, "{number}: {said:?}");
+            assert_eq!(full(&said), number >= INTENTS_OF_ONE_MAX as u64, "{number}: {said:?}");
             if said.is_err() {
                 break;
             }
@@ -87,7 +87,7 @@ fn one_tree_of_processes_does_not_have_all_intents_and_contracts_under_many_name
     for number in 0..=CONTRACTS_OF_ONE_MAX as u64 {
         let who = from_tree(client(if number % 2 == 0 { "n0" } else { "n1" }), 1);
         let said = s.say(&who, propose(number, &format!("c{number}.ts:f"), "f()"));
-        assert_eq!(busy(&said), number == CONTRACTS_OF_ONE_MAX as u64, "{number}: {said:?}");
+        assert_eq!(full(&said), number == CONTRACTS_OF_ONE_MAX as u64, "{number}: {said:?}");
     }
     s.say(&client("bob"), propose(1 << 20, "b.ts:f", "f()")).unwrap();
 }

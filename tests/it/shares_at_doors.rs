@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use provost::base::limits::{
-    CLAIMS_OF_ONE_MAX, CONTRACTS_OF_ONE_MAX, INTENTS_OF_ONE_MAX, LOCKS_OF_ONE_MAX, MEMBERS_OF_ONE_MAX,
-    POST_AGENTS_OF_ONE_MAX,
+    AGENTS_OF_ONE_MAX, ASSIGNMENTS_OF_ONE_MAX, CLAIMS_OF_ONE_MAX, CONTRACTS_OF_ONE_MAX, INTENTS_OF_ONE_MAX,
+    LOCKS_OF_ONE_MAX, MEMBERS_OF_ONE_MAX, POST_AGENTS_OF_ONE_MAX, TRANSFERS_OF_ONE_MAX,
 };
 
 use crate::loopback_client::Http;
@@ -57,7 +57,7 @@ fn one_process_under_many_names_does_not_take_all_locks_and_intents_at_the_own_a
     for (kind, most) in [("own-lock", LOCKS_OF_ONE_MAX), ("own-intent", INTENTS_OF_ONE_MAX)] {
         let (taken, status, said) = fill(&world, kind, &address);
         assert!(taken <= most && taken > most - 300, "{kind}: {taken}");
-        assert_eq!((status, &said["error"]), (429, &json!("busy")), "{kind}: {said}");
+        assert_eq!((status, &said["error"]), (429, &json!("quota")), "{kind}: {said}");
         assert!(said["message"].as_str().unwrap().contains("under all their names"), "{said}");
         others_get_through(&world, kind, &address);
     }
@@ -84,6 +84,31 @@ fn one_process_under_many_names_does_not_claim_all_files_at_the_door_of_agent_pr
     assert_eq!((taken, status), (CLAIMS_OF_ONE_MAX, 503), "{said}");
     assert!(said["error"].as_str().unwrap().contains("under all their names"), "{said}");
     others_get_through(&world, "claim", &port);
+}
+
+#[test]
+fn one_process_under_many_names_does_not_make_all_tasks_and_handoffs() {
+    let world = World::new();
+    let _daemon = world.start();
+    let port = Http::agent_protocol(&world).port.to_string();
+    for (kind, most) in [("task", ASSIGNMENTS_OF_ONE_MAX), ("handoff", TRANSFERS_OF_ONE_MAX)] {
+        let (taken, status, said) = fill(&world, kind, &port);
+        assert_eq!((taken, status), (most, 503), "{kind}: {said}");
+        assert!(said["error"].as_str().unwrap().contains("under all their names"), "{said}");
+        others_get_through(&world, kind, &port);
+    }
+}
+
+#[test]
+fn one_process_under_many_names_does_not_register_all_sessions_at_the_wit_door() {
+    let world = world();
+    let _daemon = world.start();
+    let wit = Wit::of(&world);
+    crate::support::eventually("the wit door", || wit.socket.exists() && wit.answers());
+    let (taken, _, said) = fill(&world, "wit-name", &of(&wit.socket));
+    assert_eq!(taken, AGENTS_OF_ONE_MAX, "{said}");
+    assert!(said["error"].to_string().contains("under all their names"), "{said}");
+    others_get_through(&world, "wit-name", &of(&wit.socket));
 }
 
 #[test]

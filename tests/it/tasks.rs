@@ -111,7 +111,7 @@ fn a_refused_command_uses_nothing_up() {
     let held = s.delegate(&client("ada"), "do", "cli");
     for _ in 0..2 * RATED {
         let order = s.order("rated", "cli");
-        assert!(matches!(s.say(&client("ada"), order), Err(Refusal::Busy { .. })));
+        assert!(matches!(s.say(&client("ada"), order), Err(Refusal::Quota { .. })));
     }
     s.cancel(&client("ada"), &held).unwrap();
     let order = s.order("rated", "cli");
@@ -140,7 +140,7 @@ fn no_more_unfinished_tasks_per_agent_than_configured_waiting_ones_included() {
     let (_, last) = s.ask(&client("ada"), "ask", "cli");
     for goal in ["do", "ask"] {
         let order = s.order(goal, "cli");
-        assert!(matches!(s.say(&client("ada"), order), Err(Refusal::Busy { .. })), "{goal}");
+        assert!(matches!(s.say(&client("ada"), order), Err(Refusal::Quota { .. })), "{goal}");
     }
     s.answer(&person("owner"), last, provost::domain::Verdict::Granted).unwrap();
     assert_eq!(s.spawned().len(), 1, "a granted task has its place already");

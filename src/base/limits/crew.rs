@@ -20,14 +20,23 @@ pub const CLAIMS_OF_ONE_MAX: usize = CLAIMS_MAX / 4;
 /// Assignments that are remembered; the oldest that is done gives way.
 pub const ASSIGNMENTS_MAX: usize = 10_000;
 
+/// Of these, so many that are not done were made by one tree of processes.
+pub const ASSIGNMENTS_OF_ONE_MAX: usize = ASSIGNMENTS_MAX / 4;
+
 /// Transfers that are remembered; the oldest that was answered gives way.
 pub const TRANSFERS_MAX: usize = 10_000;
+
+/// Of these, so many that wait for an answer were offered by one tree of processes.
+pub const TRANSFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 4;
 
 /// Size of one assignment or transfer, in bytes: some pages of text. What is larger is a file's business.
 pub const RECORD_BYTES_MAX: usize = 64 << 10;
 
 /// Size of all assignments, and of all transfers, in bytes: they are held in memory, and shown together.
 pub const RECORDS_BYTES_MAX: usize = 32 << 20;
+
+/// Of these, so many bytes in assignments that are not done, or transfers that wait, are of one tree of processes.
+pub const RECORDS_OF_ONE_BYTES_MAX: usize = RECORDS_BYTES_MAX / 4;
 
 /// Size of what a note on the timeline says beside its few words, in bytes.
 pub const NOTE_BYTES_MAX: usize = 256 << 10;

@@ -46,6 +46,9 @@ ASK = {
     "own-contract": own("/propose-contract", lambda n: {"symbol": f"src/a.ts:f{n}"}),
     "wit-lock": wit("lock.acquire", lambda n: {"symbolPath": f"f{n}.ts:f", "ttlMs": 600000}),
     "wit-intent": wit("intent.declare", lambda n: {"description": "x", "files": [f"f{n}.ts"]}),
+    "wit-name": wit("register", lambda n: {"name": "x"}),
+    "task": lambda name, n: ask("/tasks", {"title": f"t{n}", "description": "x", "assigned_by": name}),
+    "handoff": lambda name, n: ask("/handoffs", {"from_agent": name, "to_agent": "b", "task_id": "t", "summary": "x"}),
     "claim": lambda name, n: ask("/resources/claim", {"path": f"f{n}.ts", "agent_id": name}),
     "member": lambda name, n: ask("/agents/announce", {"id": name, "tool": "x"}),
     "name": lambda name, n: ask("/publish", {"type": "agent.status", "agent_id": name, "payload": {
@@ -54,14 +57,14 @@ ASK = {
 
 OTHER = 2500 if kind == "own-contract" else 99999
 
-if kind == "claim":
+if kind in ("claim", "task", "handoff"):
     for n in range(min(NAMES, MOST)):
         ask("/agents/announce", {"id": f"feat-{WHO}{n}", "tool": "x"})
 
 taken = 0
 while taken < MOST:
     # What others ask for is something else.
-    name = taken if kind in ("name", "member") else taken % NAMES
+    name = taken if kind in ("name", "member", "wit-name") else taken % NAMES
     status, said = ASK(f"feat-{WHO}{name}", taken if WHO == "n" else OTHER)
     if status >= 300:
         print(json.dumps({"taken": taken, "status": status, "said": said}))
