@@ -207,6 +207,12 @@ fn a_permission_request_waits_in_the_queue_and_the_answer_is_the_hosts() {
     }
 }
 
+/// As a person does it: no agent has the daemon read its rules again.
+fn reloaded(world: &World) {
+    let ended = world.command(&["reload"]).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+}
+
 #[test]
 fn without_an_answer_the_host_asks_its_person_itself() {
     let world = World::new();
@@ -218,14 +224,14 @@ fn without_an_answer_the_host_asks_its_person_itself() {
         format!("version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"mine\"\nreason = \"so it is\"\n{more}\n")
     };
     world.rule(&rules("decision = \"allow\"\nwhen.action = [\"delegate\"]"));
-    world.done("x", &["reload"]);
+    reloaded(&world);
     assert_eq!(Asking::begin(&world, "claude", "9m").answer(), Value::Null);
     world.rule(&rules("decision = \"deny\"\nwhen.action = [\"permission\"]"));
-    world.done("x", &["reload"]);
+    reloaded(&world);
     let no = Asking::begin(&world, "claude", "9m").answer();
     assert!(no["behavior"] == "deny" && no["message"].as_str().unwrap().contains("so it is"), "{no}");
     world.rule(&rules("decision = \"allow\"\nwhen.action = [\"permission\"]"));
-    world.done("x", &["reload"]);
+    reloaded(&world);
     assert_eq!(Asking::begin(&world, "claude", "9m").answer(), json!({ "behavior": "allow" }));
 }
 
