@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Daemon;
 use super::ears::{Covered, Ears};
 use crate::base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
-use crate::domain::post::{Owner, slug};
+use crate::domain::post::{Owner, owner_slugs};
 use crate::engine::Engine;
 
 /// Where it may be; the first that there is counts.
@@ -33,7 +33,7 @@ pub(super) fn read(root: &Path) -> Vec<Owner> {
     let line = |line: &str| {
         let mut words = line.split('#').next()?.split_whitespace();
         let pattern = words.next()?.into();
-        let by = words.map(|it| slug(it.trim_start_matches('@'))).collect();
+        let by = words.flat_map(|it| owner_slugs(it.trim_start_matches('@'))).collect();
         Some(Owner { pattern, by, source: "CODEOWNERS".into() })
     };
     text.lines().filter_map(line).take(CODE_OWNERS_MAX).collect()

@@ -14,7 +14,7 @@ use crate::base::limits::WIT_WORKTREES_MAX;
 use crate::base::{AgentId, Destination, Digest, Json, Ttl};
 use crate::config::env::Environment;
 use crate::config::{self, AcrossDoors, Config, Places, Worker};
-use crate::domain::post::{Owner, slug};
+use crate::domain::post::{Owner, owner_slugs};
 use crate::domain::{self, CrewSetting, PostSettings, Settings, WorkerSetting};
 use crate::effects::{HookCommand, HookParts, held_outside, not_ours, shell_profile};
 use crate::index::{self, Index};
@@ -109,7 +109,7 @@ fn posts(config: &Config) -> PostSettings {
     let (supervisor, conflict) = (&config.supervisor, &config.conflict);
     let owner = |(pattern, by): (&String, &String)| Owner {
         pattern: pattern.as_str().into(),
-        by: by.split_whitespace().map(|it| slug(it.trim_start_matches('@'))).collect(),
+        by: by.split_whitespace().flat_map(|it| owner_slugs(it.trim_start_matches('@'))).collect(),
         source: "[coordination.owners]".into(),
     };
     PostSettings {

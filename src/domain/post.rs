@@ -26,7 +26,7 @@ pub use paths::Place;
 pub(in crate::domain) use paths::{fits, fixed_part};
 pub(in crate::domain) use publish::Round;
 pub use roster::{Correspondent, Row};
-pub use slug::{owned_slug, slug, slug_of_branch};
+pub use slug::{owned_slug, owner_slugs, slug, slug_of_branch};
 pub use standoff::Standoff;
 
 use super::Principal;

@@ -192,6 +192,11 @@ impl Storm {
         for change in &self.out.changes[self.seen.1..] {
             match change {
                 Change::FinishTask(task) => self.finished.push(task.clone()),
+                // More is known of it; its place stays.
+                Change::AmendTask(task) => {
+                    let known = self.finished.iter_mut().find(|it| it.id() == task.id());
+                    *known.expect("it was finished before") = task.clone();
+                }
                 Change::StartEffect(id) => {
                     self.owed.entry(*id).and_modify(|owed| owed.started = true);
                 }

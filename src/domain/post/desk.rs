@@ -299,10 +299,16 @@ impl Desk {
 
     /// Whoever was silent for longest, of all or of those who are counted for one, and for how long at least nobody is
     /// forgotten for want of room.
-    pub(super) fn longest_silent(&self, before: Timestamp, of: Option<&Share>) -> Option<Slug> {
+    pub(super) fn longest_silent(
+        &self,
+        before: Timestamp,
+        of: Option<&Share>,
+        gone: &BTreeSet<Slug>,
+    ) -> Option<Slug> {
         let last = |it: &Correspondent| it.row.as_ref().map_or(it.since, |row| row.seen);
         let theirs = |it: &&Arc<Correspondent>| of.is_none() || it.share.as_ref() == of;
-        let silent = self.correspondents.values().filter(theirs).filter(|it| last(it) < before);
+        let there = self.correspondents.values().filter(|it| !gone.contains(&it.slug));
+        let silent = there.filter(theirs).filter(|it| last(it) < before);
         silent.min_by_key(|it| last(it)).map(|it| it.slug.clone())
     }
 

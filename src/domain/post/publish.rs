@@ -150,12 +150,17 @@ impl<'a> Round<'a> {
 
     fn make_room(&mut self) -> Result<(), Refusal> {
         let desk = &self.state.desk;
-        let crowd = self.share.as_ref().filter(|it| desk.counted_for(it) >= POST_AGENTS_OF_ONE_MAX);
+        let theirs = |it: &&Slug| desk.get(it).is_some_and(|it| it.share == self.share);
+        let left = |share| {
+            (desk.counted_for(share) + self.fresh.len())
+                .saturating_sub(self.gone.iter().filter(theirs).count())
+        };
+        let crowd = self.share.as_ref().filter(|it| left(it) >= POST_AGENTS_OF_ONE_MAX);
         if crowd.is_none() && desk.len() + self.fresh.len() - self.gone.len() < POST_AGENTS_MAX {
             return Ok(());
         }
         let before = Timestamp(self.now.0.saturating_sub(i64::from(RECENT.as_millis())));
-        let silent = desk.longest_silent(before, crowd).filter(|it| !self.gone.contains(it));
+        let silent = desk.longest_silent(before, crowd, &self.gone);
         let full = || match crowd {
             Some(_) => Refusal::quota(
                 "as many agents at the broker door as the processes of one agent can be under all their names",

@@ -18,6 +18,14 @@ pub fn owned_slug(name: &str) -> Slug {
     spelled(name, |c| if is_plain(c) || !(c.is_ascii() || c.is_control()) { c } else { '-' })
 }
 
+/// The inboxes that a person means who writes a name into a list of owners: the name's own, and that of git-paw's clients, which
+/// go by what they make of a branch of this name.
+pub fn owner_slugs(name: &str) -> impl Iterator<Item = Slug> {
+    let (own, branch) = (slug(name), slug_of_branch(name));
+    let other = branch.filter(|it| *it != own);
+    std::iter::once(own).chain(other)
+}
+
 fn spelled(name: &str, kept: impl Fn(char) -> char) -> Slug {
     let text = dashed(name.chars().map(|c| kept(small(c))));
     let whole = || if name.is_empty() { "-".to_owned() } else { cut(name).replace(char::is_control, "-") };

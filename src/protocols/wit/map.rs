@@ -163,10 +163,10 @@ struct Conflict {
 
 impl Conflict {
     fn of(refusal: &Refusal, rival: &Rival) -> Self {
-        let cycle = match refusal {
-            Refusal::WouldDeadlock { circle, .. } => Some(circle.clone()),
-            _ => None,
-        };
+        let mut cycle = None;
+        if let Refusal::WouldDeadlock { circle, .. } = refusal {
+            cycle = Some(circle.clone());
+        }
         Self {
             held_by: rival.by.to_string(),
             expires_at: rival.until.rfc3339(),
