@@ -169,13 +169,13 @@ fn files_of_owners_are_theirs_whatever_they_announce() {
     let world = World::new();
     fs::write(
         world.repo().join("CODEOWNERS"),
-        "# who\n*.md @feat/docs\n/src/auth/ @feat-auth @nobody-here\n",
+        "# who\n*.md @feat/docs.v2\n/src/auth/ @feat-auth @nobody-here\n",
     )
     .unwrap();
     world.configure("[coordination.owners]\n\"src/auth/open*\" = \"feat-bb\"\n");
     let _daemon = world.start();
     let broker = Http::broker(&world);
-    for name in ["feat-docs", "feat-auth", "feat-bb"] {
+    for name in ["feat-docs-v2", "feat-auth", "feat-bb"] {
         publish(broker, &status(name, "working", &[]));
     }
     publish(
@@ -185,7 +185,7 @@ fn files_of_owners_are_theirs_whatever_they_announce() {
     let told: Vec<String> = poll(broker, "feat-bb", 0).0.iter().map(Value::to_string).collect();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(
-        told[0].contains("you edited deep/README.md but it is agent feat-docs's by CODEOWNERS"),
+        told[0].contains("you edited deep/README.md but it is agent feat-docs-v2's by CODEOWNERS"),
         "{told:?}"
     );
     assert!(
