@@ -205,8 +205,12 @@ impl Redeemed for ApplyFiles {
         grant: &Grant,
         out: &mut Outbox,
     ) -> Result<Answer<Reply>, Refusal> {
-        if let Outcome::Denied(why, _) = &grant.outcome {
-            return Err(Refusal::Denied { rule: grant.rule.clone(), reason: why.clone() });
+        match &grant.outcome {
+            Outcome::Granted => {}
+            Outcome::Denied(why, _) => {
+                return Err(Refusal::Denied { rule: grant.rule.clone(), reason: why.clone() });
+            }
+            Outcome::Made(_) => return Err(grant.for_something_else()),
         }
         out.put(GrantChange::Use(call.who.agent().clone(), self.digest).into());
         let begun = ApplyBegun { granted: true, ..state.begin_apply(self, out) };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Change, Failure, Outbox, Parked};
+use super::{Change, Failure, Outbox, Parked, Refusal};
 use crate::base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 
 /// How long an outcome is kept. Decided with [`super::ALIVE_FOR`] in mind: an asker who is away longer has mail about it.
@@ -20,6 +20,13 @@ pub struct Grant {
     /// What the approver said.
     pub outcome: Outcome,
     until: Timestamp,
+}
+
+impl Grant {
+    /// A task was granted, and this question is about none.
+    pub(super) fn for_something_else(&self) -> Refusal {
+        Refusal::Denied { rule: self.rule.clone(), reason: "what was granted is something else".into() }
+    }
 }
 
 /// What an approver said, or that nobody has answered in time.

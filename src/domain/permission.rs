@@ -110,14 +110,16 @@ impl Redeemed for AskPermission {
     ) -> Result<Answer<Reply>, Refusal> {
         out.put(GrantChange::Use(call.who.agent().clone(), self.digest()).into());
         let rule = grant.rule.clone();
-        Ok(match &grant.outcome {
+        match &grant.outcome {
+            Outcome::Granted => {
+                Ok(Answer::Done(Reply::Permitted(give(self, rule, Some(grant.approval), out))))
+            }
             Outcome::Denied(reason, failure) => {
-                Answer::Denied(Denial { task: None, rule, reason: reason.clone(), failure: failure.clone() })
+                let (reason, failure) = (reason.clone(), failure.clone());
+                Ok(Answer::Denied(Denial { task: None, rule, reason, failure }))
             }
-            Outcome::Granted | Outcome::Made(_) => {
-                Answer::Done(Reply::Permitted(give(self, rule, Some(grant.approval), out)))
-            }
-        })
+            Outcome::Made(_) => Err(grant.for_something_else()),
+        }
     }
 
     fn outcome_of(&self, _parked: &Parked, why: &str, failure: Failure) -> Outcome {
