@@ -58,8 +58,17 @@ const PROGRAMS: [&str; 28] = [
 /// Keys whose values are folders from which repositories and hooks are made.
 const FOLDERS: [&str; 1] = ["init.templatedir"];
 
-/// Beginnings of keys of the same.
-const PROGRAM_SECTIONS: [&str; 3] = ["alias.", "pager.", "sendemail."];
+/// Keys whose values are files that lead to programs, or say what git shows or trusts.
+const FILES: [&str; 5] = [
+    "core.attributesfile",
+    "core.excludesfile",
+    "gpg.ssh.allowedsignersfile",
+    "gpg.ssh.revocationfile",
+    "sendemail.aliasesfile",
+];
+
+/// Beginnings of keys whose values are programs.
+const PROGRAM_SECTIONS: [&str; 2] = ["pager.", "sendemail."];
 
 /// Files and folders that git's configuration names, absolute and by their words, with what stands in for a
 /// missing one.
@@ -348,11 +357,13 @@ fn read(answer: &[u8], (root, tree): (&Path, &Path), home: &Path, seeker: &mut S
             named.insert(absolute(folder, home, value), Missing::File);
         } else if FOLDERS.contains(&key) {
             named.insert(absolute(tree, home, value), Missing::Directory);
-        } else if key.ends_with("file") {
+        } else if FILES.contains(&key) {
             let file = absolute(tree, home, value);
             if file.is_file() {
                 named.insert(file, Missing::Leave);
             }
+        } else if key.starts_with("alias.") {
+            seeker.alias(value, tree);
         } else if PROGRAMS.iter().any(|end| key.ends_with(end))
             || PROGRAM_SECTIONS.iter().any(|section| key.starts_with(section))
         {

@@ -80,7 +80,11 @@ impl Before {
             let is_fetched = text.split('/').any(|name| later::is_fetched(name.as_bytes()));
             (!is_fetched).then(|| (self.ground.root.path().join(text), row))
         });
-        rows.take(SETTINGS_HELD_MAX).collect()
+        // Those at the top first: a worker makes as many below as it likes.
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|(path, _)| path.components().count());
+        rows.truncate(SETTINGS_HELD_MAX);
+        rows
     }
 
     /// Links among settings, from the workspace.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::copy::NoCopy;
 use super::git::has_in_its_index;
 use super::prepare::jail_refused;
-use crate::base::limits::{COPY_ENTRIES_MAX, HEAVY_NAMED_MAX};
+use crate::base::limits::{COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HEAVY_FOLDERS_MAX, HEAVY_NAMED_MAX};
 use crate::domain::Failure;
 
 /// The largest files of a directory, and the folder that has most in it.
@@ -52,21 +52,30 @@ fn put_right(root: &Path, all: &[PathBuf], are_files: bool) -> Option<String> {
 }
 
 impl Heavy {
-    fn look(&mut self, folder: &Path) {
-        let mut count = 0;
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Some(left) = self.left.checked_sub(1) else { return };
-            (self.left, count) = (left, count + 1);
-            // Of the entry itself, and of nothing that a link leads to.
-            let Ok(meta) = entry.metadata() else { continue };
-            if meta.is_dir() && entry.file_name() != ".git" {
-                self.look(&entry.path());
-            } else if meta.is_file() {
-                self.file(meta.len(), entry.path());
+    /// Looks as deep as a copy goes, one folder after the other: a worker can have made them deeper than a thread or the
+    /// daemon's descriptors reach.
+    fn look(&mut self, directory: &Path) {
+        let mut folders = vec![(directory.to_owned(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let mut count = 0;
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Some(left) = self.left.checked_sub(1) else { return };
+                (self.left, count) = (left, count + 1);
+                // Of the entry itself, and of nothing that a link leads to.
+                let Ok(meta) = entry.metadata() else { continue };
+                if meta.is_file() {
+                    self.file(meta.len(), entry.path());
+                } else if meta.is_dir()
+                    && entry.file_name() != ".git"
+                    && depth < COPY_DEPTH_MAX
+                    && folders.len() < HEAVY_FOLDERS_MAX
+                {
+                    folders.push((entry.path(), depth + 1));
+                }
             }
-        }
-        if self.folder.as_ref().is_none_or(|it| it.0 < count) {
-            self.folder = Some((count, folder.to_owned()));
+            if self.folder.as_ref().is_none_or(|it| it.0 < count) {
+                self.folder = Some((count, folder));
+            }
         }
     }
 

@@ -4,15 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX};
+use super::budget::Budget;
+use crate::base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, VALUES_TIMES_MAX};
 
 /// What stands in a word for what is not known.
 const UNKNOWN: char = '\0';
 
 /// Words of a shell after which another command begins.
-const GO_ON: [&str; 22] = [
-    "!", "builtin", "command", "do", "doas", "elif", "else", "env", "eval", "exec", "if", "ionice", "nice",
-    "nohup", "setsid", "stdbuf", "sudo", "then", "time", "timeout", "until", "while",
+const GO_ON: [&str; 16] = [
+    "!", "builtin", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nohup", "setsid", "then",
+    "time", "until", "while",
 ];
 
 /// One word.
@@ -37,16 +38,17 @@ pub(super) struct Command {
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// The commands of a text, those in it that are handed to another shell and those in substitutions among them.
-pub(super) fn commands(text: &str, variables: &Variables) -> Vec<Command> {
-    let mut reader = Reader { variables: variables.clone(), found: Vec::new(), words: 0 };
+pub(super) fn commands(text: &str, variables: &Variables, budget: &mut Budget) -> Vec<Command> {
+    let mut reader = Reader { variables: variables.clone(), found: Vec::new(), words: 0, budget };
     reader.text(text, LINE_DEPTH_MAX);
     reader.found
 }
 
-struct Reader {
+struct Reader<'a> {
     variables: Variables,
     found: Vec<Command>,
     words: usize,
+    budget: &'a mut Budget,
 }
 
 /// A word that is being read.
@@ -58,9 +60,9 @@ struct Draft {
     lines: bool,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn text(&mut self, text: &str, depth: usize) {
-        let Some(depth) = depth.checked_sub(1) else { return };
+        let Some(depth) = depth.checked_sub(1).filter(|_| self.budget.read(text.len())) else { return };
         let (mut command, mut word) = (Vec::new(), Draft::default());
         let mut rest = text.chars().peekable();
         while let Some(next) = rest.next() {
@@ -152,8 +154,9 @@ impl Reader {
             _ => return word.text.push('$'),
         };
         match self.variables.get(&name) {
-            Some(value) => word.text.push_str(value),
-            None => word.text.push(UNKNOWN),
+            // One that is made of itself grows twofold each time.
+            Some(value) if self.budget.read(value.len()) => word.text.push_str(value),
+            _ => word.text.push(UNKNOWN),
         }
     }
 
@@ -230,53 +233,70 @@ fn known_of(text: &str) -> Word {
 
 /// Values of a settings file that are command lines or words of one, by the names of their keys; in JSON, TOML and YAML
 /// alike, without a parser for each: a value that is missed is one that such a name does not stand before.
-pub(super) fn values(text: &str) -> Vec<String> {
+pub(super) fn values(text: &str, budget: &mut Budget) -> Vec<String> {
     let mut found = Vec::new();
     // A program and its arguments, which stand beside each other in either order.
-    let (mut program, mut arguments) = (String::new(), String::new());
+    let (mut program, mut arguments) = ("args".to_owned(), String::new());
+    // Each value is a part of the text, and may be so to many keys.
+    let mut left = VALUES_TIMES_MAX * (text.len() + VALUES_TIMES_MAX);
     for (at, _) in text.match_indices([':', '=']) {
         let before = text[..at].trim_end_matches([' ', '\t']);
         let before = before.strip_suffix(['"', '\'']).unwrap_or(before);
         let key =
             before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
-        if !is_key(key) || found.len() >= LINE_WORDS_MAX {
+        if !is_key(key) {
             continue;
         }
-        let before = found.len();
-        // How far the line's first letter is in, for what follows it further in.
-        let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
-        let line_of_key = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..];
-        let value = text[at + 1..].trim_start_matches([' ', '\t']);
-        if let Some(list) = value.strip_prefix('[') {
-            found.push(strings(list, ']').map(|it| quoted(&it)).collect::<Vec<_>>().join(" "));
-        } else if value.starts_with(['"', '\'']) {
-            found.extend(strings(value, '\n').next());
-        } else if value.starts_with(['|', '>', '\n', '\r']) {
-            let block: Vec<&str> = value.lines().skip(1).collect();
-            let is_list = value.starts_with(['\n', '\r']);
-            let far = indent(line_of_key.lines().next().unwrap_or_default());
-            let inner = block.iter().take_while(|it| {
-                it.trim().is_empty() || indent(it) > far || is_list && it.trim_start().starts_with('-')
-            });
-            let inner = inner.map(|it| it.trim().trim_start_matches("- ").to_owned());
-            found.push(inner.collect::<Vec<_>>().join(if is_list { " " } else { "\n" }));
-        } else {
-            found.extend(value.lines().next().map(|it| it.trim_end_matches([',', ' ', '\r']).to_owned()));
-        }
-        let Some(value) = found.get(before).cloned() else { continue };
-        match key {
+        let (value, seen) = value_at(text, at);
+        let lines = match key {
             "args" => {
-                found.push(format!("{program} {value}"));
                 arguments = value;
+                vec![format!("{program} {arguments}")]
             }
             "command" => {
-                found.push(format!("{value} {arguments}"));
                 program = value;
+                vec![program.clone(), format!("{program} {arguments}")]
             }
-            _ => {}
-        }
+            _ => vec![value],
+        };
+        let cost = seen + lines.iter().map(String::len).sum::<usize>();
+        let Some(rest) = left.checked_sub(cost).filter(|_| budget.read(cost)) else {
+            budget.end();
+            break;
+        };
+        left = rest;
+        found.extend(lines);
     }
     found
+}
+
+/// The value behind a key whose sign stands here, and how much was looked at for it.
+fn value_at(text: &str, at: usize) -> (String, usize) {
+    let value = text[at + 1..].trim_start_matches([' ', '\t']);
+    if let Some(list) = value.strip_prefix('[') {
+        let (words, seen) = strings(list, ']', usize::MAX);
+        return (words.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "), seen);
+    }
+    if value.starts_with(['"', '\'']) {
+        let (words, seen) = strings(value, '\n', 1);
+        return (words.into_iter().next().unwrap_or_default(), seen);
+    }
+    if !value.starts_with(['|', '>', '\n', '\r']) {
+        let line = value.lines().next().unwrap_or_default();
+        return (line.trim_end_matches([',', ' ', '\r']).to_owned(), line.len());
+    }
+    // How far the line's first letter is in, for what follows it further in.
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
+    let line_of_key = text[..at].rfind('\n').map_or(0, |it| it + 1);
+    let (is_list, far) = (value.starts_with(['\n', '\r']), indent(&text[line_of_key..at]));
+    let is_in =
+        |it: &&str| it.trim().is_empty() || indent(it) > far || is_list && it.trim_start().starts_with('-');
+    let (mut inner, mut seen) = (Vec::new(), at - line_of_key);
+    for line in value.lines().skip(1).take_while(is_in) {
+        seen += line.len() + 1;
+        inner.push(line.trim().trim_start_matches("- "));
+    }
+    (inner.join(if is_list { " " } else { "\n" }), seen)
 }
 
 fn is_key(key: &str) -> bool {
@@ -306,13 +326,13 @@ fn quoted(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The strings of a list, up to where it ends.
-fn strings(text: &str, end: char) -> impl Iterator<Item = String> {
+/// The strings of a list, up to where it ends, or so many; and how much was looked at.
+fn strings(text: &str, end: char, most: usize) -> (Vec<String>, usize) {
     let (mut found, mut rest) = (Vec::new(), text.chars());
-    while let Some(next) = rest.next() {
-        if next == end {
-            break;
-        }
+    while found.len() < most
+        && let Some(next) = rest.next()
+        && next != end
+    {
         if next == '"' || next == '\'' {
             let mut string = String::new();
             while let Some(it) = rest.next() {
@@ -327,5 +347,5 @@ fn strings(text: &str, end: char) -> impl Iterator<Item = String> {
             found.push(string);
         }
     }
-    found.into_iter()
+    (found, text.len() - rest.as_str().len())
 }

@@ -13,6 +13,7 @@ mod ack;
 mod apart;
 #[cfg(not(windows))]
 mod aside;
+mod budget;
 mod camera;
 mod capture;
 mod compact;
@@ -42,6 +43,7 @@ mod mcp;
 mod network;
 mod outside;
 mod prepare;
+mod programs;
 mod reaper;
 mod reason;
 mod rehearse;

@@ -7,98 +7,41 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::git::{Named, absolute};
+use super::budget::Budget;
+use super::git::{Named, absolute, has_in_its_index};
+use super::heavy::typed;
 use super::lines::{Command, Variables, Word, commands, values};
+use super::programs::{HOOKS, LOADED_FROM, RUNNERS, SHELLS, SOURCES, WRAPPERS, is_loader};
 use crate::base::RepoPath;
 use crate::base::later::{Row, Whose, is_fetched};
-use crate::base::limits::{ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
+use crate::base::limits::{BASES_MAX, ENDS_HELD_MAX, PATH_LEN_MAX, SCRIPT_BYTES_MAX, SCRIPTS_READ_MAX};
 use crate::jail::Missing;
 use crate::system;
-
-/// Variables whose values are folders, or files, that programs are loaded from.
-const LOADED_FROM: [&str; 17] = [
-    "BASH_ENV",
-    "CLASSPATH",
-    "ENV",
-    "GIT_EXEC_PATH",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "LUA_PATH",
-    "NODE_PATH",
-    "PATH",
-    "PERL5LIB",
-    "PERLLIB",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "ZDOTDIR",
-];
-
-/// Beginnings of the names of interpreters that load what lies beside a script.
-const LOADERS: [&str; 13] = [
-    "bun", "deno", "lua", "node", "perl", "php", "pypy", "python", "ruby", "Rscript", "tclsh", "ts-node",
-    "tsx",
-];
-
-/// Shells, and their words for reading a script.
-const SHELLS: [&str; 12] =
-    [".", "ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "source", "source_env", "zsh", "pwsh"];
-
-/// Hooks that git runs.
-const HOOKS: [&str; 28] = [
-    "applypatch-msg",
-    "commit-msg",
-    "fsmonitor-watchman",
-    "p4-changelist",
-    "p4-post-changelist",
-    "p4-pre-submit",
-    "p4-prepare-changelist",
-    "post-applypatch",
-    "post-checkout",
-    "post-commit",
-    "post-index-change",
-    "post-merge",
-    "post-receive",
-    "post-rewrite",
-    "post-update",
-    "pre-applypatch",
-    "pre-auto-gc",
-    "pre-commit",
-    "pre-merge-commit",
-    "pre-push",
-    "pre-rebase",
-    "pre-receive",
-    "prepare-commit-msg",
-    "proc-receive",
-    "push-to-checkout",
-    "reference-transaction",
-    "sendemail-validate",
-    "update",
-];
-
-/// Programs that read a file of one of these names where they are started.
-const RUNNERS: [(&[&str], &[&str]); 8] = [
-    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
-    (&["just"], &["justfile", ".justfile", "Justfile"]),
-    (&["npm", "npx", "pnpm", "yarn", "bun", "corepack"], &["package.json"]),
-    (&["rake"], &["Rakefile", "rakefile", "Rakefile.rb"]),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
-    (&["nox"], &["noxfile.py"]),
-    (&["inv", "invoke"], &["tasks.py"]),
-    (&["composer"], &["composer.json"]),
-];
 
 /// How much of a text counts, and what becomes of what is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     /// A line of a configuration: every file that is named, and something stands in for a program that is missing.
     Line,
-    /// A line of other settings: every file that is named.
+    /// A shortcut that the user types, in each repository: programs, something that stands in for a missing one, and scripts.
+    Alias,
+    /// A line of other settings: programs, and scripts. Other files that are named are reported.
     Setting,
     /// A script: programs, scripts for interpreters, and what is read as a script.
     Script,
+}
+
+/// How a file that is named is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Run {
+    /// As a hook of git's.
+    AsHook,
+    /// As a program.
+    Itself,
+    /// Read by a shell.
+    ByShell,
+    /// Read by another interpreter.
+    ByInterpreter,
 }
 
 /// What is found.
@@ -132,12 +75,16 @@ pub(super) struct Seeker<'a> {
     /// Folders that a worker is to work in: neither they nor what holds them can be held.
     works_in: &'a Path,
     read: BTreeSet<PathBuf>,
+    budget: Budget,
+    /// The file of settings that has cost most.
+    dearest: Option<(usize, PathBuf)>,
     pub(super) found: Outside,
 }
 
 impl<'a> Seeker<'a> {
     pub(super) fn new(root: &'a Path, home: &'a Path, works_in: &'a Path) -> Self {
-        Self { root, home, works_in, read: BTreeSet::new(), found: Outside::default() }
+        let (read, found) = (BTreeSet::new(), Outside::default());
+        Self { root, home, works_in, read, budget: Budget::new(), dearest: None, found }
     }
 
     /// A command line that begins in a folder.
@@ -146,13 +93,36 @@ impl<'a> Seeker<'a> {
         self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Line);
     }
 
+    /// A shortcut of git's.
+    pub(super) fn alias(&mut self, line: &str, folder: &Path) {
+        self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Alias);
+    }
+
+    /// Why not all of it is known.
+    pub(super) fn over(&self) -> Option<String> {
+        let begins = "more is named by what runs outside of every jail than is looked at";
+        self.budget.is_over().then(|| match &self.dearest {
+            Some((_, file)) => {
+                let shown = file.strip_prefix(self.root).unwrap_or(file).display().to_string();
+                let remove = typed(file).filter(|_| has_in_its_index(self.root, &shown) == Some(false));
+                let remove = remove.map(|it| {
+                    format!("; git knows nothing of it: if a worker has left it, `rm {it}` puts it right")
+                });
+                format!("{begins}, most of it by {shown:?}; make it shorter and delegate again{}", remove.unwrap_or_default())
+            }
+            None => format!(
+                "{begins}, by git's configuration, hooks, or the scripts that they lead to; make them shorter and delegate again"
+            ),
+        })
+    }
+
     /// Hooks of git's in a folder.
     pub(super) fn hooks_in(&mut self, folder: &Path, begins: &Path) {
         let bases = BTreeSet::from([begins.to_path_buf()]);
         for name in HOOKS {
             let path = folder.join(name);
             if path.is_file() {
-                self.script(&path, Way { at: begins, bases: &bases, mode: Mode::Script }, true);
+                self.script(&path, Way { at: begins, bases: &bases, mode: Mode::Script }, Run::AsHook);
             }
         }
     }
@@ -164,13 +134,21 @@ impl<'a> Seeker<'a> {
         let Ok(text) = system::short_text(file, SCRIPT_BYTES_MAX) else { return };
         // Tasks of editors are run on purpose, but for those that begin with the folder.
         let counts = row.whose != Whose::Editors || text.contains("folderOpen") || text.contains("Command\"");
+        if self.budget.is_over() {
+            return;
+        }
+        let before = self.budget.used();
         if is_shells {
             self.text(&text, self.root, file.parent().unwrap_or(self.root), Mode::Script);
         }
         if counts {
-            for value in values(&text) {
+            for value in values(&text, &mut self.budget) {
                 self.text(&value, self.root, self.root, Mode::Setting);
             }
+        }
+        let cost = self.budget.used() - before;
+        if self.dearest.as_ref().is_none_or(|it| it.0 < cost) {
+            self.dearest = Some((cost, file.to_owned()));
         }
     }
 
@@ -179,16 +157,22 @@ impl<'a> Seeker<'a> {
         let variables = self.variables(own);
         let (mut at, mut bases) =
             (folder.to_path_buf(), BTreeSet::from([folder.to_path_buf(), own.to_path_buf()]));
-        for command in commands(text, &variables) {
+        for command in commands(text, &variables, &mut self.budget) {
             self.variables_of(&command, &at, mode);
-            for word in &command.words {
+            for word in command.words.iter().filter(|it| !it.is_end) {
+                if bases.len() >= BASES_MAX || !self.budget.look(word.text.len()) {
+                    break;
+                }
                 // Where it may have gone by then.
                 let named = absolute(&at, self.home, &word.text);
-                if !word.is_end && named.starts_with(self.root) && named.is_dir() {
+                if named.starts_with(self.root) && named.is_dir() {
                     bases.insert(named);
                 }
             }
-            self.command(&command, &mut at, &bases, mode);
+            if self.budget.is_over() {
+                return;
+            }
+            self.command(&command.words, &mut at, &bases, mode);
         }
     }
 
@@ -219,18 +203,18 @@ impl<'a> Seeker<'a> {
         for (name, value) in command.variables.iter().cloned().chain(words.collect::<Vec<_>>()) {
             if LOADED_FROM.contains(&name.as_str()) {
                 for part in value.split(':').filter(|it| !it.is_empty() && !it.contains('\0')) {
-                    self.folder(absolute(at, self.home, part), missing, mode);
+                    if self.budget.look(part.len()) {
+                        let is_source = mode != Mode::Line && SOURCES.contains(&name.as_str());
+                        self.loaded_from(absolute(at, self.home, part), missing, mode, is_source);
+                    }
                 }
             }
         }
     }
 
-    fn command(&mut self, command: &Command, at: &mut PathBuf, bases: &BTreeSet<PathBuf>, mode: Mode) {
-        let mut words = command.words.iter();
-        let is_name = |it: &&Word| it.is_end || !(it.text.contains('=') || it.text.starts_with('-'));
-        let Some(first) = words.by_ref().find(is_name) else { return };
-        let words: Vec<&Word> = words.collect();
-        let name = first.text.rsplit('/').next().unwrap_or_default();
+    fn command(&mut self, words: &[Word], at: &mut PathBuf, bases: &BTreeSet<PathBuf>, mode: Mode) {
+        let Some((first, words)) = named_first(words) else { return };
+        let name = name_of(first);
         if matches!(name, "cd" | "pushd") {
             if let Some(to) = words.iter().find(|it| !it.text.starts_with('-')) {
                 *at = absolute(at, self.home, &to.text);
@@ -238,20 +222,9 @@ impl<'a> Seeker<'a> {
             return;
         }
         let way = Way { at, bases, mode };
-        self.program(first, way, first.text.contains('/'));
-        if is_loader(name) || SHELLS.contains(&name) {
-            self.interpreted(name, &words, way);
-        }
-        // What a script has built or tested is reported, and free to change.
-        let runs = |names: &[&str]| mode != Mode::Script && names.contains(&name);
-        for (_, files) in RUNNERS.iter().filter(|(names, _)| runs(names)) {
-            // Where there is none, a new one is reported, as all that builds.
-            for file in bases.iter().flat_map(|base| files.iter().map(|it| base.join(it))).collect::<Vec<_>>()
-            {
-                if file.is_file() {
-                    self.hold(file, Missing::Leave, mode);
-                }
-            }
+        self.started(first, words, way);
+        if WRAPPERS.contains(&name) {
+            self.wrapped(words, way);
         }
         if mode != Mode::Script {
             for word in words.iter().filter(|it| !it.is_end) {
@@ -260,9 +233,62 @@ impl<'a> Seeker<'a> {
         }
     }
 
+    /// A program with its arguments.
+    fn started(&mut self, first: &Word, words: &[Word], way: Way<'_>) {
+        let name = name_of(first);
+        self.program(first, way, (Run::Itself, first.text.contains('/')));
+        if is_loader(name) || SHELLS.contains(&name) {
+            self.interpreted(name, words, way);
+        }
+        // What a script has built or tested is reported, and free to change.
+        let runs = |names: &[&str]| way.mode != Mode::Script && names.contains(&name);
+        for (_, files) in RUNNERS.iter().filter(|(names, _)| runs(names)) {
+            // Where there is none, a new one is reported, as all that builds.
+            for file in
+                way.bases.iter().flat_map(|base| files.iter().map(|it| base.join(it))).collect::<Vec<_>>()
+            {
+                if self.budget.look(0) && file.is_file() {
+                    self.hold_or_tell(file, way.mode, way.mode == Mode::Line);
+                }
+            }
+        }
+    }
+
+    /// What a program runs that is there to run another one. Which of its words are values of options is not known, so that
+    /// the first one counts that can be a program.
+    fn wrapped(&mut self, words: &[Word], way: Way<'_>) {
+        let mut last = "";
+        for (from, word) in words.iter().enumerate() {
+            let (text, name) = (word.text.as_str(), name_of(word));
+            if text.starts_with('-') && !word.is_end {
+                continue;
+            }
+            let is_path = text.contains('/');
+            if last == "run" && text.ends_with(".py") {
+                return self.program(word, way, (Run::ByInterpreter, true));
+            }
+            let is_known = is_loader(name)
+                || SHELLS.contains(&name)
+                || RUNNERS.iter().any(|(names, _)| names.contains(&name));
+            if is_known || is_path && (way.mode == Mode::Line || self.is_run_itself(word, way)) {
+                return self.started(word, &words[from + 1..], way);
+            }
+            last = text;
+        }
+    }
+
+    fn is_run_itself(&mut self, word: &Word, way: Way<'_>) -> bool {
+        let text = if word.is_end { word.text.trim_start_matches('/') } else { &word.text };
+        way.bases.iter().any(|base| {
+            let file = absolute(base, self.home, text);
+            self.budget.look(text.len()) && file.is_file() && system::is_run_itself(&file)
+        })
+    }
+
     /// What an interpreter is told to run: a script, or a module; and folders that it is told to look into.
-    fn interpreted(&mut self, name: &str, words: &[&Word], way: Way<'_>) {
-        let mut words = words.iter();
+    fn interpreted(&mut self, name: &str, words: &[Word], way: Way<'_>) {
+        let mut words = words.iter().peekable();
+        let mut is_value = false;
         while let Some(word) = words.next() {
             let text = word.text.as_str();
             match text.strip_prefix('-').filter(|_| !word.is_end) {
@@ -278,25 +304,44 @@ impl<'a> Seeker<'a> {
                         self.loaded(&next.text, way);
                     }
                 }
-                Some(option) => self.loaded(option.trim_start_matches(['I', 'L', 'r']), way),
+                Some(option) => {
+                    self.loaded(option.trim_start_matches(['I', 'L', 'r']), way);
+                    is_value = true;
+                    continue;
+                }
                 None => {
-                    self.program(word, way, true);
                     let scripts = way.bases.iter().map(|base| absolute(base, self.home, text));
-                    let scripts: Vec<PathBuf> =
-                        scripts.filter(|it| is_loader(name) && it.is_file()).collect();
-                    scripts.iter().for_each(|it| self.neighbours(it, way.mode));
+                    let scripts: Vec<PathBuf> = match self.budget.look(way.bases.len() * text.len()) {
+                        true => scripts.filter(|it| it.is_file()).collect(),
+                        false => return,
+                    };
+                    // An option's value, as in `bash -o pipefail script`.
+                    if is_value && scripts.is_empty() && !text.contains(['/', '.']) && words.peek().is_some()
+                    {
+                        is_value = false;
+                        continue;
+                    }
+                    let run = if is_loader(name) { Run::ByInterpreter } else { Run::ByShell };
+                    self.program(word, way, (run, true));
+                    if run == Run::ByInterpreter {
+                        scripts.iter().for_each(|it| self.neighbours(it, way.mode));
+                    }
                     return;
                 }
             }
+            is_value = false;
         }
     }
 
     /// A folder of modules, or a module, if it is one.
     fn loaded(&mut self, text: &str, way: Way<'_>) {
         for base in way.bases.iter().filter(|_| !text.is_empty()) {
+            if !self.budget.look(text.len()) {
+                return;
+            }
             let named = absolute(base, self.home, text);
             if named.is_dir() {
-                self.folder(named, Missing::Leave, way.mode);
+                self.loaded_from(named, Missing::Leave, way.mode, way.mode != Mode::Line);
             } else if named.is_file() {
                 self.hold(named, Missing::Leave, way.mode);
             }
@@ -307,7 +352,17 @@ impl<'a> Seeker<'a> {
     fn module(&mut self, name: &str, way: Way<'_>) {
         let first = name.split('.').next().unwrap_or_default();
         let (folder, file) = (way.at.join(first), way.at.join(format!("{first}.py")));
-        if folder.is_dir() {
+        if folder.is_dir() && way.mode != Mode::Line {
+            // The package may be what the worker is there for: what of it is run is held.
+            let module = way.at.join(name.replace('.', "/"));
+            for file in [module.with_extension("py"), module.join("__main__.py"), folder.join("__init__.py")]
+            {
+                if self.budget.look(name.len()) && file.is_file() {
+                    self.hold(file, Missing::Leave, way.mode);
+                }
+            }
+            self.loaded_from(folder, Missing::Leave, way.mode, true);
+        } else if folder.is_dir() {
             self.folder(folder, Missing::Leave, way.mode);
         } else if file.is_file() {
             self.hold(file, Missing::Leave, way.mode);
@@ -322,21 +377,26 @@ impl<'a> Seeker<'a> {
         let Some(folder) = script.parent().filter(|it| it.starts_with(self.root)) else { return };
         match mode {
             Mode::Line => self.folder(folder.to_path_buf(), Missing::Leave, mode),
-            Mode::Setting | Mode::Script => drop(self.found.beside.insert(folder.to_path_buf())),
+            Mode::Alias | Mode::Setting | Mode::Script => {
+                self.found.beside.insert(folder.to_path_buf());
+            }
         }
     }
 
     /// A program, or a script: held where it is, and where it is missing too if a configuration names it.
-    fn program(&mut self, word: &Word, way: Way<'_>, is_path: bool) {
+    fn program(&mut self, word: &Word, way: Way<'_>, (run, is_path): (Run, bool)) {
         let text = word.text.as_str();
         let known = if word.is_end { text.trim_start_matches('/') } else { text };
         let mut is_there = false;
         for base in way.bases {
+            if !self.budget.look(known.len()) {
+                return;
+            }
             let file = absolute(base, self.home, known);
             // A name without a folder is looked for in `PATH`, unless it is in a folder that was gone into.
             if file.is_file() && (is_path || base != way.at) {
                 is_there = true;
-                self.script(&file, way, false);
+                self.script(&file, way, run);
                 self.hold(file, Missing::Leave, way.mode);
             }
         }
@@ -347,7 +407,8 @@ impl<'a> Seeker<'a> {
         } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '$']) {
             let file = absolute(way.at, self.home, known);
             // An empty folder: what is to run it fails, as it does without.
-            let missing = if way.mode == Mode::Line { Missing::Directory } else { Missing::Leave };
+            let stands_in = way.mode == Mode::Line || way.mode == Mode::Alias && run == Run::Itself;
+            let missing = if stands_in { Missing::Directory } else { Missing::Leave };
             if file.symlink_metadata().is_err() {
                 self.hold(file, missing, way.mode);
             }
@@ -359,11 +420,19 @@ impl<'a> Seeker<'a> {
         let parts = text.split(['=', ':', ',', '@']).chain([text]);
         for part in parts.filter(|it| !it.is_empty()).collect::<BTreeSet<_>>() {
             for base in way.bases {
-                let file = absolute(base, self.home, part);
-                if file.is_file() && file.starts_with(self.root) {
-                    self.script(&file, way, false);
-                    self.hold(file, Missing::Leave, way.mode);
+                if !self.budget.look(part.len()) {
+                    return;
                 }
+                let file = absolute(base, self.home, part);
+                if !file.starts_with(self.root) || !file.is_file() {
+                    continue;
+                }
+                let is_run = system::is_run_itself(&file);
+                let ends = [".sh", ".bash", ".zsh"];
+                if is_run || ends.iter().any(|it| part.ends_with(it)) {
+                    self.script(&file, way, Run::Itself);
+                }
+                self.hold_or_tell(file, way.mode, is_run || way.mode == Mode::Line);
             }
         }
         // One that is named as being there is not for a worker to bring.
@@ -379,8 +448,9 @@ impl<'a> Seeker<'a> {
     }
 
     /// A script that is run: read, if it is one of a shell's.
-    fn script(&mut self, file: &Path, way: Way<'_>, is_hook: bool) {
-        if !(is_hook || file.starts_with(self.root)) || self.read.len() >= SCRIPTS_READ_MAX {
+    fn script(&mut self, file: &Path, way: Way<'_>, run: Run) {
+        // Hooks lie in the repository, which may be elsewhere.
+        if !(run == Run::AsHook || file.starts_with(self.root)) || self.read.len() >= SCRIPTS_READ_MAX {
             return;
         }
         let end = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
@@ -393,7 +463,7 @@ impl<'a> Seeker<'a> {
         let program = program.and_then(|it| it.rsplit('/').next()).unwrap_or_default();
         if is_loader(program) {
             self.neighbours(&end, way.mode);
-        } else if program.is_empty() || SHELLS.contains(&program) {
+        } else if program.is_empty() && run != Run::ByInterpreter || SHELLS.contains(&program) {
             self.text(&text, way.at, end.parent().unwrap_or(way.at), Mode::Script);
         }
     }
@@ -406,6 +476,24 @@ impl<'a> Seeker<'a> {
         } else {
             let missing = if folder.exists() { Missing::Leave } else { missing };
             self.hold(folder, missing, mode);
+        }
+    }
+
+    /// A folder, or a file, that an interpreter loads from. Sources are free to change, and new modules in them reported.
+    fn loaded_from(&mut self, folder: PathBuf, missing: Missing, mode: Mode, is_source: bool) {
+        if !(is_source && folder.is_dir()) {
+            self.folder(folder, missing, mode);
+        } else if folder.starts_with(self.root) {
+            self.found.beside.insert(folder);
+        }
+    }
+
+    /// Has a file held, or a change of it reported.
+    fn hold_or_tell(&mut self, file: PathBuf, mode: Mode, is_held: bool) {
+        if is_held {
+            self.hold(file, Missing::Leave, mode);
+        } else if file.starts_with(self.root) {
+            self.found.told.insert(file);
         }
     }
 
@@ -424,7 +512,7 @@ impl<'a> Seeker<'a> {
         if path.to_str().is_none_or(is_odd) && path.symlink_metadata().is_err() {
             return;
         }
-        if mode != Mode::Line {
+        if !matches!(mode, Mode::Line | Mode::Alias) {
             let end = path.canonicalize().unwrap_or_else(|_| path.clone());
             let below = end.strip_prefix(self.root).unwrap_or(Path::new(""));
             let is_plain = |it: &str| RepoPath::parse(it).is_ok_and(|path| path.as_str() == it);
@@ -443,6 +531,12 @@ impl<'a> Seeker<'a> {
     }
 }
 
-fn is_loader(name: &str) -> bool {
-    LOADERS.iter().any(|it| name.starts_with(it))
+/// The first word that can be a program's name, and those behind it.
+fn named_first(words: &[Word]) -> Option<(&Word, &[Word])> {
+    let is_name = |it: &Word| it.is_end || !(it.text.contains('=') || it.text.starts_with('-'));
+    words[words.iter().position(is_name)?..].split_first()
+}
+
+fn name_of(word: &Word) -> &str {
+    word.text.rsplit('/').next().unwrap_or_default()
 }

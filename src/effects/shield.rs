@@ -92,6 +92,9 @@ pub(super) fn shield(
     let (known, more_guards) = guard_repositories(&before, root, directory, &mut seeker)?;
     guards.extend(more_guards);
     before.settings().iter().for_each(|(file, row)| seeker.settings(file, row));
+    if let Some(why) = seeker.over() {
+        return Err(jail_refused(why));
+    }
     let (more_guards, found) = guards_of(&seeker.found.named, root, directory)?;
     guards.extend(more_guards);
     let mut more = ground.clone();
@@ -156,6 +159,9 @@ pub fn held_outside(root: &Path, protect: &[RepoPath], lines: &[String]) -> Resu
     let mut seeker = Seeker::new(root, &home, Path::new(""));
     let named = by_git(root, &mut seeker)?;
     let named = named_by_all(named, &mut seeker, protect, lines).into_keys();
+    if let Some(why) = seeker.over() {
+        return Err(why);
+    }
     Ok(named.chain(seeker.found.ends.iter().map(PathBuf::from)).collect())
 }
 

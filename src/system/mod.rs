@@ -74,6 +74,17 @@ pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
+/// Whether a file is one that is run by itself: it may be executed, or names its interpreter. One that cannot be read may be.
+pub fn is_run_itself(path: &Path) -> bool {
+    use std::io::Read as _;
+    let opened =
+        cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority());
+    let Ok(mut file) = opened else { return true };
+    let Ok(meta) = file.metadata() else { return true };
+    let mut begins = [0; 2];
+    meta.is_file() && (is_executable(&meta) || file.read_exact(&mut begins).is_ok() && begins == *b"#!")
+}
+
 /// The folders of our own `PATH` that lie outside of these folders, and of the repositories that those lie in: what lies
 /// there, a worker may have made. Relative ones are left out.
 pub fn path_outside(inside: &[&Path]) -> Vec<PathBuf> {

@@ -328,6 +328,12 @@ pub fn make_executable(file: &File) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(0o755))
 }
 
+/// Whether anybody may execute a file.
+pub fn is_executable(meta: &cap_std::fs::Metadata) -> bool {
+    use cap_std::fs::PermissionsExt as _;
+    meta.permissions().mode() & 0o111 != 0
+}
+
 /// When a process began, in the system's own unit: with its number it means this process and no later one. `None` when
 /// there is none, or it has ended and only its parent has not taken notice.
 ///

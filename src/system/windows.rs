@@ -416,6 +416,11 @@ pub fn make_executable(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a file may be executed; no bit says so here.
+pub fn is_executable(_meta: &cap_std::fs::Metadata) -> bool {
+    false
+}
+
 /// When a process began, in the system's own unit.
 ///
 /// # Errors

@@ -210,3 +210,53 @@ fn a_pipe_in_place_of_what_the_daemon_reads_keeps_it_from_nothing() {
     assert!(began.elapsed() < std::time::Duration::from_secs(25), "{:?}", began.elapsed());
     daemon.stop();
 }
+
+/// Settings that a worker makes name so much that to find all of it would take the daemon's memory, or its time.
+#[test]
+fn no_settings_that_a_worker_makes_cost_the_daemon_more_than_some_seconds() {
+    let many = "'run:|' * 4096 + '\\n' + '  x y z\\n' * 20000";
+    let doubled = "'{\"command\": \"A=xxxxxxxx; ' + 'A=$A$A; ' * 40 + ' ./$A\"}'";
+    let folders = "'\\n'.join('run: ' + ' '.join(f'd{n} e{n}' for n in range(800)) for _ in range(20))";
+    for (name, text) in [("many", many), ("doubled", doubled), ("folders", folders)] {
+        let world = World::new();
+        let repo = committed(&world);
+        let daemon = world.start();
+        let client = world.client(&daemon, "orch:a");
+        let goal = format!(
+            "python3 - <<'END'\nimport os\nos.mkdir('sub')\nfor n in range(800): os.mkdir(f'd{{n}}')\n\
+             open('sub/.mcp.json', 'w').write({text})\nEND"
+        );
+        let result = ended(&client, "shell", &goal);
+        assert_eq!(result["status"], "completed", "{name}: {result}");
+        let began = std::time::Instant::now();
+        let result = ended(&client, "shell", "touch ran");
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "{name}: {:?}", began.elapsed());
+        if result["status"] != "completed" {
+            let said = result["artifacts"]["summary"].as_str().unwrap_or_default();
+            assert!(said.contains("sub/.mcp.json"), "{name}: {result}");
+            typed(&world, &command_in(said, "rm "));
+            assert_eq!(ended(&client, "shell", "touch ran")["status"], "completed", "{name}");
+        }
+        assert!(repo.join("ran").exists(), "{name}");
+        daemon.stop();
+    }
+}
+
+#[test]
+fn a_tree_that_is_deeper_than_any_is_looked_at_no_deeper_than_it_is_copied() {
+    let world = World::new();
+    world.configure("[workers.thrown]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\ncopy = true\n");
+    committed(&world);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let goal = "for n in 1 2 3 4 5 6; do truncate -s 900M $n.bin; done; python3 -c \"import os
+for n in range(1800): os.mkdir('a'); os.chdir('a')\"";
+    ended(&client, "shell", goal);
+    for _ in 0..2 {
+        let result = ended(&client, "thrown", "true");
+        let said = result["artifacts"]["summary"].as_str().unwrap_or_default();
+        assert_ne!(result["status"], "completed", "{result}");
+        assert!(!said.is_empty(), "{result}");
+    }
+    world.command(&["status"]).output().unwrap();
+}

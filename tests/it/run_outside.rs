@@ -183,7 +183,7 @@ fn file_ways() -> Vec<Way> {
         way(
             ".codex/config.toml",
             "notify = [\"python3\", \"tools/n.py\"]\n[mcp_servers.a]\ncommand = \"tools/a\"\nargs = [\"tools/b\"]\n",
-            &[("tools/a", SH), ("tools/b", ""), ("tools/n.py", "")],
+            &[("tools/a", SH), ("tools/b", SH), ("tools/n.py", "")],
             &["tools/a", "tools/b", "tools/n.py"],
         ),
         way(
@@ -218,6 +218,27 @@ fn file_ways() -> Vec<Way> {
         ),
         way(".gdbinit", "source tools/gdb.py\n", &[("tools/gdb.py", "")], &["tools/gdb.py"]),
         way(".husky/pre-commit", "tools/check\n", &[("tools/check", SH)], &["tools/check"]),
+        way(".husky/pre-push", "timeout 60 ./tools/t.sh\n", &[("tools/t.sh", SH)], &["tools/t.sh"]),
+        way(
+            ".husky/commit-msg",
+            "uv run tools/u.py\nnpx tsx tools/x.ts\nbash -o pipefail tools/p\npython3 -X dev tools/d.py\n\
+             poetry run python tools/o.py\nnice -n 10 sh tools/n\n",
+            &[
+                ("tools/u.py", ""),
+                ("tools/x.ts", ""),
+                ("tools/p", ""),
+                ("tools/d.py", ""),
+                ("tools/o.py", ""),
+                ("tools/n", ""),
+            ],
+            &["tools/u.py", "tools/x.ts", "tools/p", "tools/d.py", "tools/o.py", "tools/n"],
+        ),
+        way(
+            ".cursor/mcp.json",
+            "{\"mcpServers\":{\"a\":{\"command\":\"uv\",\"args\":[\"run\",\"tools/u.py\"]}}}",
+            &[("tools/u.py", "")],
+            &["tools/u.py"],
+        ),
     ]
 }
 
@@ -421,4 +442,63 @@ fn what_an_interpreter_would_load_first_is_told_where_it_cannot_be_held() {
     let found = findings(&ended(&client, "shell", goal));
     let expected = ["new protected json.py", "new protected re/__init__.py", "new protected tools/json.py"];
     assert_eq!(found, expected, "{found:?}");
+}
+
+#[test]
+fn a_usual_repository_stays_one_that_workers_edit() {
+    let world = World::new();
+    let repo = committed(&world);
+    let files = [
+        "package.json",
+        "Makefile",
+        "pyproject.toml",
+        "requirements.txt",
+        "tsconfig.json",
+        ".git-blame-ignore-revs",
+        ".lintignore",
+        "src/pkg/__init__.py",
+        "src/generated/x.ts",
+        "mypkg/other.py",
+    ];
+    for file in files {
+        put(&repo, file, "one\n");
+    }
+    put(&repo, ".lintignore", "src/generated/x.ts\n");
+    put(&repo, "mypkg/lint.py", "");
+    for (path, text) in [
+        (
+            ".mcp.json",
+            "{\"mcpServers\":{\"a\":{\"command\":\"npx\",\"args\":[\"-y\",\"@x/server\",\"--project\",\"tsconfig.json\"]},\
+             \"b\":{\"command\":\"npm\",\"args\":[\"run\",\"mcp\"]}}}",
+        ),
+        (
+            ".pre-commit-config.yaml",
+            "repos:\n- repo: x\n  hooks:\n  - id: mypy\n    args: [--config-file, pyproject.toml]\n  - id: y\n    \
+             entry: make lint\n    args: [\"-r\", \"requirements.txt\"]\n  - id: z\n    entry: python -m mypkg.lint\n",
+        ),
+        (".envrc", "export PYTHONPATH=$PWD/src\nexport NODE_PATH=src\n"),
+        (
+            "lefthook.yml",
+            "pre-commit:\n  commands:\n    a:\n      run: npm run lint\n    b:\n      run: eslint --ignore-path .lintignore\n",
+        ),
+    ] {
+        put(&repo, path, text);
+    }
+    let global = "[alias]\n\tb = !make build\n\tt = !npm test\n\tcount = !find ./lib -name '*.c' | xargs wc -l\n\
+                  \tpat = format-patch -o ./patches\n\ttool = !./missing-tool\n[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n";
+    write(world.home().join(".gitconfig"), global);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let edits: Vec<String> = files.iter().map(|it| format!("echo two >> {it}")).collect();
+    let goal =
+        format!("set -e; {}; mkdir lib patches; echo x > lib/a.c; echo x > src/new.py", edits.join("; "));
+    let result = ended(&client, "shell", &goal);
+    assert_eq!(result["status"], "completed", "{result}");
+    let found = findings(&result);
+    for told in ["pyproject.toml", "tsconfig.json", "package.json", "src/new.py"] {
+        assert!(found.iter().any(|it| it.ends_with(told)), "{told}: {found:?}");
+    }
+    ended(&client, "shell", "echo x >> mypkg/lint.py; echo x > missing-tool; true");
+    assert_eq!(std::fs::read_to_string(repo.join("mypkg/lint.py")).unwrap(), "");
+    assert!(!repo.join("missing-tool").is_file());
 }

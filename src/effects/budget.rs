@@ -1,0 +1,55 @@
+//! What it may cost to find out what lines, scripts and settings name: a worker can have made some of them.
+#![forbid(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+use crate::base::limits::{NAMED_BYTES_MAX, NAMED_LOOKS_MAX, NAMED_MS_MAX};
+
+/// Bytes of a word that a look at it may have for the price of one.
+const LOOK_BYTES: usize = 256;
+
+/// What is left. Once it is used up, it stays so.
+#[derive(Clone, Debug)]
+pub(super) struct Budget {
+    looks: usize,
+    bytes: usize,
+    until: Instant,
+    is_over: bool,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        let until = Instant::now() + Duration::from_millis(NAMED_MS_MAX);
+        Self { looks: NAMED_LOOKS_MAX, bytes: NAMED_BYTES_MAX, until, is_over: false }
+    }
+
+    /// Whether there may be one more question to the file system, about a word of this length.
+    pub(super) fn look(&mut self, length: usize) -> bool {
+        let left = self.looks.checked_sub(1 + length / LOOK_BYTES);
+        self.is_over |= left.is_none() || Instant::now() > self.until;
+        self.looks = left.unwrap_or_default();
+        !self.is_over
+    }
+
+    /// Whether so much text may be taken apart.
+    pub(super) fn read(&mut self, bytes: usize) -> bool {
+        let left = self.bytes.checked_sub(bytes);
+        self.is_over |= left.is_none() || Instant::now() > self.until;
+        self.bytes = left.unwrap_or_default();
+        !self.is_over
+    }
+
+    /// Nothing more.
+    pub(super) fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// What is used up, as a number that two of the same can be compared by.
+    pub(super) fn used(&self) -> usize {
+        (NAMED_LOOKS_MAX - self.looks) * (NAMED_BYTES_MAX / NAMED_LOOKS_MAX) + (NAMED_BYTES_MAX - self.bytes)
+    }
+}
