@@ -164,11 +164,10 @@ impl<'a> Reader<'a> {
         if functions.len() > FUNCTIONS_MAX {
             return self.found.give_up();
         }
-        let calls = parts.iter().filter_map(|it| match it {
-            Part::Command(words) => words.split_first().filter(|it| !it.1.is_empty()),
-            _ => None,
-        });
-        for (name, given) in calls {
+        for part in parts.iter().filter(|_| !functions.is_empty()) {
+            let Part::Command(words) = part else { continue };
+            let (words, ..) = sorted(words.clone());
+            let Some((name, given)) = words.split_first().filter(|it| !it.1.is_empty()) else { continue };
             if programs::text(name).is_some_and(|it| functions.contains(&it)) {
                 self.values.learn_parameters(given, true);
             }

@@ -4,6 +4,7 @@
 //! more than its bounds gives up, and says so: then the command may write anything.
 
 use std::collections::HashSet;
+use std::path::{Component, Path};
 use std::time::Instant;
 
 use super::Written;
@@ -39,6 +40,9 @@ impl Found {
     }
 
     pub(super) fn push(&mut self, written: Written) {
+        if matches!(&written, Written::Path(path) if is_device(path)) {
+            return;
+        }
         self.all.insert(written);
         self.gave_up |= self.all.len() > FOUND_MAX;
     }
@@ -99,4 +103,14 @@ impl Found {
             false => self.all.into_iter().collect(),
         }
     }
+}
+
+/// Whether a path is one of the system's devices, such as `/dev/null`, and so no file that anybody has.
+fn is_device(path: &Path) -> bool {
+    // There memory is shared in files.
+    const OF_FILES: [&str; 2] = ["shm", "mqueue"];
+    let Ok(below) = path.strip_prefix("/dev") else { return false };
+    let mut parts = below.components();
+    let is_plain = parts.clone().all(|it| matches!(it, Component::Normal(_)));
+    is_plain && parts.next().is_some_and(|it| !OF_FILES.iter().any(|name| it.as_os_str() == *name))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::sorted;
 use super::words::{Part, Piece, Word, parts};
 
 /// How often a command is gone through with other values of its variables, as in a loop.
@@ -217,14 +218,18 @@ pub(super) fn top(folder: &Path) -> Option<&Path> {
 /// What a line prints: a folder that is known, or names of files, whichever those are.
 fn printed(line: &str, folder: Option<&Path>) -> Option<Word> {
     let of_path = |path: &Path| path.to_str().map(|it| Word::Plain(it.to_owned()));
-    match line.trim() {
-        "pwd" | "pwd -P" => of_path(folder?),
-        "git rev-parse --show-toplevel" => of_path(top(folder?)?),
-        line if lists_files(line) => Some(Word::Pattern(ANY.into())),
-        line => match parts(line).as_slice() {
-            [Part::Command(words)] => said(words).map(Word::Plain),
-            _ => None,
-        },
+    if lists_files(line) {
+        return Some(Word::Pattern(ANY.into()));
+    }
+    let [Part::Command(words)] = <[Part; 1]>::try_from(parts(line)).ok()? else { return None };
+    let (words, into, _) = sorted(words);
+    let plain: Option<Vec<&str>> = words.iter().map(plain).collect();
+    match plain.unwrap_or_default().as_slice() {
+        ["pwd"] | ["pwd", "-P" | "-L"] => of_path(folder?),
+        ["git", "rev-parse", "--show-toplevel"] => of_path(top(folder?)?),
+        // What goes into a file may be all of it, or what goes wrong.
+        _ if into.len() > 1 => None,
+        _ => said(&words).map(Word::Plain),
     }
 }
 

@@ -131,6 +131,9 @@ impl Piece {
     }
 }
 
+/// What ends a word, beside blanks.
+const SEPARATORS: &str = ";|&()<>";
+
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 /// The commands of a line, word by word.
@@ -166,8 +169,7 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
                 rest.next();
                 while rest.next_if(|it| matches!(it, '>' | '|')).is_some() {}
                 // `>&2` and `>&-` go to no file, and `>& FILE` does.
-                let is_copy = rest.next_if_eq(&'&').is_some();
-                if !is_copy || !rest.peek().is_some_and(|it| it.is_ascii_digit() || *it == '-') {
+                if !(rest.next_if_eq(&'&').is_some() && pass_descriptor(&mut rest)) {
                     words.push(Word::Into);
                 }
             }
@@ -187,6 +189,8 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
             c if c.is_whitespace() => {
                 rest.next();
             }
+            // Of `2>` only what comes behind it counts.
+            _ if pass_number(&mut rest) => {}
             _ => {
                 let mut inner = Vec::new();
                 let next = word(&mut rest, &mut inner);
@@ -200,6 +204,39 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
     }
     all.push(Part::Command(words));
     all
+}
+
+/// Goes over the number or the `{name}` that stands directly before a redirection, and is no word of the command.
+fn pass_number(rest: &mut Chars<'_>) -> bool {
+    let mut ahead = rest.clone();
+    if ahead.next_if_eq(&'{').is_some() {
+        while ahead.next_if(|it| it.is_ascii_alphanumeric() || *it == '_').is_some() {}
+        if ahead.next_if_eq(&'}').is_none() {
+            return false;
+        }
+    } else {
+        while ahead.next_if(char::is_ascii_digit).is_some() {}
+    }
+    let is_one = matches!(ahead.peek(), Some('<' | '>'));
+    if is_one {
+        *rest = ahead;
+    }
+    is_one
+}
+
+/// Goes over what stands behind `>&` or `<&` where that is a descriptor, or `-`, and not the name of a file.
+fn pass_descriptor(rest: &mut Chars<'_>) -> bool {
+    let mut ahead = rest.clone();
+    while ahead.next_if(|it| matches!(it, ' ' | '\t')).is_some() {}
+    let mut is_one = false;
+    while ahead.next_if(|it| it.is_ascii_digit() || *it == '-').is_some() {
+        is_one = true;
+    }
+    is_one &= ahead.peek().is_none_or(|it| it.is_whitespace() || SEPARATORS.contains(*it));
+    if is_one {
+        *rest = ahead;
+    }
+    is_one
 }
 
 /// Of `name=(…)` a command that gives the name each of the words, as a loop does.
@@ -240,6 +277,12 @@ fn read_from(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Option<Read> {
     }
     if signs == 2 {
         rest.next_if_eq(&'-');
+    }
+    if signs == 1 && rest.next_if_eq(&'&').is_some() {
+        if !pass_descriptor(rest) {
+            word(rest, inner);
+        }
+        return None;
     }
     while rest.next_if(|it| matches!(it, ' ' | '\t')).is_some() {}
     let runs = !rest.peek().is_some_and(|it| matches!(it, '\'' | '"' | '\\'));
@@ -499,7 +542,7 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
                     _ => building.open(opened(rest, c, false)),
                 }
             }
-            c if c.is_whitespace() || ";|&()<>".contains(c) => break,
+            c if c.is_whitespace() || SEPARATORS.contains(c) => break,
             // Elsewhere in a word it stands for itself, as in `HEAD~1`.
             '~' if was_first => {
                 rest.next();
@@ -516,10 +559,5 @@ fn word(rest: &mut Chars<'_>, inner: &mut Vec<String>) -> Word {
         }
     }
     inner.append(&mut building.inner);
-    // `2>` names no file, and its number is none either.
-    let is_number = rest.peek() == Some(&'>')
-        && building.pieces.is_empty()
-        && !building.text.is_empty()
-        && building.text.chars().all(|it| it.is_ascii_digit());
-    if is_number { Word::Unknown } else { building.word() }
+    building.word()
 }
