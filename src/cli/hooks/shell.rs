@@ -4,7 +4,7 @@
 //! in general use write, in the folder in which they are: `cd` is followed, and what `sh -c` is told is read, too. Of a
 //! word with a variable or a command in it only that is known which the command itself says. That keeps honest agents off
 //! what others have; it holds no agent that wants to get around it. What costs more than the bounds of a search is not
-//! known to write nothing: then it may write anything. `words` reads the lines, `values` knows variables, `found` has what
+//! known to write nothing: then it may write anything. `words` reads the lines, `spans` finds where what is open in them ends, `values` knows variables, `found` has what
 //! comes of it and the bounds, `programs` what programs write, `copies`, `git`, `searches`, `scripts` and `patches` more of
 //! some of them, `code` what stands in a line for an interpreter, and `wrappers` which program is run in the end.
 
@@ -17,6 +17,7 @@ mod programs;
 mod projects;
 mod scripts;
 mod searches;
+mod spans;
 mod values;
 mod words;
 mod wrappers;

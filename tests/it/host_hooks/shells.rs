@@ -103,8 +103,8 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         "pnpm prettier --write .",
         "f=src/auth.ts; rm $f",
     ];
-    for command in refused {
-        world.is_refused("claude", &told(&world, command));
+    for command in refused.iter().flat_map(|it| with_redirections(it)) {
+        world.is_refused("claude", &told(&world, &command));
     }
     let free = [
         "cd docs && sed -i s/a/b/ auth.ts",
@@ -143,7 +143,47 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
         // Named in the document as what is not seen.
         "cat build.sh | sh",
     ];
-    for command in free {
+    for command in free.iter().flat_map(|it| with_redirections(it)) {
+        world.goes_on("claude", &told(&world, &command));
+    }
+}
+
+/// A line as it is, and as agents write most of theirs; behind a text in the line nothing can stand.
+fn with_redirections(line: &str) -> Vec<String> {
+    let behind: &[&str] = if line.contains('\n') { &[""] } else { &["", " 2>&1", " 2>/dev/null"] };
+    behind.iter().map(|it| format!("{line}{it}")).collect()
+}
+
+#[test]
+fn redirections_are_no_words_of_a_command() {
+    let world = world("claude");
+    world.write("docs/auth.ts", "a\n");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    for command in [
+        "cp docs/auth.ts src/auth.ts 2>/dev/null",
+        "2>/dev/null rm src/auth.ts",
+        "bash <<'EOF' 2>&1\nrm src/auth.ts\nEOF",
+        "python3 <<'EOF' 2>&1\nopen('src/auth.ts', 'w')\nEOF",
+        "rm $(echo src/auth.ts 2>/dev/null)",
+        "ruff format 2>&1",
+        "make &>src/auth.ts",
+        "make 2>>src/auth.ts",
+        "git commit -m \"$(cat <<'EOF'\nDon't\nEOF\n)\" && rm src/auth.ts",
+    ] {
+        world.is_refused("claude", &told(&world, command));
+    }
+    for command in [
+        "cargo test 2>&1 | tail -20",
+        "npm run build 2>&1",
+        "git status 2>/dev/null",
+        "git log --oneline | head",
+        "grep -rn foo src 2>/dev/null",
+        "git diff HEAD~1 2>&1 | head",
+        "find . -name '*.rs' -exec grep -l x {} +",
+        "cat src/auth.ts 1>&2",
+        "cat src/auth.ts &>/dev/null",
+    ] {
         world.goes_on("claude", &told(&world, command));
     }
 }

@@ -1,5 +1,7 @@
 //! The words of a line for a shell: commands, and what is quoted, open or redirected in them.
 
+use super::spans::{escaped, pass_text, up_to, up_to_close};
+
 /// A part of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Part {
@@ -132,9 +134,9 @@ impl Piece {
 }
 
 /// What ends a word, beside blanks.
-const SEPARATORS: &str = ";|&()<>";
+pub(super) const SEPARATORS: &str = ";|&()<>";
 
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+pub(super) type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 /// The commands of a line, word by word.
 pub(super) fn parts(line: &str) -> Vec<Part> {
@@ -210,8 +212,11 @@ pub(super) fn parts(line: &str) -> Vec<Part> {
 fn pass_number(rest: &mut Chars<'_>) -> bool {
     let mut ahead = rest.clone();
     if ahead.next_if_eq(&'{').is_some() {
-        while ahead.next_if(|it| it.is_ascii_alphanumeric() || *it == '_').is_some() {}
-        if ahead.next_if_eq(&'}').is_none() {
+        let mut letters = 0;
+        while ahead.next_if(|it| it.is_ascii_alphanumeric() || *it == '_').is_some() {
+            letters += 1;
+        }
+        if letters == 0 || ahead.next_if_eq(&'}').is_none() {
             return false;
         }
     } else {
@@ -309,20 +314,6 @@ fn inner(text: &str) -> Vec<String> {
     all
 }
 
-/// Goes over text up to the line that ends it, and gives it back.
-fn pass_text(rest: &mut Chars<'_>, end: &str) -> String {
-    let mut text = String::new();
-    while rest.peek().is_some() {
-        let line: String = rest.by_ref().take_while(|it| *it != '\n').collect();
-        if line.trim_start_matches('\t') == end {
-            break;
-        }
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text
-}
-
 /// What stands in a word behind `$` or a backtick.
 fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     if begin == '`' {
@@ -361,99 +352,6 @@ fn opened(rest: &mut Chars<'_>, begin: char, quoted: bool) -> Piece {
     let or = or.filter(|it| !it.contains(['$', '`'])).map(|it| it.trim_matches(['"', '\'']).to_owned());
     let name = if behind.is_empty() || or.is_some() { name } else { "" };
     Piece::Variable { name: name.to_owned(), quoted, or }
-}
-
-/// The text up to a sign, which is taken away.
-fn up_to(rest: &mut Chars<'_>, end: char) -> String {
-    let mut text = String::new();
-    while let Some(c) = rest.next().filter(|it| *it != end) {
-        match c {
-            '\\' => match rest.next() {
-                Some(c) if c == end || c == '\\' => text.push(c),
-                other => text.extend([c].into_iter().chain(other)),
-            },
-            c => text.push(c),
-        }
-    }
-    text
-}
-
-/// The text up to the parenthesis that closes one that was opened; those within quotation marks and comments are text.
-fn up_to_close(rest: &mut Chars<'_>) -> String {
-    let (mut line, mut before) = (String::new(), ' ');
-    // What ends what is open; a text in quotation marks may have such a line of its own.
-    let mut open = vec![')'];
-    while let Some(c) = rest.next() {
-        let inner = open.last().copied();
-        match (inner, c) {
-            (_, '\\') => {
-                line.push(c);
-                line.extend(rest.next());
-                before = c;
-                continue;
-            }
-            (Some(')'), '\'') => {
-                line.push(c);
-                line.extend(rest.by_ref().take_while(|it| *it != c));
-            }
-            (Some(')'), '#') if before.is_whitespace() => {
-                while rest.next_if(|it| *it != '\n').is_some() {}
-                continue;
-            }
-            (Some('"'), '"') | (Some(')'), ')') => drop(open.pop()),
-            (Some(')'), '"') => open.push('"'),
-            (Some(')'), '(') => open.push(')'),
-            (Some('"'), '(') if before == '$' => open.push(')'),
-            _ => {}
-        }
-        if open.is_empty() {
-            break;
-        }
-        line.push(c);
-        before = c;
-    }
-    line
-}
-
-/// What stands in `$'…'`.
-fn escaped(rest: &mut Chars<'_>) -> String {
-    let mut text = String::new();
-    while let Some(c) = rest.next().filter(|it| *it != '\'') {
-        let Some(c) = (if c == '\\' {
-            rest.next()
-        } else {
-            text.push(c);
-            continue;
-        }) else {
-            break;
-        };
-        let (digits, most, radix) = match c {
-            'x' => (String::new(), 2, 16),
-            'u' => (String::new(), 4, 16),
-            'U' => (String::new(), 8, 16),
-            '0'..='7' => (c.to_string(), 3, 8),
-            'n' => {
-                text.push('\n');
-                continue;
-            }
-            't' => {
-                text.push('\t');
-                continue;
-            }
-            c => {
-                text.push(c);
-                continue;
-            }
-        };
-        let mut digits = digits;
-        while digits.len() < most
-            && let Some(c) = rest.next_if(|it| it.is_digit(radix))
-        {
-            digits.push(c);
-        }
-        text.extend(u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32));
-    }
-    text
 }
 
 /// A word while it is read.
