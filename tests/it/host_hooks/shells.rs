@@ -169,6 +169,8 @@ fn redirections_are_no_words_of_a_command() {
         "ruff format 2>&1",
         "make &>src/auth.ts",
         "make 2>>src/auth.ts",
+        "ls docs | xargs sh -c 'echo x > src/auth.ts'",
+        "find src -execdir sh -c 'rm auth.ts' \\;",
         "git commit -m \"$(cat <<'EOF'\nDon't\nEOF\n)\" && rm src/auth.ts",
     ] {
         world.is_refused("claude", &told(&world, command));
@@ -183,6 +185,11 @@ fn redirections_are_no_words_of_a_command() {
         "find . -name '*.rs' -exec grep -l x {} +",
         "cat src/auth.ts 1>&2",
         "cat src/auth.ts &>/dev/null",
+        // Searches that only read.
+        "git ls-files '*.ts' | xargs sed -n '/await/p'",
+        "find src -exec sed -n '/where/,/end/p' {} +",
+        "git ls-files | xargs awk '{print $1 \" -> \" $2}'",
+        "find . -name '*.ts' -exec sh -c 'grep -c x \"$1\" 2>/dev/null' _ {} \\;",
     ] {
         world.goes_on("claude", &told(&world, command));
     }

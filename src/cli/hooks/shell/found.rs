@@ -89,12 +89,11 @@ impl Found {
         self.depth -= 1;
     }
 
-    /// Whether anything is written by what is searched for it, which is found by itself and not here.
-    pub(super) fn would_write(&mut self, search: impl FnOnce(&mut Self)) -> bool {
+    /// What is written by what is searched for it, which is found by itself and not here.
+    pub(super) fn apart(&mut self, search: impl FnOnce(&mut Self)) -> HashSet<Written> {
         let before = std::mem::take(&mut self.all);
         self.deeper(search);
-        let found = std::mem::replace(&mut self.all, before);
-        self.gave_up || !found.is_empty()
+        std::mem::replace(&mut self.all, before)
     }
 
     pub(super) fn written(self) -> Vec<Written> {

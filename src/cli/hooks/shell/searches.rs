@@ -18,7 +18,9 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
             found.push(Written::Path(folder.join(into)));
         }
     }
-    if !says(&["-delete"]) && !runs(rest).into_iter().any(|it| runs_writer(it, found)) {
+    if !says(&["-delete"])
+        && !runs(rest).into_iter().any(|(it, is_here)| runs_writer(it, folder, is_here, found))
+    {
         return;
     }
     let is_test = |it: &Word| is_option(it) || matches!(text(it), Some("(" | "!"));
@@ -38,15 +40,16 @@ pub(super) fn of_find(rest: &[Word], folder: &Path, found: &mut Found) {
     found.extend(from.into_iter().map(|it| Written::Below(it, names.clone())));
 }
 
-/// The commands that `find` runs.
-fn runs(mut rest: &[Word]) -> Vec<&[Word]> {
+/// The commands that `find` runs, and whether it does so where it runs itself.
+fn runs(mut rest: &[Word]) -> Vec<(&[Word], bool)> {
     let begins = |it: &Word| matches!(text(it), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
     let ends = |it: &Word| matches!(text(it), Some(";" | "+"));
     let mut all = Vec::new();
     while let Some(at) = rest.iter().position(begins) {
+        let is_here = matches!(text(&rest[at]), Some("-exec" | "-ok"));
         rest = &rest[at + 1..];
         let end = rest.iter().position(ends).unwrap_or(rest.len());
-        all.push(&rest[..end]);
+        all.push((&rest[..end], is_here));
         rest = &rest[end..];
     }
     all
@@ -56,7 +59,7 @@ fn runs(mut rest: &[Word]) -> Vec<&[Word]> {
 pub(super) fn of_fd(rest: &[Word], folder: &Path, found: &mut Found) {
     let runs = |it: &Word| matches!(text(it), Some("-x" | "-X" | "--exec" | "--exec-batch"));
     if let Some(at) = rest.iter().position(runs)
-        && runs_writer(&rest[at + 1..], found)
+        && runs_writer(&rest[at + 1..], folder, true, found)
     {
         found.push(Written::Below(folder.to_owned(), Vec::new()));
     }
@@ -90,18 +93,21 @@ pub(super) fn of_xargs(rest: &[Word], folder: &Path, found: &mut Found) {
     let runs = match command {
         [Word::Plain(line)] if line.contains(' ') => {
             let words = [Word::Plain("sh".into()), Word::Plain("-c".into()), Word::Plain(line.clone())];
-            runs_writer(&words, found)
+            runs_writer(&words, folder, true, found)
         }
-        command => runs_writer(command, found),
+        command => runs_writer(command, folder, true, found),
     };
     if runs {
         found.push(Written::Below(folder.to_owned(), Vec::new()));
     }
 }
 
-/// Whether a command would write what is given to it.
-fn runs_writer(words: &[Word], found: &mut Found) -> bool {
-    let (_, words) = without_helpers(words, &|_| false);
+/// Stands for what is given to a command: no file is called so.
+const GIVEN: &str = "\u{2}";
+
+/// Whether a command would write what is given to it. What it names itself, if it runs in this folder, is found besides.
+fn runs_writer(words: &[Word], folder: &Path, is_here: bool, found: &mut Found) -> bool {
+    let (to, words) = without_helpers(words, &|_| false);
     if !found.affords(size_of_val(words)) {
         return true;
     }
@@ -111,17 +117,33 @@ fn runs_writer(words: &[Word], found: &mut Found) -> bool {
             return true;
         }
     }
-    found.would_write(|found| match shell_text(words) {
+    let is_here = is_here && !matches!(to, Some(None));
+    let folder = to.flatten().map_or_else(|| folder.to_owned(), |it| folder.join(it));
+    let all = found.apart(|found| match shell_text(words) {
         // The same.
         Some(inner) => {
             let names = ["\"$@\"", "\"$1\"", "\"$0\"", "$@", "$1", "$0", "$f", "{}"];
-            let inner = names.iter().fold(inner, |text, name| text.replace(name, "given"));
-            Reader::within(found).line(&inner, Path::new("/"));
+            let inner = names.iter().fold(inner, |text, name| text.replace(name, GIVEN));
+            Reader::within(found).line(&inner, &folder);
         }
         None => {
             let mut given = words.to_vec();
-            given.push(Word::Plain("given".into()));
-            of_one(&given, Path::new("/"), found);
+            given.push(Word::Plain(GIVEN.into()));
+            of_one(&given, &folder, found);
         }
-    })
+    });
+    let (named, given): (Vec<Written>, Vec<Written>) =
+        all.into_iter().partition(|it| is_here && is_named(it));
+    found.extend(named);
+    found.gave_up() || !given.is_empty()
+}
+
+/// Whether a command itself says what is written, whatever is given to it.
+fn is_named(written: &Written) -> bool {
+    let is_free = |path: &Path| !path.to_string_lossy().contains(GIVEN);
+    match written {
+        Written::Path(path) => is_free(path),
+        Written::Below(path, patterns) => is_free(path) && !patterns.iter().any(|it| it.contains(GIVEN)),
+        Written::Changed(..) | Written::Patched(..) | Written::Anything => false,
+    }
 }
