@@ -65,6 +65,8 @@ struct Reader<'a> {
     values: Values,
     /// What the command before has printed.
     said: Option<String>,
+    /// Whether that is more than is gone through.
+    said_more: bool,
 }
 
 /// A program that takes the text in the lines to come.
@@ -101,7 +103,7 @@ impl Place {
 
 impl<'a> Reader<'a> {
     fn within(found: &'a mut Found) -> Self {
-        Self { found, values: Values::default(), said: None }
+        Self { found, values: Values::default(), said: None, said_more: false }
     }
 
     /// Has something read with what is found so far, deeper in.
@@ -110,7 +112,8 @@ impl<'a> Reader<'a> {
         let mut values = Some(values);
         let back = &mut values;
         self.found.deeper(|found| {
-            let mut reader = Reader { found, values: back.take().unwrap_or_default(), said: None };
+            let mut reader =
+                Reader { found, values: back.take().unwrap_or_default(), said: None, said_more: false };
             search(&mut reader);
             *back = Some(reader.values);
         });
@@ -178,7 +181,14 @@ impl<'a> Reader<'a> {
     /// A command with everything that the variables in it may have.
     fn rounds(&mut self, words: &[Word], place: &mut Place) {
         let rounds = self.values.rounds(words);
-        let Some(count) = rounds.count() else { return self.found.give_up() };
+        let Some(count) = rounds.count() else {
+            self.said = None;
+            self.said_more = true;
+            if !may_vary(words) {
+                self.found.give_up();
+            }
+            return;
+        };
         for round in 0..count {
             let here = place.here();
             let mut settled = Vec::new();
@@ -273,7 +283,18 @@ impl<'a> Reader<'a> {
         } else {
             programs::of_one(plain, &folder, self.found);
         }
+        self.takes(plain, folder, from, place);
+    }
+
+    /// What a program takes that the command before has printed, or that stands in the lines to come.
+    fn takes(&mut self, plain: &[Word], folder: PathBuf, from: Option<String>, place: &mut Place) {
         let said = std::mem::replace(&mut self.said, values::said(plain));
+        if std::mem::take(&mut self.said_more)
+            && from.is_none()
+            && (wrappers::reads_commands(plain) || code::is_taken_by(plain).is_some())
+        {
+            return self.found.give_up();
+        }
         let takes = if wrappers::reads_commands(plain) {
             if let Some(line) = said.filter(|_| from.is_none()) {
                 self.deeper(|it| it.line(&line, &folder));
@@ -300,6 +321,18 @@ impl<'a> Reader<'a> {
             (Some(_), Some(_)) | (None, _) => {}
         }
     }
+}
+
+/// Whether a command writes nothing, whatever the variables in it are.
+fn may_vary(words: &[Word]) -> bool {
+    const READ: [&str; 14] = [
+        "echo", "printf", "test", "[", "[[", "docker", "podman", "kubectl", "grep", "cat", "ls", "sleep",
+        "diff", "wc",
+    ];
+    let (words, into, _) = sorted(words.to_vec());
+    let (_, plain) = wrappers::without_helpers(&words, &|_| false);
+    let is_device = |it: &Word| programs::text(it).is_some_and(|it| it == "/dev/null");
+    into.iter().all(is_device) && programs::name(plain).is_some_and(|it| READ.contains(&it))
 }
 
 /// The words of a command, what its output goes into, and the file that its input is.

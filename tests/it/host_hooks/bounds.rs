@@ -98,6 +98,22 @@ fn what_is_nested_beyond_the_bounds_is_refused_in_time() {
 }
 
 #[test]
+fn loops_around_what_only_reads_go_on() {
+    let world = world("claude");
+    let _daemon = world.start();
+    world.done("codex-1", &["lock", "src/auth.ts"]);
+    let names: Vec<String> = (0..17).map(|it| format!("f{it}")).collect();
+    let names = names.join(" ");
+    let loops = |inner: &str| format!("for a in {names}; do for b in {names}; do {inner}; done; done");
+    for inner in ["echo $a $b", "docker run -e A=$a -e B=$b image 2>&1"] {
+        world.goes_on("claude", &told(&world, &loops(inner)));
+    }
+    for inner in ["rm $a $b", "echo $a > $b", "echo $a $b | sh", "echo $a $b; rm src/auth.ts"] {
+        is_refused_in_time(&world, inner, &loops(inner));
+    }
+}
+
+#[test]
 fn long_lines_and_rubbish_are_answered_in_time() {
     let world = world("claude");
     let _daemon = world.start();
