@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::shells::with_redirections;
 use super::{CODE, recorded, world};
 use crate::support::World;
 
@@ -13,11 +14,15 @@ fn told(world: &World, command: &str) -> Value {
 }
 
 fn refused(world: &World, commands: &[&str]) {
-    commands.iter().for_each(|it| drop(world.is_refused("claude", &told(world, it))));
+    for command in commands.iter().flat_map(|it| with_redirections(it)) {
+        world.is_refused("claude", &told(world, &command));
+    }
 }
 
 fn free(world: &World, commands: &[&str]) {
-    commands.iter().for_each(|it| world.goes_on("claude", &told(world, it)));
+    for command in commands.iter().flat_map(|it| with_redirections(it)) {
+        world.goes_on("claude", &told(world, &command));
+    }
 }
 
 #[test]

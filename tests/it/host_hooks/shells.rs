@@ -149,7 +149,7 @@ fn commands_are_followed_into_folders_shells_and_programs_that_write() {
 }
 
 /// A line as it is, and as agents write most of theirs; behind a text in the line nothing can stand.
-fn with_redirections(line: &str) -> Vec<String> {
+pub(super) fn with_redirections(line: &str) -> Vec<String> {
     let behind: &[&str] = if line.contains('\n') { &[""] } else { &["", " 2>&1", " 2>/dev/null"] };
     behind.iter().map(|it| format!("{line}{it}")).collect()
 }
