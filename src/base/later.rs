@@ -238,7 +238,8 @@ and not held. A symbolic link below the top that has such a name, or lies in suc
 link on its way; what it leads to is read-only, and where nothing is there, an empty folder stands in for it if it could be made in
 one step. At the top of the worker's directory, a link of such a name refuses the worker. At most 512 files and folders are held in one workspace; beyond that they are reported. Tier `ll` cannot
 protect files in the workspace, and reports all of them. A worker is not started in a directory that is itself held.
-Programs and scripts of the workspace that a held setting names are read-only where they are, too
+Programs and scripts of the workspace that a held setting names are read-only where they are, too; other files that it names
+(`pyproject.toml`, `package.json` behind `npm run`) are reported
 ([decision 0104](decisions/0104-what-a-line-names-is-held.md)).
 The stand-ins are real folders in your directory for the time of the run, since a mount needs something to stand on: about
 sixty, six of them not hidden, and a hundred where hooks are installed. `git status` does not show them and takes as long as
